@@ -1,0 +1,162 @@
+//! Operators that work on each element by itself, with numpy broadcasting where they have several operands.
+
+use super::{Rule, Types, one};
+use crate::{DType, Error, Node, TensorType, Value, shape::broadcast};
+
+pub(super) fn rule(op: &str) -> Option<Rule> {
+    Some(match op {
+        "Abs" | "Acos" | "Acosh" | "Asin" | "Asinh" | "Atan" | "Atanh" | "BitwiseNot" | "Ceil" | "Celu" | "Clip"
+        | "Cos" | "Cosh" | "Elu" | "Erf" | "Exp" | "Floor" | "Gelu" | "HardSigmoid" | "HardSwish" | "Identity"
+        | "LeakyRelu" | "Log" | "Mish" | "Neg" | "Not" | "Reciprocal" | "Relu" | "Round" | "Selu" | "Shrink"
+        | "Sigmoid" | "Sign" | "Sin" | "Sinh" | "Softplus" | "Softsign" | "Sqrt" | "Swish" | "Tan" | "Tanh"
+        | "ThresholdedRelu" => same_as_first,
+        "Add" | "BitShift" | "BitwiseAnd" | "BitwiseOr" | "BitwiseXor" | "Div" | "Mod" | "Mul" | "Sub" => arithmetic,
+        "Max" | "Mean" | "Min" | "Sum" => variadic,
+        "And" | "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" | "Or" | "Xor" => comparison,
+        "IsInf" | "IsNaN" => predicate,
+        "Pow" => pow,
+        "PRelu" => prelu,
+        "Where" => where_,
+        "Cast" => cast,
+        "CastLike" => cast_like,
+        _ => return None,
+    })
+}
+
+/// One result with the type of the first operand.
+pub(super) fn same_as_first(node: &Node<'_>) -> Types {
+    one(node.input(0)?.ty.clone())
+}
+
+/// The broadcast of several operands' shapes, with an element type of its own.
+fn broadcast_all(dtype: DType, operands: &[&Value]) -> Result<TensorType, Error> {
+    let mut shape = Some(vec![]);
+    for operand in operands {
+        shape = match (shape, &operand.ty.shape) {
+            (Some(a), Some(b)) => Some(broadcast(&a, b)?),
+            _ => None,
+        };
+    }
+    Ok(TensorType::new(dtype, shape))
+}
+
+/// Operands that must share an element type.
+fn same_dtype(operands: &[&Value]) -> Result<DType, Error> {
+    let [first, rest @ ..] = operands else {
+        return Err(Error::new("needs at least one operand"));
+    };
+    match rest.iter().find(|operand| operand.ty.dtype != first.ty.dtype) {
+        Some(other) => Err(Error::new(format!(
+            "operands must have one element type, these have {} and {}: insert a Cast",
+            first.ty.dtype, other.ty.dtype
+        ))),
+        None => Ok(first.ty.dtype),
+    }
+}
+
+fn arithmetic(node: &Node<'_>) -> Types {
+    let operands = [node.input(0)?, node.input(1)?];
+    one(broadcast_all(same_dtype(&operands)?, &operands)?)
+}
+
+fn variadic(node: &Node<'_>) -> Types {
+    let operands = node.variadic()?;
+    one(broadcast_all(same_dtype(&operands)?, &operands)?)
+}
+
+fn comparison(node: &Node<'_>) -> Types {
+    let operands = [node.input(0)?, node.input(1)?];
+    same_dtype(&operands)?;
+    one(broadcast_all(DType::Bool, &operands)?)
+}
+
+fn predicate(node: &Node<'_>) -> Types {
+    one(TensorType::new(DType::Bool, node.input(0)?.ty.shape.clone()))
+}
+
+/// The exponent may have another element type; the result has the base's.
+fn pow(node: &Node<'_>) -> Types {
+    one(broadcast_all(node.dtype(0)?, &[node.input(0)?, node.input(1)?])?)
+}
+
+/// The slope broadcasts to the operand, never the other way.
+fn prelu(node: &Node<'_>) -> Types {
+    let operands = [node.input(0)?, node.input(1)?];
+    same_dtype(&operands)?;
+    broadcast_all(operands[0].ty.dtype, &operands)?;
+    one(operands[0].ty.clone())
+}
+
+fn where_(node: &Node<'_>) -> Types {
+    let branches = [node.input(1)?, node.input(2)?];
+    let dtype = same_dtype(&branches)?;
+    if node.dtype(0)? != DType::Bool {
+        return Err(Error::new(format!("the condition must be bool, is {}: insert a Cast", node.dtype(0)?)));
+    }
+    one(broadcast_all(dtype, &[node.input(0)?, branches[0], branches[1]])?)
+}
+
+fn cast(node: &Node<'_>) -> Types {
+    let to = node.dtype_attr("to")?.ok_or_else(|| Error::new("needs the attribute 'to', an element type"))?;
+    one(TensorType::new(to, node.input(0)?.ty.shape.clone()))
+}
+
+fn cast_like(node: &Node<'_>) -> Types {
+    one(TensorType::new(node.dtype(1)?, node.input(0)?.ty.shape.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Case;
+
+    #[test]
+    fn unary_keeps_the_type() {
+        Case::new("Relu").input("float[?x3]").infers(&["float[?x3]"]);
+        Case::new("Not").input("bool[*]").infers(&["bool[*]"]);
+    }
+
+    #[test]
+    fn arithmetic_broadcasts() {
+        Case::new("Add").input("float[4x1]").input("float[3]").infers(&["float[4x3]"]);
+        Case::new("Add").input("float[4x1]").input("float[*]").infers(&["float[*]"]);
+        Case::new("Add").input("float[2]").input("int64[2]").fails("insert a Cast");
+        Case::new("Mul").input("float[2]").input("float[3]").fails("do not broadcast");
+    }
+
+    #[test]
+    fn variadic_broadcasts_all() {
+        Case::new("Max").input("float[4x1]").input("float[3]").input("float[]").infers(&["float[4x3]"]);
+        Case::new("Sum").input("float[2]").infers(&["float[2]"]);
+        Case::new("Mean").fails("at least one operand");
+    }
+
+    #[test]
+    fn comparisons_are_bool() {
+        Case::new("Less").input("int64[4x1]").input("int64[3]").infers(&["bool[4x3]"]);
+        Case::new("IsNaN").input("float[2x2]").infers(&["bool[2x2]"]);
+    }
+
+    #[test]
+    fn pow_has_the_type_of_its_base() {
+        Case::new("Pow").input("float[2x3]").input("int64[]").infers(&["float[2x3]"]);
+    }
+
+    #[test]
+    fn prelu_has_the_shape_of_its_operand() {
+        Case::new("PRelu").input("float[2x3]").input("float[3]").infers(&["float[2x3]"]);
+    }
+
+    #[test]
+    fn where_broadcasts_three() {
+        Case::new("Where").input("bool[2x1]").input("float[3]").input("float[]").infers(&["float[2x3]"]);
+        Case::new("Where").input("int64[2]").input("float[2]").input("float[2]").fails("must be bool");
+    }
+
+    #[test]
+    fn casts_change_the_element_type() {
+        Case::new("Cast").input("float[2]").int("to", 7).infers(&["int64[2]"]);
+        Case::new("Cast").input("float[2]").fails("needs the attribute 'to'");
+        Case::new("Cast").input("float[2]").int("to", 77).fails("no ONNX element type");
+        Case::new("CastLike").input("float[2]").input("int8[]").infers(&["int8[2]"]);
+    }
+}

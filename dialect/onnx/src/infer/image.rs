@@ -1,0 +1,8 @@
+//! Resampling of images and regions.
+
+use super::Rule;
+
+pub(super) fn rule(op: &str) -> Option<Rule> {
+    let _ = op;
+    None
+}

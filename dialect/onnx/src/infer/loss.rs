@@ -1,0 +1,8 @@
+//! Loss functions.
+
+use super::Rule;
+
+pub(super) fn rule(op: &str) -> Option<Rule> {
+    let _ = op;
+    None
+}

@@ -1,0 +1,8 @@
+//! Normalizations and softmax.
+
+use super::Rule;
+
+pub(super) fn rule(op: &str) -> Option<Rule> {
+    let _ = op;
+    None
+}

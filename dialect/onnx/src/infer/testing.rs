@@ -1,0 +1,110 @@
+//! A compact way to state a test of a rule or of a folder.
+
+use crate::{Attr, Attributes, DType, Dim, Node, Tensor, TensorType, Value, fold, infer};
+
+/// An operator application to try.
+pub(crate) struct Case {
+    op: &'static str,
+    inputs: Vec<Option<Value>>,
+    attributes: Attributes,
+    outputs: usize,
+}
+
+impl Case {
+    pub(crate) fn new(op: &'static str) -> Self {
+        Self { op, inputs: vec![], attributes: Attributes::default(), outputs: 1 }
+    }
+
+    /// An operand of a type as messages print it: `float[2x?]`, `int64[]` (a scalar), `bool[*]` (unknown rank).
+    pub(crate) fn input(mut self, ty: &str) -> Self {
+        self.inputs.push(Some(Value::new(parse(ty))));
+        self
+    }
+
+    /// An absent optional operand.
+    pub(crate) fn none(mut self) -> Self {
+        self.inputs.push(None);
+        self
+    }
+
+    /// A constant operand of shape `[values.len()]`, `int64`.
+    pub(crate) fn shape_input(self, values: &[i64]) -> Self {
+        self.constant(Tensor::from_shape(values))
+    }
+
+    pub(crate) fn constant(mut self, tensor: Tensor) -> Self {
+        self.inputs.push(Some(Value::constant(tensor)));
+        self
+    }
+
+    /// An operand whose elements are partly known.
+    pub(crate) fn value(mut self, value: Value) -> Self {
+        self.inputs.push(Some(value));
+        self
+    }
+
+    pub(crate) fn int(self, name: &str, value: i64) -> Self {
+        self.attr(name, Attr::Int(value))
+    }
+
+    pub(crate) fn ints(self, name: &str, values: &[i64]) -> Self {
+        self.attr(name, Attr::Ints(values.to_vec()))
+    }
+
+    pub(crate) fn str(self, name: &str, value: &str) -> Self {
+        self.attr(name, Attr::Str(value.into()))
+    }
+
+    pub(crate) fn attr(mut self, name: &str, attr: Attr) -> Self {
+        self.attributes.push(name, attr);
+        self
+    }
+
+    pub(crate) fn outputs(mut self, outputs: usize) -> Self {
+        self.outputs = outputs;
+        self
+    }
+
+    fn with_node<R>(&self, f: impl FnOnce(&Node<'_>) -> R) -> R {
+        let inputs: Vec<_> = self.inputs.iter().map(Option::as_ref).collect();
+        f(&Node { op: self.op, inputs: &inputs, attributes: &self.attributes, outputs: self.outputs })
+    }
+
+    fn types(&self) -> infer::Types {
+        self.with_node(|node| infer::rule(self.op).expect("the operator has a rule")(node))
+    }
+
+    /// Asserts the inferred types, written as messages print them.
+    #[track_caller]
+    pub(crate) fn infers(self, expected: &[&str]) {
+        let types: Vec<_> = self.types().expect("inference succeeds").iter().map(TensorType::to_string).collect();
+        assert_eq!(types, expected, "{}", self.op);
+    }
+
+    /// Asserts that inference fails with a message that contains `part`.
+    #[track_caller]
+    pub(crate) fn fails(self, part: &str) {
+        let message = self.types().expect_err("inference fails").to_string();
+        assert!(message.contains(part), "'{message}' does not contain '{part}'");
+    }
+
+    /// What folding knows of the first result's elements.
+    #[track_caller]
+    pub(crate) fn folded(&self) -> Option<Value> {
+        let types = self.types().expect("inference succeeds");
+        let contents = self.with_node(|node| fold::fold(node, &types));
+        let content = contents.into_iter().next().flatten()?;
+        Some(Value { ty: types[0].clone(), content: Some(content) })
+    }
+}
+
+fn parse(ty: &str) -> TensorType {
+    let (dtype, shape) = ty.strip_suffix(']').and_then(|ty| ty.split_once('[')).expect("a type is name[dims]");
+    let dtype = DType::ALL.iter().copied().find(|d| d.name() == dtype).expect("a known element type");
+    let shape = match shape {
+        "*" => None,
+        "" => Some(vec![]),
+        dims => Some(dims.split('x').map(|dim| dim.parse().map_or(Dim::Unknown, Dim::Known)).collect()),
+    };
+    TensorType::new(dtype, shape)
+}

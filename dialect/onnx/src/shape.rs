@@ -1,0 +1,208 @@
+//! Shapes whose dimensions may be known, named, or unknown.
+
+use crate::{DType, Error};
+use std::fmt;
+
+/// A named dimension such as `batch`; the importer's symbol table has the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Symbol(pub u32);
+
+/// One dimension. Two symbols that are equal are the same size; two unknown dimensions may differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dim {
+    Known(i64),
+    Symbol(Symbol),
+    Unknown,
+}
+
+impl Dim {
+    pub fn known(self) -> Option<i64> {
+        match self {
+            Self::Known(size) => Some(size),
+            Self::Symbol(_) | Self::Unknown => None,
+        }
+    }
+
+    /// `f` of both sizes where both are known and `f` does not overflow; else unknown.
+    pub fn zip(self, other: Self, f: impl FnOnce(i64, i64) -> Option<i64>) -> Self {
+        match (self, other) {
+            (Self::Known(a), Self::Known(b)) => f(a, b).map_or(Self::Unknown, Self::Known),
+            _ => Self::Unknown,
+        }
+    }
+
+    pub fn map(self, f: impl FnOnce(i64) -> Option<i64>) -> Self {
+        self.known().and_then(f).map_or(Self::Unknown, Self::Known)
+    }
+
+    /// The more precise of two descriptions of the same dimension; `None` if both are known and differ.
+    pub fn unify(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Known(a), Self::Known(b)) => (a == b).then_some(self),
+            (Self::Known(_), _) | (_, Self::Unknown) => Some(self),
+            (_, Self::Known(_)) | (Self::Unknown, _) => Some(other),
+            (Self::Symbol(_), Self::Symbol(_)) => Some(self),
+        }
+    }
+}
+
+impl From<i64> for Dim {
+    fn from(size: i64) -> Self {
+        Self::Known(size)
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(size) => write!(f, "{size}"),
+            Self::Symbol(_) | Self::Unknown => f.write_str("?"),
+        }
+    }
+}
+
+/// The dimensions of a tensor of known rank.
+pub type Shape = Vec<Dim>;
+
+/// Element type and, where the rank is known, shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorType {
+    pub dtype: DType,
+    pub shape: Option<Shape>,
+}
+
+impl TensorType {
+    pub fn new(dtype: DType, shape: impl Into<Option<Shape>>) -> Self {
+        Self { dtype, shape: shape.into() }
+    }
+
+    pub fn unranked(dtype: DType) -> Self {
+        Self { dtype, shape: None }
+    }
+
+    pub fn scalar(dtype: DType) -> Self {
+        Self { dtype, shape: Some(vec![]) }
+    }
+
+    pub fn of_rank(dtype: DType, rank: usize) -> Self {
+        Self { dtype, shape: Some(vec![Dim::Unknown; rank]) }
+    }
+
+    pub fn rank(&self) -> Option<usize> {
+        self.shape.as_ref().map(Vec::len)
+    }
+
+    /// The shape as numbers, where every dimension is known.
+    pub fn static_shape(&self) -> Option<Vec<i64>> {
+        self.shape.as_ref()?.iter().map(|dim| dim.known()).collect()
+    }
+
+    pub fn is_static(&self) -> bool {
+        self.shape.as_ref().is_some_and(|shape| shape.iter().all(|dim| dim.known().is_some()))
+    }
+
+    /// Elements, where every dimension is known and the product fits.
+    pub fn count(&self) -> Option<i64> {
+        self.shape.as_ref().and_then(|shape| product(shape).known())
+    }
+
+    /// The more precise of two descriptions of the same tensor; `None` if they contradict each other.
+    pub fn unify(&self, other: &Self) -> Option<Self> {
+        if self.dtype != other.dtype {
+            return None;
+        }
+        let shape = match (&self.shape, &other.shape) {
+            (Some(a), Some(b)) if a.len() == b.len() => {
+                Some(a.iter().zip(b).map(|(&a, &b)| a.unify(b)).collect::<Option<_>>()?)
+            }
+            (Some(_), Some(_)) => return None,
+            (shape, None) | (None, shape) => shape.clone(),
+        };
+        Some(Self { dtype: self.dtype, shape })
+    }
+}
+
+impl fmt::Display for TensorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.shape {
+            None => write!(f, "{}[*]", self.dtype),
+            Some(shape) => write!(f, "{}[{}]", self.dtype, join(shape)),
+        }
+    }
+}
+
+/// `2x3x?`, for messages.
+pub fn join(shape: &[Dim]) -> String {
+    shape.iter().map(Dim::to_string).collect::<Vec<_>>().join("x")
+}
+
+/// The product of dimensions: known if all are (or one is zero), the symbol itself if it is multiplied by ones only.
+pub fn product(dims: &[Dim]) -> Dim {
+    if dims.contains(&Dim::Known(0)) {
+        return Dim::Known(0);
+    }
+    dims.iter().fold(Dim::Known(1), |product, &dim| match (product, dim) {
+        (Dim::Known(1), dim) => dim,
+        (product, Dim::Known(1)) => product,
+        (product, dim) => product.zip(dim, i64::checked_mul),
+    })
+}
+
+/// Numpy broadcasting of two shapes.
+pub fn broadcast(a: &[Dim], b: &[Dim]) -> Result<Shape, Error> {
+    let rank = a.len().max(b.len());
+    let at = |shape: &[Dim], i: usize| (i + shape.len()).checked_sub(rank).map_or(Dim::Known(1), |i| shape[i]);
+    (0..rank)
+        .map(|i| match (at(a, i), at(b, i)) {
+            (Dim::Known(1), dim) | (dim, Dim::Known(1)) => Ok(dim),
+            (Dim::Known(x), Dim::Known(y)) if x != y => Err(Error::new(format!(
+                "shapes {} and {} do not broadcast: dimension {i} is {x} in one and {y} in the other",
+                join(a),
+                join(b)
+            ))),
+            (Dim::Known(x), _) | (_, Dim::Known(x)) => Ok(Dim::Known(x)),
+            (x, y) if x == y => Ok(x),
+            _ => Ok(Dim::Unknown),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const N: Dim = Dim::Symbol(Symbol(0));
+
+    fn known(dims: &[i64]) -> Shape {
+        dims.iter().copied().map(Dim::Known).collect()
+    }
+
+    #[test]
+    fn broadcasting_follows_numpy() {
+        assert_eq!(broadcast(&known(&[8, 1, 6, 1]), &known(&[7, 1, 5])).unwrap(), known(&[8, 7, 6, 5]));
+        assert_eq!(broadcast(&[N, Dim::Known(3)], &[N, Dim::Known(1)]).unwrap(), vec![N, Dim::Known(3)]);
+        assert_eq!(broadcast(&[Dim::Unknown], &known(&[4])).unwrap(), known(&[4]));
+        assert_eq!(broadcast(&known(&[0]), &known(&[1])).unwrap(), known(&[0]));
+        let message = broadcast(&known(&[2, 3]), &known(&[2, 4])).unwrap_err().to_string();
+        assert!(message.contains("dimension 1 is 3 in one and 4 in the other"), "{message}");
+    }
+
+    #[test]
+    fn products_keep_what_is_known() {
+        assert_eq!(product(&known(&[2, 3])), Dim::Known(6));
+        assert_eq!(product(&[N, Dim::Known(1)]), N);
+        assert_eq!(product(&[N, Dim::Known(2)]), Dim::Unknown);
+        assert_eq!(product(&[Dim::Unknown, Dim::Known(0)]), Dim::Known(0));
+        assert_eq!(product(&known(&[1 << 62, 4])), Dim::Unknown);
+    }
+
+    #[test]
+    fn unify_prefers_the_precise() {
+        let a = TensorType::new(DType::F32, vec![N, Dim::Known(3)]);
+        let b = TensorType::new(DType::F32, vec![Dim::Known(8), Dim::Unknown]);
+        assert_eq!(a.unify(&b), Some(TensorType::new(DType::F32, known(&[8, 3]))));
+        assert_eq!(a.unify(&TensorType::unranked(DType::F32)), Some(a.clone()));
+        assert_eq!(a.unify(&TensorType::unranked(DType::F16)), None);
+        assert_eq!(b.unify(&TensorType::new(DType::F32, known(&[7, 3]))), None);
+    }
+}
