@@ -1,0 +1,47 @@
+//! divi's vocabulary in MLIR: the `divi` dialect (devices, tasks, plans) and the `onnx` dialect (ONNX's operators).
+//!
+//! Both are ODS dialects (`td/`), compiled by the build script and registered through C handles. The modules
+//! [`divi`] and [`onnx`] hold a typed builder and accessors for every operation, generated from the same files.
+
+mod attribute;
+mod elements;
+mod ffi;
+pub mod node;
+mod types;
+mod verify;
+
+pub use attribute::{BatchCost, CostAttribute, ExternalAttribute};
+pub use elements::{dense_elements, dense_resource, elements_of};
+pub use types::{element_type, element_type_of, optional_type, sequence_type, tensor_type, tensor_type_of};
+
+use melior::dialect::{DialectHandle, DialectRegistry};
+
+/// Operations of the `divi` dialect.
+pub mod divi {
+    melior::dialect! {
+        name: "divi",
+        files: ["Divi.td"],
+        include_directory_env_vars: ["DIVI_TD"],
+    }
+    pub use self::divi::*;
+}
+
+/// Operations of the `onnx` dialect.
+pub mod onnx {
+    melior::dialect! {
+        name: "onnx",
+        files: ["Onnx.td"],
+        include_directory_env_vars: ["DIVI_TD"],
+    }
+    pub use self::onnx::*;
+}
+
+/// Adds both dialects to a registry.
+pub fn register(registry: &DialectRegistry) {
+    // SAFETY: the functions return handles with static lifetime.
+    let handles = unsafe { [ffi::mlirGetDialectHandle__divi__(), ffi::mlirGetDialectHandle__onnx__()] };
+    for handle in handles {
+        // SAFETY: see above.
+        unsafe { DialectHandle::from_raw(handle) }.insert_dialect(registry);
+    }
+}

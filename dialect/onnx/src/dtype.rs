@@ -62,6 +62,8 @@ dtypes! {
     F8E8M0 = 24, "float8e8m0", 8;
     U2 = 25, "uint2", 2;
     I2 = 26, "int2", 2;
+    F6E2M3 = 27, "float6e2m3", 6;
+    F6E3M2 = 28, "float6e3m2", 6;
 }
 
 impl DType {

@@ -166,6 +166,54 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Checks an operand against the shape it must have, and returns what is known of it from both. An absent
+    /// operand adds nothing.
+    pub fn expect_shape(&self, index: usize, expected: &[Dim]) -> Result<Shape, Error> {
+        let Some(Value { ty, .. }) = self.optional(index) else { return Ok(expected.to_vec()) };
+        let expected_ty = TensorType::new(ty.dtype, expected.to_vec());
+        ty.unify(&expected_ty).and_then(|ty| ty.shape).ok_or_else(|| {
+            Error::new(format!("operand {index} must have shape [{}], has {ty}", crate::shape::join(expected)))
+        })
+    }
+
+    /// The element type that these operands must share. The first must be there, absent others do not count.
+    pub fn same_dtype(&self, indices: &[usize]) -> Result<DType, Error> {
+        let [first, rest @ ..] = indices else { return Err(Error::new("needs at least one operand")) };
+        let dtype = self.dtype(*first)?;
+        for &index in rest {
+            if let Some(other) = self.optional(index).map(|value| value.ty.dtype).filter(|&other| other != dtype) {
+                return Err(Error::new(format!(
+                    "operands {first} and {index} must have one element type, have {dtype} and {other}: insert a Cast"
+                )));
+            }
+        }
+        Ok(dtype)
+    }
+
+    /// The elements of an operand that holds sizes, as far as they are known; `None` if not even their number is.
+    pub fn sizes_of(&self, index: usize) -> Result<Option<Shape>, Error> {
+        // A shape comes from a file and must not make inference allocate at will: nothing has this rank.
+        const MAX_RANK: i64 = 64;
+        let Some(value) = self.optional(index) else { return Ok(None) };
+        let sizes = match (value.dims(), value.ty.shape.as_deref()) {
+            (Some(sizes), _) => sizes,
+            (None, Some(&[Dim::Known(count @ 0..=MAX_RANK)])) => vec![Dim::Unknown; count as usize],
+            _ => return Ok(None),
+        };
+        match sizes.iter().filter_map(|size| size.known()).find(|&size| size < 0) {
+            Some(size) => Err(Error::new(format!("operand {index} holds sizes, {size} is none"))),
+            None => Ok(Some(sizes)),
+        }
+    }
+
+    /// The single number of an operand that holds one size; unknown if the operand is absent.
+    pub fn size_of(&self, index: usize) -> Result<Dim, Error> {
+        match self.sizes_of(index)?.as_deref() {
+            Some(&[size]) => Ok(size),
+            _ => Ok(Dim::Unknown),
+        }
+    }
+
     /// The integers of an operand, where all are known. `None` also if the operand is absent.
     pub fn ints_of(&self, index: usize) -> Option<Vec<i64>> {
         self.optional(index)?.dims()?.into_iter().map(Dim::known).collect()

@@ -35,6 +35,36 @@ impl Dim {
         self.known().and_then(f).map_or(Self::Unknown, Self::Known)
     }
 
+    /// The sum; an error if it overflows.
+    pub fn plus(self, other: Self) -> Result<Self, Error> {
+        match (self, other) {
+            (Self::Known(0), dim) | (dim, Self::Known(0)) => Ok(dim),
+            (Self::Known(a), Self::Known(b)) => computed(a.checked_add(b), || format!("{a} + {b}")),
+            _ => Ok(Self::Unknown),
+        }
+    }
+
+    /// The product; an error if it overflows.
+    pub fn times(self, other: Self) -> Result<Self, Error> {
+        match (self, other) {
+            (Self::Known(1), dim) | (dim, Self::Known(1)) => Ok(dim),
+            (Self::Known(a), Self::Known(b)) => computed(a.checked_mul(b), || format!("{a} * {b}")),
+            _ => Ok(Self::Unknown),
+        }
+    }
+
+    /// The quotient of a dimension that is made of `parts` equal parts; `what` names them.
+    pub fn split(self, parts: i64, what: &str) -> Result<Self, Error> {
+        match self {
+            _ if parts < 1 => Err(Error::new(format!("the number of {what} must be positive, is {parts}"))),
+            dim if parts == 1 => Ok(dim),
+            Self::Known(size) if size % parts != 0 => {
+                Err(Error::new(format!("a dimension of {size} does not divide into {parts} {what}")))
+            }
+            dim => Ok(dim.map(|size| size.checked_div(parts))),
+        }
+    }
+
     /// The more precise of two descriptions of the same dimension; `None` if both are known and differ.
     pub fn unify(self, other: Self) -> Option<Self> {
         match (self, other) {
@@ -131,6 +161,15 @@ impl fmt::Display for TensorType {
     }
 }
 
+/// A size that was computed as `how` says; overflow (`None`) and a negative result are errors.
+pub fn computed(size: Option<i64>, how: impl FnOnce() -> String) -> Result<Dim, Error> {
+    match size {
+        Some(size) if size >= 0 => Ok(Dim::Known(size)),
+        Some(size) => Err(Error::new(format!("a dimension is negative: {} = {size}", how()))),
+        None => Err(Error::new(format!("a dimension overflows: {}", how()))),
+    }
+}
+
 /// `2x3x?`, for messages.
 pub fn join(shape: &[Dim]) -> String {
     shape.iter().map(Dim::to_string).collect::<Vec<_>>().join("x")
@@ -167,6 +206,15 @@ pub fn broadcast(a: &[Dim], b: &[Dim]) -> Result<Shape, Error> {
         .collect()
 }
 
+/// Checks that a shape broadcasts to another without changing it.
+pub fn broadcasts_to(from: &[Dim], to: &[Dim]) -> Result<(), Error> {
+    let fits = |(&from, &to): (&Dim, &Dim)| from == Dim::Known(1) || from.unify(to).is_some();
+    if from.len() <= to.len() && from.iter().rev().zip(to.iter().rev()).all(fits) {
+        return Ok(());
+    }
+    Err(Error::new(format!("shape [{}] does not broadcast to [{}]", join(from), join(to))))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,6 +242,26 @@ mod tests {
         assert_eq!(product(&[N, Dim::Known(2)]), Dim::Unknown);
         assert_eq!(product(&[Dim::Unknown, Dim::Known(0)]), Dim::Known(0));
         assert_eq!(product(&known(&[1 << 62, 4])), Dim::Unknown);
+    }
+
+    #[test]
+    fn arithmetic_keeps_symbols_and_catches_overflow() {
+        assert_eq!(N.plus(Dim::Known(0)).unwrap(), N);
+        assert_eq!(N.times(Dim::Known(1)).unwrap(), N);
+        assert_eq!(N.split(1, "groups").unwrap(), N);
+        assert_eq!(N.times(Dim::Known(2)).unwrap(), Dim::Unknown);
+        assert_eq!(Dim::Known(6).split(3, "groups").unwrap(), Dim::Known(2));
+        assert!(Dim::Known(i64::MAX).plus(Dim::Known(1)).is_err());
+        assert!(Dim::Known(1 << 62).times(Dim::Known(4)).is_err());
+        assert!(Dim::Known(7).split(2, "groups").is_err());
+        assert!(Dim::Known(7).split(0, "groups").is_err());
+    }
+
+    #[test]
+    fn broadcasting_to_a_shape_never_changes_it() {
+        assert!(broadcasts_to(&known(&[1, 3]), &[N, Dim::Known(2), Dim::Known(3)]).is_ok());
+        assert!(broadcasts_to(&known(&[2, 3]), &known(&[3])).is_err());
+        assert!(broadcasts_to(&known(&[3]), &known(&[1])).is_err());
     }
 
     #[test]

@@ -46,8 +46,8 @@ impl Tensor {
         let bytes: Vec<u8> = match dtype {
             DType::F64 => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
             DType::F32 => values.iter().flat_map(|&v| (v as f32).to_le_bytes()).collect(),
-            DType::F16 => values.iter().flat_map(|&v| f16::from_f64(v).to_le_bytes()).collect(),
-            DType::BF16 => values.iter().flat_map(|&v| bf16::from_f64(v).to_le_bytes()).collect(),
+            DType::F16 => values.iter().flat_map(|&v| f16::from_f32(round_to_odd(v)).to_le_bytes()).collect(),
+            DType::BF16 => values.iter().flat_map(|&v| bf16::from_f32(round_to_odd(v)).to_le_bytes()).collect(),
             _ => return None,
         };
         Some(Self { dtype, dims, bytes: bytes.into() })
@@ -80,7 +80,8 @@ impl Tensor {
 
     /// Elements.
     pub fn count(&self) -> usize {
-        self.dims.iter().product::<i64>() as usize
+        // The product itself may overflow where one dimension is zero.
+        count_of(&self.dims).unwrap_or(0) as usize
     }
 
     /// The elements as integers: integers and `bool`. `None` for other types and for `uint64` beyond `i64`.
@@ -140,6 +141,17 @@ impl Tensor {
     }
 }
 
+/// A number as `f32` such that rounding that to a narrower type is rounding the number itself: an inexact result gets an
+/// odd last bit, so that it is never mistaken for a tie. `half` rounds an `f64` twice.
+fn round_to_odd(value: f64) -> f32 {
+    let nearest = value as f32;
+    if value.is_nan() || f64::from(nearest) == value {
+        return nearest;
+    }
+    let toward_zero = nearest.to_bits() - u32::from(f64::from(nearest).abs() > value.abs());
+    f32::from_bits(toward_zero | 1)
+}
+
 fn pack(bits: usize, values: &[i64]) -> Vec<u8> {
     let mask = (1u8 << bits) - 1;
     let mut bytes = vec![0; (values.len() * bits).div_ceil(8)];
@@ -151,11 +163,12 @@ fn pack(bits: usize, values: &[i64]) -> Vec<u8> {
 
 /// Elements of a shape; `None` if a dimension is negative or the product overflows.
 pub fn count_of(dims: &[i64]) -> Option<u64> {
-    let mut count = 1u64;
+    // A zero anywhere makes the tensor empty, even where the other dimensions overflow.
+    let empty = dims.contains(&0);
+    let mut count = u64::from(!empty);
     for &dim in dims {
         let dim = u64::try_from(dim).ok()?;
-        // A zero anywhere makes the tensor empty, even where the other dimensions overflow.
-        count = if dims.contains(&0) { 0 } else { count.checked_mul(dim)? };
+        count = if empty { 0 } else { count.checked_mul(dim)? };
     }
     Some(count)
 }
@@ -186,11 +199,24 @@ mod tests {
     }
 
     #[test]
+    fn narrow_floats_are_rounded_once() {
+        // Just above the middle of two neighbours: rounded to `f32` first, it would become the middle.
+        let just_above = 1.0 + 2f64.powi(-11) + 2f64.powi(-40);
+        let tensor = Tensor::from_floats(DType::F16, vec![3], &[just_above, -just_above, 1e300]).unwrap();
+        let above = 1.0 + 2f64.powi(-10);
+        assert_eq!(tensor.floats().unwrap(), [above, -above, f64::INFINITY]);
+        let just_above = 1.0 + 2f64.powi(-8) + 2f64.powi(-40);
+        let tensor = Tensor::from_floats(DType::BF16, vec![1], &[just_above]).unwrap();
+        assert_eq!(tensor.floats().unwrap(), [1.0 + 2f64.powi(-7)]);
+        assert!(Tensor::from_floats(DType::F16, vec![], &[f64::NAN]).unwrap().floats().unwrap()[0].is_nan());
+    }
+
+    #[test]
     fn lengths_are_checked() {
         assert!(Tensor::new(DType::F32, vec![2], Bytes::from_static(&[0; 8])).is_some());
         assert!(Tensor::new(DType::F32, vec![2], Bytes::from_static(&[0; 7])).is_none());
         assert!(Tensor::new(DType::F32, vec![-2], Bytes::from_static(&[0; 8])).is_none());
         assert!(Tensor::new(DType::F32, vec![1 << 62, 1 << 62], Bytes::new()).is_none());
-        assert!(Tensor::new(DType::F32, vec![1 << 62, 0], Bytes::new()).is_some());
+        assert_eq!(Tensor::new(DType::F32, vec![1 << 62, 1 << 62, 0], Bytes::new()).unwrap().count(), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! A compact way to state a test of a rule or of a folder.
 
-use crate::{Attr, Attributes, DType, Dim, Node, Tensor, TensorType, Value, fold, infer};
+use crate::{Attr, Attributes, DType, Dim, Node, Symbol, Tensor, TensorType, Value, fold, infer, node::Content};
 
 /// An operator application to try.
 pub(crate) struct Case {
@@ -16,6 +16,7 @@ impl Case {
     }
 
     /// An operand of a type as messages print it: `float[2x?]`, `int64[]` (a scalar), `bool[*]` (unknown rank).
+    /// A capital letter is a symbol: `float[Nx3]`.
     pub(crate) fn input(mut self, ty: &str) -> Self {
         self.inputs.push(Some(Value::new(parse(ty))));
         self
@@ -43,6 +44,13 @@ impl Case {
         self
     }
 
+    /// An `int64` operand of one dimension whose elements are written like dimensions: `Nx-1x64`.
+    pub(crate) fn partial(self, elements: &str) -> Self {
+        let dims: Vec<_> = elements.split('x').map(parse_dim).collect();
+        let ty = TensorType::new(DType::I64, vec![Dim::Known(dims.len() as i64)]);
+        self.value(Value { ty, content: Some(Content::Partial(dims)) })
+    }
+
     pub(crate) fn int(self, name: &str, value: i64) -> Self {
         self.attr(name, Attr::Int(value))
     }
@@ -65,7 +73,7 @@ impl Case {
         self
     }
 
-    fn with_node<R>(&self, f: impl FnOnce(&Node<'_>) -> R) -> R {
+    pub(crate) fn with_node<R>(&self, f: impl FnOnce(&Node<'_>) -> R) -> R {
         let inputs: Vec<_> = self.inputs.iter().map(Option::as_ref).collect();
         f(&Node { op: self.op, inputs: &inputs, attributes: &self.attributes, outputs: self.outputs })
     }
@@ -77,7 +85,7 @@ impl Case {
     /// Asserts the inferred types, written as messages print them.
     #[track_caller]
     pub(crate) fn infers(self, expected: &[&str]) {
-        let types: Vec<_> = self.types().expect("inference succeeds").iter().map(TensorType::to_string).collect();
+        let types: Vec<_> = self.types().expect("inference succeeds").iter().map(spell).collect();
         assert_eq!(types, expected, "{}", self.op);
     }
 
@@ -98,13 +106,32 @@ impl Case {
     }
 }
 
-fn parse(ty: &str) -> TensorType {
+pub(crate) fn parse(ty: &str) -> TensorType {
     let (dtype, shape) = ty.strip_suffix(']').and_then(|ty| ty.split_once('[')).expect("a type is name[dims]");
     let dtype = DType::ALL.iter().copied().find(|d| d.name() == dtype).expect("a known element type");
     let shape = match shape {
         "*" => None,
         "" => Some(vec![]),
-        dims => Some(dims.split('x').map(|dim| dim.parse().map_or(Dim::Unknown, Dim::Known)).collect()),
+        dims => Some(dims.split('x').map(parse_dim).collect()),
     };
     TensorType::new(dtype, shape)
+}
+
+fn parse_dim(dim: &str) -> Dim {
+    match dim.as_bytes() {
+        &[letter @ b'A'..=b'Z'] => Dim::Symbol(Symbol(letter.into())),
+        _ => dim.parse().map_or(Dim::Unknown, Dim::Known),
+    }
+}
+
+/// The type as messages print it, except that the symbols of `parse_dim` are told apart.
+fn spell(ty: &TensorType) -> String {
+    let letter = |dim: &Dim| match *dim {
+        Dim::Symbol(Symbol(id)) if (65..=90).contains(&id) => char::from(id as u8).to_string(),
+        _ => dim.to_string(),
+    };
+    match &ty.shape {
+        Some(shape) => format!("{}[{}]", ty.dtype, shape.iter().map(letter).collect::<Vec<_>>().join("x")),
+        None => ty.to_string(),
+    }
 }

@@ -1,0 +1,96 @@
+//! How build scripts turn TableGen and C++ into a library: shared by every crate that has some of either.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Where LLVM and MLIR are, from the variable that `mlir-sys` reads too.
+pub fn llvm_prefix() -> PathBuf {
+    println!("cargo:rerun-if-env-changed=MLIR_SYS_220_PREFIX");
+    let prefix =
+        PathBuf::from(env::var("MLIR_SYS_220_PREFIX").expect("MLIR_SYS_220_PREFIX is set by .cargo/config.toml"));
+    let tablegen = prefix.join("bin/mlir-tblgen");
+    assert!(tablegen.exists(), "{} is missing: run tools/setup, which installs MLIR", tablegen.display());
+    prefix
+}
+
+/// Cargo's output directory of the crate being built.
+pub fn out_dir() -> PathBuf {
+    env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts").into()
+}
+
+/// Runs `mlir-tblgen` with `arguments` on `td/{file}`, writing `output` into the output directory.
+pub fn tablegen(file: &str, output: &str, arguments: &[&str]) {
+    println!("cargo:rerun-if-changed=td");
+    let prefix = llvm_prefix();
+    let status = Command::new(prefix.join("bin/mlir-tblgen"))
+        .args(arguments)
+        .arg(Path::new("td").join(file))
+        .args(["-I", "td", "-I"])
+        .arg(prefix.join("include"))
+        .arg("--write-if-changed")
+        .arg("-o")
+        .arg(out_dir().join(output))
+        .status()
+        .expect("mlir-tblgen runs");
+    assert!(status.success(), "mlir-tblgen failed on td/{file}");
+}
+
+/// A C++ build with the flags that MLIR's headers need; headers come from `cpp/` and the output directory.
+pub fn cxx() -> cc::Build {
+    println!("cargo:rerun-if-changed=cpp");
+    let mut build = cc::Build::new();
+    build
+        .cpp(true)
+        .compiler(llvm_prefix().join("bin/clang++"))
+        .std("c++17")
+        .include("cpp")
+        .include(out_dir())
+        .flag(format!("-isystem{}", llvm_prefix().join("include").display()))
+        .flag("-fno-rtti")
+        .flag("-fno-exceptions")
+        .flag("-fvisibility-inlines-hidden")
+        .flag("-Wall")
+        .flag("-Wno-unused-parameter")
+        .define("_GNU_SOURCE", None)
+        .define("__STDC_CONSTANT_MACROS", None)
+        .define("__STDC_FORMAT_MACROS", None)
+        .define("__STDC_LIMIT_MACROS", None)
+        .opt_level(1)
+        .debug(false);
+    build
+}
+
+/// Compiles `files` into `lib{name}.a`, unless it is there and newer than they and the `headers` they include.
+pub fn compile_if_stale(name: &str, files: &[PathBuf], headers: &[PathBuf]) {
+    let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    let archive = modified(&out_dir().join(format!("lib{name}.a")));
+    let fresh = archive.is_some() && files.iter().chain(headers).all(|input| modified(input) < archive);
+    if fresh {
+        println!("cargo:rustc-link-search=native={}", out_dir().display());
+        println!("cargo:rustc-link-lib=static={name}");
+    } else {
+        cxx().files(files).compile(name);
+    }
+}
+
+/// Debian ships MLIR's C API as static libraries only, but `mlir-sys` asks for a shared one. A linker script of that
+/// name stands in: it takes the C API from the archives and MLIR itself from the shared library.
+pub fn link_mlir_c_api() {
+    let prefix = llvm_prefix();
+    let mut archives: Vec<String> = fs::read_dir(prefix.join("lib"))
+        .expect("LLVM has a lib folder")
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|name| Some(name.strip_prefix("libMLIRCAPI")?.strip_suffix(".a")?.to_owned()))
+        .collect();
+    archives.sort();
+    let inputs: Vec<String> = archives.iter().map(|name| format!("-lMLIRCAPI{name}")).collect();
+    let folder = out_dir().join("mlir-c");
+    fs::create_dir_all(&folder).expect("the output directory is writable");
+    fs::write(folder.join("libMLIR-C.so"), format!("INPUT( {} )\n", inputs.join(" ")))
+        .expect("the output directory is writable");
+    println!("cargo:rustc-link-search=native={}", folder.display());
+    println!("cargo:rustc-link-search=native={}", prefix.join("lib").display());
+}

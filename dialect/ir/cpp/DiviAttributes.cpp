@@ -1,0 +1,239 @@
+// Attributes of the `divi` dialect, and the checks of those that other dialects' operators carry.
+
+#include "Divi.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <charconv>
+
+using namespace mlir;
+using namespace divi;
+
+#include "DiviDialect.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "DiviAttributes.cpp.inc"
+
+void DiviDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "DiviAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "DiviOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// #divi.external
+//===----------------------------------------------------------------------===//
+
+static std::optional<uint64_t> bitWidth(Type type) {
+  if (type.isInteger(1))
+    return 8; // ONNX stores a byte a bool.
+  if (type.isIntOrFloat())
+    return type.getIntOrFloatBitWidth();
+  if (auto complex = dyn_cast<ComplexType>(type))
+    return 2 * complex.getElementType().getIntOrFloatBitWidth();
+  return std::nullopt;
+}
+
+LogicalResult ExternalAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef path, uint64_t offset,
+                                   uint64_t length, Type type) {
+  if (path.empty())
+    return emitError() << "#divi.external needs the path of a file";
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape())
+    return emitError() << "#divi.external needs a tensor type of static shape, has " << type;
+  std::optional<uint64_t> width = bitWidth(tensor.getElementType());
+  if (!width)
+    return emitError() << "#divi.external cannot hold elements of type " << tensor.getElementType();
+  uint64_t count = 1;
+  bool overflow = false;
+  for (int64_t dim : tensor.getShape())
+    overflow |= __builtin_mul_overflow(count, uint64_t(dim), &count);
+  overflow |= __builtin_mul_overflow(count, *width, &count);
+  uint64_t expected = count / 8 + (count % 8 != 0);
+  if (overflow || length != expected) {
+    InFlightDiagnostic diagnostic = emitError() << "#divi.external has length " << length << ", but " << type;
+    return overflow ? diagnostic << " is larger than any file" : diagnostic << " takes " << expected << " bytes";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// #divi.cost
+//===----------------------------------------------------------------------===//
+
+/// The shortest decimal that reads back as the same number, always with a point so that it lexes as a float.
+static void printNumber(raw_ostream &os, double value) {
+  char buffer[32];
+  auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  assert(error == std::errc() && "the shortest form of a double fits");
+  StringRef digits(buffer, end - buffer);
+  size_t exponent = digits.find('e');
+  os << digits.substr(0, exponent);
+  if (digits.substr(0, exponent).find('.') == StringRef::npos)
+    os << ".0";
+  os << digits.substr(std::min(exponent, digits.size()));
+}
+
+Attribute CostAttr::parse(AsmParser &parser, Type) {
+  SmallVector<FlatSymbolRefAttr> devices;
+  SmallVector<int64_t> batches;
+  SmallVector<FloatAttr> micros;
+  auto parseDevice = [&]() -> ParseResult {
+    StringAttr device;
+    if (parser.parseSymbolName(device) || parser.parseEqual())
+      return failure();
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, [&]() -> ParseResult {
+      int64_t batch;
+      double time;
+      if (parser.parseInteger(batch) || parser.parseEqual() || parser.parseFloat(time))
+        return failure();
+      devices.push_back(FlatSymbolRefAttr::get(device));
+      batches.push_back(batch);
+      micros.push_back(FloatAttr::get(Float64Type::get(parser.getContext()), time));
+      return success();
+    });
+  };
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseDevice))
+    return {};
+  return CostAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(),
+                              ArrayRef<FlatSymbolRefAttr>(devices), ArrayRef<int64_t>(batches),
+                              ArrayRef<FloatAttr>(micros));
+}
+
+void CostAttr::print(AsmPrinter &printer) const {
+  raw_ostream &os = printer.getStream();
+  os << '<';
+  for (size_t i = 0, n = getDevices().size(); i < n; ++i) {
+    bool first = i == 0 || getDevices()[i] != getDevices()[i - 1];
+    bool last = i + 1 == n || getDevices()[i] != getDevices()[i + 1];
+    if (first)
+      os << (i == 0 ? "" : ", ") << getDevices()[i] << " = {";
+    os << (first ? "" : ", ") << getBatches()[i] << " = ";
+    printNumber(os, getMicros()[i].getValueAsDouble());
+    if (last)
+      os << '}';
+  }
+  os << '>';
+}
+
+LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<FlatSymbolRefAttr> devices,
+                               ArrayRef<int64_t> batches, ArrayRef<FloatAttr> micros) {
+  if (devices.size() != batches.size() || devices.size() != micros.size())
+    return emitError() << "#divi.cost needs a device, a batch size and a time for each entry";
+  llvm::SmallDenseSet<std::pair<Attribute, int64_t>> seen;
+  llvm::SmallDenseSet<Attribute> finished;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (i > 0 && devices[i] != devices[i - 1])
+      finished.insert(devices[i - 1]);
+    if (finished.contains(devices[i]))
+      return emitError() << "#divi.cost names " << devices[i] << " twice: put all its batch sizes into one {…}";
+    if (batches[i] < 1)
+      return emitError() << "#divi.cost has batch size " << batches[i] << " for " << devices[i]
+                         << ": batch sizes start at 1";
+    double time = micros[i].getValueAsDouble();
+    if (!(time >= 0) || std::isinf(time))
+      return emitError() << "#divi.cost has a time for " << devices[i]
+                         << " that is negative or not finite: leave a device out that does not support the task";
+    if (!seen.insert({devices[i], batches[i]}).second)
+      return emitError() << "#divi.cost gives batch size " << batches[i] << " twice for " << devices[i];
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes on operators of any dialect
+//===----------------------------------------------------------------------===//
+
+/// `divi.device` and `divi.pin` name a device of the module.
+static LogicalResult verifyDeviceReference(Operation *op, NamedAttribute attribute) {
+  auto device = dyn_cast<FlatSymbolRefAttr>(attribute.getValue());
+  if (!device)
+    return op->emitOpError() << "attribute '" << attribute.getName().getValue()
+                             << "' must name a device, as in @gpu0; it is " << attribute.getValue();
+  // Within a function that is verified by itself the module may be out of reach; then there is nothing to compare with.
+  Operation *found = SymbolTable::lookupNearestSymbolFrom(op, device);
+  if (isa_and_present<DeviceOp>(found))
+    return success();
+  return op->emitOpError() << "attribute '" << attribute.getName().getValue() << "' names " << device
+                           << ", which is no divi.device of this module: declare it with 'divi.device " << device
+                           << " {kind = …, memory = …}'";
+}
+
+template <typename AttrT>
+static LogicalResult verifyKind(Operation *op, StringRef name, Attribute value, StringRef expected) {
+  if (isa_and_present<AttrT>(value))
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError() << "attribute '" << name << "' must be " << expected;
+  if (!value)
+    return diagnostic << ", is missing";
+  return diagnostic << ", is " << value;
+}
+
+/// The certificate: what was minimised, what came out, and how good that is.
+static LogicalResult verifyPlan(Operation *op, Attribute value) {
+  if (!isa<ModuleOp>(op))
+    return op->emitOpError("attribute 'divi.plan' belongs on the module");
+  auto plan = dyn_cast<DictionaryAttr>(value);
+  if (!plan)
+    return op->emitOpError() << "attribute 'divi.plan' must be a dictionary, is " << value;
+  for (StringRef key : {"objective", "bound_by", "algorithm"})
+    if (failed(verifyKind<StringAttr>(op, ("divi.plan." + key).str(), plan.get(key), "a string")))
+      return failure();
+  for (StringRef key : {"value", "bound", "gap"})
+    if (failed(verifyKind<FloatAttr>(op, ("divi.plan." + key).str(), plan.get(key), "a float")))
+      return failure();
+  StringRef objective = plan.getAs<StringAttr>("objective").getValue();
+  if (objective != "latency" && objective != "batch" && objective != "pipeline")
+    return op->emitOpError() << "attribute 'divi.plan.objective' is \"" << objective
+                             << "\": it must be latency, batch or pipeline";
+  double found = plan.getAs<FloatAttr>("value").getValueAsDouble();
+  double bound = plan.getAs<FloatAttr>("bound").getValueAsDouble();
+  if (bound > found)
+    return op->emitOpError() << "attribute 'divi.plan' has a bound above its value: no plan can be better than its bound";
+  return success();
+}
+
+LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName().getValue();
+  Attribute value = attribute.getValue();
+  if (name == "divi.device" || name == "divi.pin")
+    return verifyDeviceReference(op, attribute);
+  if (name == "divi.cost")
+    return verifyKind<CostAttr>(op, name, value, "a #divi.cost");
+  if (name == "divi.plan")
+    return verifyPlan(op, value);
+  if (name == "divi.start") {
+    auto start = dyn_cast<FloatAttr>(value);
+    if (!start || !start.getType().isF64() || !(start.getValueAsDouble() >= 0))
+      return op->emitOpError() << "attribute 'divi.start' must be a time in microseconds, as in 120.5 : f64; it is "
+                               << value;
+    return success();
+  }
+  if (name == "divi.members") {
+    auto members = dyn_cast<ArrayAttr>(value);
+    if (!members || !llvm::all_of(members, llvm::IsaPred<StringAttr>))
+      return op->emitOpError() << "attribute 'divi.members' must be a list of node names, is " << value;
+    return success();
+  }
+  if (name.ends_with("_bytes")) {
+    auto bytes = dyn_cast<IntegerAttr>(value);
+    if (!bytes || !bytes.getType().isInteger(64) || bytes.getInt() < 0)
+      return op->emitOpError() << "attribute '" << name << "' must be a number of bytes, as in 4096 : i64; it is " << value;
+    return success();
+  }
+  return op->emitOpError() << "attribute '" << name
+                           << "' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.start, "
+                              "divi.cost, divi.members, divi.plan and divi.*_bytes";
+}
+
+LogicalResult DiviDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index, NamedAttribute attribute) {
+  if (attribute.getName().getValue() == "divi.device")
+    return verifyDeviceReference(op, attribute);
+  return op->emitOpError() << "argument " << index << " has attribute '" << attribute.getName().getValue()
+                           << "': the only one that divi puts on arguments is divi.device";
+}

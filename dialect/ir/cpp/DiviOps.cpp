@@ -1,0 +1,184 @@
+// Operations of the `divi` dialect: verifiers, folders, and the syntax that TableGen cannot say.
+
+#include "Divi.h"
+
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace divi;
+
+/// `-> type` for one result, `-> (types)` for several, nothing for none.
+static ParseResult parseResults(OpAsmParser &parser, SmallVectorImpl<Type> &types) {
+  return parser.parseOptionalArrowTypeList(types);
+}
+
+static void printResults(OpAsmPrinter &printer, Operation *, TypeRange types) {
+  printer.printOptionalArrowTypeList(types);
+}
+
+#define GET_OP_CLASSES
+#include "DiviOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Devices and where values are
+//===----------------------------------------------------------------------===//
+
+/// The device a symbol names; an error on `op` if there is none.
+static DeviceOp findDevice(Operation *op, FlatSymbolRefAttr name, SymbolTableCollection &symbols) {
+  if (auto device = symbols.lookupNearestSymbolFrom<DeviceOp>(op, name))
+    return device;
+  op->emitOpError() << "names " << name << ", which is no divi.device of this module: declare it with 'divi.device "
+                    << name << " {kind = …, memory = …}'";
+  return {};
+}
+
+/// Where the model's inputs arrive: the first cpu, or the first device where there is no cpu.
+static DeviceOp hostDevice(Operation *op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  if (!module)
+    return {};
+  for (DeviceOp device : module.getOps<DeviceOp>())
+    if (device.getKind() == "cpu")
+      return device;
+  auto devices = module.getOps<DeviceOp>();
+  return devices.empty() ? DeviceOp() : *devices.begin();
+}
+
+/// The device whose memory holds a value; null where it is everywhere (constants) or nobody says.
+static FlatSymbolRefAttr homeOf(Value value, Operation *user) {
+  if (auto transfer = value.getDefiningOp<TransferOp>())
+    return transfer.getToAttr();
+  if (auto launch = value.getDefiningOp<LaunchOp>())
+    return launch.getDeviceAttr();
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument)
+    return {};
+  auto function = dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  if (!function)
+    return {};
+  if (auto device = function.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(), "divi.device"))
+    return device;
+  DeviceOp host = hostDevice(user);
+  return host ? FlatSymbolRefAttr::get(host.getSymNameAttr()) : FlatSymbolRefAttr();
+}
+
+/// A value that `op` reads on `device` must be there.
+static LogicalResult verifyOnDevice(Operation *op, Value value, unsigned index, FlatSymbolRefAttr device) {
+  FlatSymbolRefAttr home = homeOf(value, op);
+  if (!home || home == device)
+    return success();
+  return op->emitOpError() << "reads operand " << index << " on " << device << ", but it is on " << home
+                           << ": insert 'divi.transfer … from " << home << " to " << device << "'";
+}
+
+LogicalResult DeviceOp::verify() {
+  if (getKind() != "cpu" && getKind() != "cuda")
+    return emitOpError() << "has kind \"" << getKind() << "\": divi knows cpu and cuda";
+  if (static_cast<int64_t>(getMemory()) <= 0)
+    return emitOpError() << "has " << static_cast<int64_t>(getMemory()) << " bytes of memory: it must be positive";
+  if (std::optional<ArrayAttr> sizes = getBatchSizes())
+    for (auto size : sizes->getAsRange<IntegerAttr>())
+      if (size.getInt() < 1)
+        return emitOpError() << "has batch size " << size.getInt() << ": batch sizes start at 1";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// divi.link
+//===----------------------------------------------------------------------===//
+
+LogicalResult LinkOp::verify() {
+  if (getFrom() == getTo())
+    return emitOpError() << "goes from " << getFromAttr() << " to itself: a tensor is where it is without a link";
+  if (!getBandwidth().isFiniteNonZero() || getBandwidth().isNegative())
+    return emitOpError("needs a positive bandwidth in bytes per second");
+  if (!getLatency().isFinite() || (getLatency().isNegative() && !getLatency().isZero()))
+    return emitOpError("needs a latency in seconds that is not negative");
+  return success();
+}
+
+LogicalResult LinkOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return success(findDevice(*this, getFromAttr(), symbols) && findDevice(*this, getToAttr(), symbols));
+}
+
+//===----------------------------------------------------------------------===//
+// divi.cluster
+//===----------------------------------------------------------------------===//
+
+LogicalResult ClusterOp::verify() {
+  if (getKind().empty())
+    return emitOpError("needs a kind, as in \"conv_bn_relu\"");
+  Block &body = getBody().front();
+  if (body.getArgumentTypes() != getInputs().getTypes())
+    return emitOpError() << "has a body whose arguments are not its operands: give the body one argument of the same "
+                            "type for each of the "
+                         << getInputs().size() << " operands";
+  return success();
+}
+
+LogicalResult ClusterOp::verifyRegions() {
+  auto yield = cast<YieldOp>(getBody().front().getTerminator());
+  if (yield.getValues().getTypes() != getResults().getTypes())
+    return yield.emitOpError() << "yields " << yield.getValues().size()
+                               << " values whose types are not those of the cluster's " << getResults().size()
+                               << " results";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// divi.transfer
+//===----------------------------------------------------------------------===//
+
+LogicalResult TransferOp::verify() {
+  if (getFrom() == getTo())
+    return emitOpError() << "moves a tensor from " << getFromAttr() << " to itself: use the tensor where it is";
+  return success();
+}
+
+LogicalResult TransferOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!findDevice(*this, getFromAttr(), symbols) || !findDevice(*this, getToAttr(), symbols) ||
+      failed(verifyOnDevice(*this, getInput(), 0, getFromAttr())))
+    return failure();
+  // A module without links says nothing of them; one with links says all.
+  bool hasLinks = false;
+  for (LinkOp link : (*this)->getParentOfType<ModuleOp>().getOps<LinkOp>()) {
+    if (link.getFromAttr() == getFromAttr() && link.getToAttr() == getToAttr())
+      return success();
+    hasLinks = true;
+  }
+  if (!hasLinks)
+    return success();
+  return emitOpError() << "has no link to go by: declare 'divi.link " << getFromAttr() << " -> " << getToAttr()
+                       << " {…}' or transfer over a device that is linked with both";
+}
+
+/// There and back again is the tensor itself.
+OpFoldResult TransferOp::fold(FoldAdaptor) {
+  auto there = getInput().getDefiningOp<TransferOp>();
+  return there && there.getFromAttr() == getToAttr() ? there.getInput() : OpFoldResult();
+}
+
+//===----------------------------------------------------------------------===//
+// divi.launch
+//===----------------------------------------------------------------------===//
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!findDevice(*this, getDeviceAttr(), symbols))
+    return failure();
+  auto callee = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getCalleeAttr());
+  if (!callee)
+    return emitOpError() << "calls " << getCalleeAttr() << ", which is no function of this module";
+  if (TypeRange(callee.getArgumentTypes()) != getInputs().getTypes() ||
+      TypeRange(callee.getResultTypes()) != getResults().getTypes())
+    return emitOpError() << "has another type than its callee " << getCalleeAttr() << ", which is "
+                         << callee.getFunctionType();
+  auto compiledFor = callee->getAttrOfType<FlatSymbolRefAttr>("divi.device");
+  if (compiledFor && compiledFor != getDeviceAttr())
+    return emitOpError() << "runs " << getCalleeAttr() << " on " << getDeviceAttr() << ", but that function is for "
+                         << compiledFor << ": launch it there or change its divi.device";
+  for (auto [index, input] : llvm::enumerate(getInputs()))
+    if (failed(verifyOnDevice(*this, input, index, getDeviceAttr())))
+      return failure();
+  return success();
+}

@@ -1,0 +1,114 @@
+//! The attributes of the `divi` dialect.
+
+use crate::ffi::*;
+use melior::{
+    StringRef,
+    ir::{Attribute, AttributeLike, Location, Type, TypeLike},
+};
+
+/// `#divi.external`: the elements of a constant, as they lie in a file.
+#[derive(Clone, Copy, Debug)]
+pub struct ExternalAttribute<'c>(Attribute<'c>);
+
+impl<'c> ExternalAttribute<'c> {
+    /// `None`, with a diagnostic at `location`, if `length` is not what the type takes.
+    pub fn new(location: Location<'c>, r#type: Type<'c>, path: &str, offset: u64, length: u64) -> Option<Self> {
+        let path = StringRef::new(path);
+        // SAFETY: location, type and path outlive the call.
+        unsafe {
+            Attribute::from_option_raw(diviExternalAttrGetChecked(
+                location.to_raw(),
+                r#type.to_raw(),
+                path.to_raw(),
+                offset,
+                length,
+            ))
+        }
+        .map(Self)
+    }
+
+    pub fn from_attribute(attribute: Attribute<'c>) -> Option<Self> {
+        // SAFETY: the attribute is alive.
+        unsafe { diviAttrIsAExternal(attribute.to_raw()) }.then_some(Self(attribute))
+    }
+
+    /// Relative to the file that the IR is in.
+    pub fn path(&self) -> &'c str {
+        // SAFETY: the attribute is of this kind, and its text lives as long as the context.
+        unsafe { StringRef::from_raw(diviExternalAttrGetPath(self.0.to_raw())) }
+            .as_str()
+            .expect("a path of the IR is UTF-8")
+    }
+
+    pub fn offset(&self) -> u64 {
+        // SAFETY: the attribute is of this kind.
+        unsafe { diviExternalAttrGetOffset(self.0.to_raw()) }
+    }
+
+    pub fn length(&self) -> u64 {
+        // SAFETY: the attribute is of this kind.
+        unsafe { diviExternalAttrGetLength(self.0.to_raw()) }
+    }
+
+    pub fn as_attribute(&self) -> Attribute<'c> {
+        self.0
+    }
+}
+
+/// The time of a task at one batch size on one device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchCost {
+    pub device: String,
+    pub batch: i64,
+    pub micros: f64,
+}
+
+/// `#divi.cost`: how long a task takes on each device.
+#[derive(Clone, Copy, Debug)]
+pub struct CostAttribute<'c>(Attribute<'c>);
+
+impl<'c> CostAttribute<'c> {
+    /// Entries of one device must stand together. `None`, with a diagnostic at `location`, if they are not well-formed.
+    pub fn new(location: Location<'c>, entries: &[BatchCost]) -> Option<Self> {
+        let devices: Vec<_> = entries.iter().map(|entry| StringRef::new(&entry.device).to_raw()).collect();
+        let batches: Vec<_> = entries.iter().map(|entry| entry.batch).collect();
+        let micros: Vec<_> = entries.iter().map(|entry| entry.micros).collect();
+        // SAFETY: the arrays have one element an entry and outlive the call.
+        unsafe {
+            Attribute::from_option_raw(diviCostAttrGetChecked(
+                location.to_raw(),
+                entries.len() as isize,
+                devices.as_ptr(),
+                batches.as_ptr(),
+                micros.as_ptr(),
+            ))
+        }
+        .map(Self)
+    }
+
+    pub fn from_attribute(attribute: Attribute<'c>) -> Option<Self> {
+        // SAFETY: the attribute is alive.
+        unsafe { diviAttrIsACost(attribute.to_raw()) }.then_some(Self(attribute))
+    }
+
+    pub fn entries(&self) -> Vec<BatchCost> {
+        let raw = self.0.to_raw();
+        // SAFETY: the attribute is of this kind, and the index is below the count.
+        unsafe {
+            (0..diviCostAttrGetCount(raw))
+                .map(|i| BatchCost {
+                    device: StringRef::from_raw(diviCostAttrGetDevice(raw, i))
+                        .as_str()
+                        .expect("a symbol of the IR is UTF-8")
+                        .to_owned(),
+                    batch: diviCostAttrGetBatch(raw, i),
+                    micros: diviCostAttrGetMicros(raw, i),
+                })
+                .collect()
+        }
+    }
+
+    pub fn as_attribute(&self) -> Attribute<'c> {
+        self.0
+    }
+}

@@ -1,0 +1,42 @@
+//! The C functions of `cpp/CApi.cpp`.
+
+use mlir_sys::{MlirAttribute, MlirContext, MlirDialectHandle, MlirLocation, MlirStringRef, MlirType};
+
+unsafe extern "C" {
+    pub(crate) fn mlirGetDialectHandle__divi__() -> MlirDialectHandle;
+    pub(crate) fn mlirGetDialectHandle__onnx__() -> MlirDialectHandle;
+
+    pub(crate) fn diviExternalAttrGetChecked(
+        location: MlirLocation,
+        r#type: MlirType,
+        path: MlirStringRef,
+        offset: u64,
+        length: u64,
+    ) -> MlirAttribute;
+    pub(crate) fn diviAttrIsAExternal(attribute: MlirAttribute) -> bool;
+    pub(crate) fn diviExternalAttrGetPath(attribute: MlirAttribute) -> MlirStringRef;
+    pub(crate) fn diviExternalAttrGetOffset(attribute: MlirAttribute) -> u64;
+    pub(crate) fn diviExternalAttrGetLength(attribute: MlirAttribute) -> u64;
+
+    pub(crate) fn diviCostAttrGetChecked(
+        location: MlirLocation,
+        count: isize,
+        devices: *const MlirStringRef,
+        batches: *const i64,
+        micros: *const f64,
+    ) -> MlirAttribute;
+    pub(crate) fn diviAttrIsACost(attribute: MlirAttribute) -> bool;
+    pub(crate) fn diviCostAttrGetCount(attribute: MlirAttribute) -> isize;
+    pub(crate) fn diviCostAttrGetDevice(attribute: MlirAttribute, index: isize) -> MlirStringRef;
+    pub(crate) fn diviCostAttrGetBatch(attribute: MlirAttribute, index: isize) -> i64;
+    pub(crate) fn diviCostAttrGetMicros(attribute: MlirAttribute, index: isize) -> f64;
+
+    pub(crate) fn diviOnnxStringTypeGet(context: MlirContext) -> MlirType;
+    pub(crate) fn diviOnnxSeqTypeGet(element: MlirType) -> MlirType;
+    pub(crate) fn diviOnnxOptTypeGet(element: MlirType) -> MlirType;
+    pub(crate) fn diviTypeIsAOnnxString(r#type: MlirType) -> bool;
+
+    pub(crate) fn diviDenseElementsGet(r#type: MlirType, bytes: *const u8, length: usize) -> MlirAttribute;
+    pub(crate) fn diviElementsGetByteLength(attribute: MlirAttribute) -> i64;
+    pub(crate) fn diviElementsCopyBytes(attribute: MlirAttribute, bytes: *mut u8, length: usize);
+}

@@ -1,0 +1,78 @@
+//! The verifier of every `onnx` operator: what shape inference says of it.
+
+use crate::{
+    node::{attributes_of, is_none, operator, value_of},
+    tensor_type, tensor_type_of,
+};
+use divi_onnx::{Node, infer};
+use melior::ir::{
+    Type,
+    operation::{OperationLike, OperationRef},
+};
+use mlir_sys::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Called by MLIR's verifier; errors are emitted on the operation.
+#[unsafe(no_mangle)]
+extern "C" fn diviOnnxVerifyByInference(operation: MlirOperation) -> bool {
+    // SAFETY: MLIR hands over an operation that outlives the call.
+    let operation = unsafe { OperationRef::from_raw(operation) };
+    let verdict = catch_unwind(AssertUnwindSafe(|| check(operation)));
+    match verdict.unwrap_or_else(|_| Err("cannot be verified: shape inference panicked; please report this".into())) {
+        Ok(()) => true,
+        Err(message) => {
+            let name = operator(&operation).unwrap_or_default();
+            emit_error(operation, &format!("'onnx.{name}' op {message}"));
+            false
+        }
+    }
+}
+
+fn emit_error(operation: OperationRef<'_, '_>, message: &str) {
+    let message = std::ffi::CString::new(message.replace('\0', "\\0")).expect("no NUL is left");
+    // SAFETY: location and text outlive the call.
+    unsafe { mlirEmitError(mlirOperationGetLocation(operation.to_raw()), message.as_ptr()) };
+}
+
+fn check(operation: OperationRef<'_, '_>) -> Result<(), String> {
+    // Constants have a verifier of their own; most operators without a rule are no operators (Return, NoValue).
+    let Some(rule) = operator(&operation).filter(|&op| op != "Constant").and_then(infer::rule) else {
+        return Ok(());
+    };
+    let raw = operation.to_raw();
+    let mut operands = Vec::with_capacity(operation.operand_count());
+    for i in 0..operation.operand_count() {
+        // SAFETY: the operation is alive, and the index is below the count.
+        let operand = unsafe { mlirOperationGetOperand(raw, i as isize) };
+        match value_of(operand) {
+            Some(value) => operands.push(Some(value)),
+            None if is_none(operand) => operands.push(None),
+            // Sequences, optionals and foreign types: nothing to infer from.
+            None => return Ok(()),
+        }
+    }
+    let inputs: Vec<_> = operands.iter().map(Option::as_ref).collect();
+    let attributes = attributes_of(&operation);
+    let node = Node {
+        op: operator(&operation).unwrap_or_default(),
+        inputs: &inputs,
+        attributes: &attributes,
+        outputs: operation.result_count(),
+    };
+    let inferred = rule(&node).map_err(|error| error.to_string())?;
+    for (i, expected) in inferred.iter().enumerate().take(operation.result_count()) {
+        // SAFETY: the operation is alive, and the index is below the count.
+        let actual = unsafe { Type::from_raw(mlirValueGetType(mlirOperationGetResult(raw, i as isize))) };
+        let Some(declared) = tensor_type_of(actual) else { continue };
+        if declared.unify(expected).is_none() {
+            // SAFETY: the context of a live operation is alive.
+            let context = unsafe { melior::ContextRef::from_raw(mlirOperationGetContext(raw)) };
+            // SAFETY: the context outlives this function.
+            let expected = tensor_type(unsafe { context.to_ref() }, expected);
+            return Err(format!(
+                "has result {i} of type {actual}, but its operands and attributes make it {expected}: correct the type"
+            ));
+        }
+    }
+    Ok(())
+}

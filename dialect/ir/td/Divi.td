@@ -1,0 +1,132 @@
+// The `divi` dialect: what planning adds to a model. Devices and links describe the machine, clusters are the tasks,
+// launches and transfers are the plan made explicit.
+//
+// Attributes on operators of any dialect (checked by the dialect wherever they stand):
+//   divi.pin = @gpu0        a constraint: this must run there
+//   divi.device = @gpu0     a decision: this runs there
+//   divi.start = 120.5 : f64            when, in microseconds
+//   divi.cost = #divi.cost<…>           how long it takes where
+//   divi.members = ["/conv1/Conv", …]   the ONNX nodes a cluster was made of
+//   divi.plan = {objective = …, …}      on the module: the certificate
+
+#ifndef DIVI_DIVI
+#define DIVI_DIVI
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Divi_Dialect : Dialect {
+  let name = "divi";
+  let cppNamespace = "::divi";
+  let summary = "devices, tasks and plans";
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+class Divi_Attr<string name, string attrMnemonic, list<Trait> traits = []> : AttrDef<Divi_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def Divi_ExternalAttr : Divi_Attr<"External", "external", [TypedAttrInterface]> {
+  let summary = "the elements of a constant, as they lie in a file";
+  let description = [{
+    The path is relative to the file that the IR is in. Nothing is read until code is generated, so the file need not
+    be there for planning.
+
+    ```mlir
+    #divi.external<"weights.bin", offset = 4096, length = 37632> : tensor<64x3x7x7xf32>
+    ```
+  }];
+  let parameters = (ins StringRefParameter<"relative to the IR">:$path, "uint64_t":$offset, "uint64_t":$length,
+    AttributeSelfTypeParameter<"">:$type);
+  let assemblyFormat = "`<` $path `,` `offset` `=` $offset `,` `length` `=` $length `>`";
+  let genVerifyDecl = 1;
+}
+
+def Divi_CostAttr : Divi_Attr<"Cost", "cost"> {
+  let summary = "time in microseconds for each device and batch size";
+  let description = [{
+    ```mlir
+    #divi.cost<@gpu0 = {1 = 37.0, 4 = 58.1}, @cpu0 = {1 = 345.1}>
+    ```
+    A device that is not named does not support the task.
+  }];
+  // One entry a device and batch size, those of a device together.
+  let parameters = (ins ArrayRefParameter<"::mlir::FlatSymbolRefAttr">:$devices, ArrayRefParameter<"int64_t">:$batches,
+    ArrayRefParameter<"::mlir::FloatAttr">:$micros);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+class Divi_Op<string mnemonic, list<Trait> traits = []> : Op<Divi_Dialect, mnemonic, traits>;
+
+def Divi_DeviceOp : Divi_Op<"device", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "a processor with its memory";
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$memory, OptionalAttr<StrAttr>:$arch,
+    OptionalAttr<I64ArrayAttr>:$batch_sizes);
+  let assemblyFormat = "$sym_name attr-dict";
+  let hasVerifier = 1;
+}
+
+def Divi_LinkOp : Divi_Op<"link", [HasParent<"::mlir::ModuleOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a way for tensors from one device to another";
+  let description = "Bandwidth in bytes per second, latency in seconds. Links on one bus share it.";
+  let arguments = (ins FlatSymbolRefAttr:$from, FlatSymbolRefAttr:$to, F64Attr:$bandwidth, F64Attr:$latency,
+    OptionalAttr<StrAttr>:$bus);
+  let assemblyFormat = "$from `->` $to attr-dict";
+  let hasVerifier = 1;
+}
+
+def Divi_ClusterOp : Divi_Op<"cluster", [IsolatedFromAbove, RecursiveMemoryEffects,
+                                         SingleBlockImplicitTerminator<"::divi::YieldOp">]> {
+  let summary = "operators that run as one task";
+  let arguments = (ins StrAttr:$kind, Variadic<AnyType>:$inputs);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $kind `(` ($inputs^ `:` type($inputs))? `)` custom<Results>(type($results)) attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Divi_YieldOp : Divi_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"::divi::ClusterOp">]> {
+  let summary = "the results of a cluster";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+
+def Divi_TransferOp : Divi_Op<"transfer", [Pure, SameOperandsAndResultType,
+                                           DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "moves a tensor to another device";
+  let arguments = (ins AnyTensor:$input, FlatSymbolRefAttr:$from, FlatSymbolRefAttr:$to);
+  let results = (outs AnyTensor:$output);
+  let assemblyFormat = "$input `from` $from `to` $to attr-dict `:` type($input)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Divi_LaunchOp : Divi_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "runs a function on a device as soon as its operands are there";
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$inputs, FlatSymbolRefAttr:$device);
+  let results = (outs Variadic<AnyType>:$results);
+  let assemblyFormat = "$callee `(` $inputs `)` `on` $device attr-dict `:` functional-type($inputs, $results)";
+}
+
+#endif // DIVI_DIVI

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Writes OnnxOps.td from the operator schemas of the `onnx` package: the newest version of each ai.onnx operator.
+
+    .venv/bin/python dialect/ir/td/generate_onnx_ops.py dialect/ir/td/OnnxOps.td
+
+Optional operands and results are always there and have type `none` when absent, as in onnx-mlir.
+"""
+
+import sys
+
+import onnx
+from onnx import AttributeProto, defs
+
+# Written by hand in Onnx.td, because they have a syntax or a meaning of their own.
+BY_HAND = {"Constant", "ConstantOfShape"}
+
+# Carried as unregistered operators with regions or types of their own.
+OPAQUE = {"If", "Loop", "Scan", "SequenceMap", "Optional"}
+
+# Two of these with the same operands are not the same value.
+IMPURE = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+
+ELEMENT_TYPES = {
+    "bfloat16": "BF16", "bool": "I1", "complex128": "Complex<F64>", "complex64": "Complex<F32>", "double": "F64",
+    "float": "F32", "float16": "F16", "float4e2m1": "F4E2M1FN", "float6e2m3": "F6E2M3FN", "float6e3m2": "F6E3M2FN",
+    "float8e4m3fn": "F8E4M3FN",
+    "float8e4m3fnuz": "F8E4M3FNUZ", "float8e5m2": "F8E5M2", "float8e5m2fnuz": "F8E5M2FNUZ", "float8e8m0": "F8E8M0FNU",
+    "int16": "I16", "int2": "I<2>", "int32": "I32", "int4": "I<4>", "int64": "I64", "int8": "I8",
+    "string": "ONNX_String", "uint16": "UI16", "uint2": "UI<2>", "uint32": "UI32", "uint4": "UI<4>", "uint64": "UI64",
+    "uint8": "UI8",
+}  # fmt: skip
+
+ATTRIBUTE_KINDS = {
+    "INT": "SI64Attr", "INTS": "I64ArrayAttr", "FLOAT": "F32Attr", "FLOATS": "F32ArrayAttr", "STRING": "StrAttr",
+    "STRINGS": "StrArrayAttr", "TENSOR": "AnyAttr", "SPARSE_TENSOR": "AnyAttr",
+}  # fmt: skip
+
+FormalParameterOption = defs.OpSchema.FormalParameterOption
+
+
+def value_constraint(schema, parameter):
+    """The ODS type constraint of one operand or result."""
+    constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
+    allowed = constraints.get(parameter.type_str, [parameter.type_str])
+    tensors = sorted(ELEMENT_TYPES[t[len("tensor(") : -1]] for t in allowed if t.startswith("tensor("))
+    kinds = [f"TensorOf<[{', '.join(tensors)}]>"] if tensors else []
+    if any(t.startswith("seq(") for t in allowed):
+        kinds.append("ONNX_Seq")
+    if any(t.startswith("optional(") for t in allowed):
+        kinds.append("ONNX_Opt")
+    if parameter.option == FormalParameterOption.Optional:
+        kinds.append("NoneType")
+    constraint = kinds[0] if len(kinds) == 1 else f"AnyTypeOf<[{', '.join(kinds)}]>"
+    return f"Variadic<{constraint}>" if parameter.option == FormalParameterOption.Variadic else constraint
+
+
+def attribute_constraint(op, attribute):
+    if (op, attribute.name) in {("Cast", "to"), ("BitCast", "to")}:
+        return "TypeAttr"
+    kind = ATTRIBUTE_KINDS[attribute.type.name]
+    default = attribute.default_value
+    if default.name:
+        if default.type == AttributeProto.INT:
+            return f'DefaultValuedAttr<{kind}, "{default.i}">'
+        if default.type == AttributeProto.FLOAT:
+            return f'DefaultValuedAttr<{kind}, "{default.f:.9g}">'
+        if default.type == AttributeProto.STRING:
+            return f'DefaultValuedStrAttr<{kind}, "{default.s.decode()}">'
+    return kind if attribute.required else f"OptionalAttr<{kind}>"
+
+
+def definition(schema):
+    traits = [] if schema.name in IMPURE else ["Pure"]
+    taken = {p.name for p in schema.inputs} | set(schema.attributes)
+    arguments = [f"{value_constraint(schema, p)}:${p.name}" for p in schema.inputs]
+    arguments += [f"{attribute_constraint(schema.name, a)}:${name}" for name, a in sorted(schema.attributes.items())]
+    # An operand and a result may share a name in ONNX, not in C++.
+    results = [f"{value_constraint(schema, p)}:${p.name if p.name not in taken else 'out_' + p.name}" for p in schema.outputs]
+    return "\n".join([
+        f'def ONNX_{schema.name}Op : ONNX_Op<"{schema.name}", [{", ".join(traits)}]> {{',
+        f'  let summary = "ONNX {schema.name}, opset {schema.since_version}";',
+        "  let arguments = (ins" + ("\n    " + ",\n    ".join(arguments) if arguments else "") + ");",
+        "  let results = (outs" + ("\n    " + ",\n    ".join(results) if results else "") + ");",
+        "}",
+    ])
+
+
+def main(path):
+    schemas = {s.name: s for s in defs.get_all_schemas() if s.domain == "" and not s.deprecated}
+    names = sorted(set(schemas) - BY_HAND - OPAQUE)
+    with open(path, "w") as out:
+        out.write("// Written by generate_onnx_ops.py from the schemas of opset ")
+        out.write(f"{defs.onnx_opset_version()}; do not edit.\n\n")
+        out.write("\n\n".join(definition(schemas[name]) for name in names) + "\n")
+
+
+main(*sys.argv[1:])

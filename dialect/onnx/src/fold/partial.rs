@@ -1,0 +1,85 @@
+//! Arithmetic on dimensions that are known, named or unknown.
+//!
+//! A named dimension is the size of some tensor, so it is not negative; an unknown element may be any integer.
+
+use super::{
+    arithmetic::int_op,
+    array::Array,
+    source::{Source, content},
+};
+use crate::{DType, Dim, Node, node::Content};
+use std::cmp::Ordering;
+
+/// An operand that is or may be partly known, decoded.
+pub(super) fn decode(source: &Source<'_>) -> Option<Array<Dim>> {
+    Some(Array { dims: source.dims.to_vec(), data: source.to_dims()?.into_owned() })
+}
+
+/// A binary operator, applied from the left where it has more operands.
+pub(super) fn binary(node: &Node<'_>, op: &str) -> Option<Content> {
+    let first = Source::of_value_or_unknown(node.optional(0)?)?;
+    let dtype = first.dtype;
+    let mut result = decode(&first)?;
+    for value in &node.inputs[1..] {
+        let operand = Source::of_value_or_unknown((*value)?)?;
+        if operand.dtype != dtype {
+            return None;
+        }
+        result = result.zip(&decode(&operand)?, |a, b| Some(combine(op, dtype, a, b)))?;
+    }
+    content(dtype, result.dims, result.data)
+}
+
+/// One element of the result of an operator, from those of its operands.
+pub(super) fn combine(op: &str, dtype: DType, a: Dim, b: Dim) -> Dim {
+    match (op, a, b) {
+        (_, Dim::Known(a), Dim::Known(b)) => {
+            int_op(op).and_then(|f| f(a, b)).map_or(Dim::Unknown, |value| Dim::Known(wrap(dtype, value)))
+        }
+        ("Add", x, Dim::Known(0)) | ("Add", Dim::Known(0), x) | ("Sub", x, Dim::Known(0)) => x,
+        ("Mul", x, Dim::Known(1)) | ("Mul", Dim::Known(1), x) | ("Div", x, Dim::Known(1)) => x,
+        ("Mul", _, Dim::Known(0)) | ("Mul", Dim::Known(0), _) => Dim::Known(0),
+        ("Sub", Dim::Symbol(a), Dim::Symbol(b)) if a == b => Dim::Known(0),
+        ("Max" | "Min", Dim::Symbol(a), Dim::Symbol(b)) if a == b => Dim::Symbol(a),
+        ("Max", size @ Dim::Symbol(_), Dim::Known(..=0)) | ("Max", Dim::Known(..=0), size @ Dim::Symbol(_)) => size,
+        ("Min", Dim::Symbol(_), low @ Dim::Known(..=0)) | ("Min", low @ Dim::Known(..=0), Dim::Symbol(_)) => low,
+        _ => Dim::Unknown,
+    }
+}
+
+/// An integer as one of the two types that may be partly known.
+pub(super) fn wrap(dtype: DType, value: i64) -> i64 {
+    if dtype == DType::I32 { i64::from(value as i32) } else { value }
+}
+
+/// A unary operator.
+pub(super) fn unary(node: &Node<'_>, known: impl Fn(i64) -> i64) -> Option<Content> {
+    let source = Source::of(node, 0)?;
+    let dtype = source.dtype;
+    let result = decode(&source)?.map(|element| {
+        Some(match (node.op, element) {
+            (_, Dim::Known(value)) => Dim::Known(wrap(dtype, known(value))),
+            ("Abs" | "Relu", size @ Dim::Symbol(_)) => size,
+            _ => Dim::Unknown,
+        })
+    })?;
+    content(dtype, result.dims, result.data)
+}
+
+/// A comparison, where it can be decided for every element.
+pub(super) fn compare(node: &Node<'_>, holds: impl Fn(Ordering) -> bool) -> Option<Content> {
+    let a = Source::of(node, 0)?;
+    let b = Source::of(node, 1).filter(|b| b.dtype == a.dtype)?;
+    let result = decode(&a)?.zip(&decode(&b)?, |a, b| order(a, b).map(|order| Dim::Known(holds(order).into())))?;
+    content(DType::Bool, result.dims, result.data)
+}
+
+fn order(a: Dim, b: Dim) -> Option<Ordering> {
+    match (a, b) {
+        (Dim::Known(a), Dim::Known(b)) => Some(a.cmp(&b)),
+        (Dim::Symbol(a), Dim::Symbol(b)) if a == b => Some(Ordering::Equal),
+        (Dim::Symbol(_), Dim::Known(..0)) => Some(Ordering::Greater),
+        (Dim::Known(..0), Dim::Symbol(_)) => Some(Ordering::Less),
+        _ => None,
+    }
+}

@@ -1,0 +1,136 @@
+//! Weights where they lie: files that a model refers to, mapped, never copied.
+
+use bytes::Bytes;
+use memmap2::Mmap;
+use std::{
+    fmt, fs, io,
+    path::{Component, Path, PathBuf},
+};
+
+/// Why a file cannot serve as weights: always the input's fault.
+#[derive(Debug)]
+pub enum Error {
+    /// The location is absolute or leads out of the model's folder.
+    Escapes { location: String, folder: PathBuf },
+    /// The file is there but cannot be read.
+    Unreadable { path: PathBuf, error: io::Error },
+    /// The file ends before the bytes that are asked for.
+    TooShort { path: PathBuf, offset: u64, length: u64, size: u64 },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Escapes { location, folder } => write!(
+                f,
+                "external data '{location}' leaves the model's folder '{}': keep weights in it or below it",
+                folder.display()
+            ),
+            Self::Unreadable { path, error } => write!(f, "cannot read '{}': {error}", path.display()),
+            Self::TooShort { path, offset, length, size } => write!(
+                f,
+                "'{}' has {size} bytes, too few for {length} at offset {offset}: it is truncated or not the file the \
+                 model was saved with",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The path of a file that a model in `folder` refers to as `location`, relative to `folder`, without `.` and `..`.
+///
+/// A location must stay in the folder: neither absolute, nor through `..`, nor through a symbolic link.
+pub fn confine(folder: &Path, location: &str) -> Result<PathBuf, Error> {
+    let escapes = || Error::Escapes { location: location.to_owned(), folder: folder.to_owned() };
+    let mut confined = PathBuf::new();
+    for component in Path::new(location).components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(name) => confined.push(name),
+            Component::ParentDir if confined.pop() => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return Err(escapes()),
+        }
+    }
+    if confined.as_os_str().is_empty() || location.contains('\0') {
+        return Err(escapes());
+    }
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    if let (Ok(real), Ok(root)) = (folder.join(&confined).canonicalize(), folder.canonicalize())
+        && !real.starts_with(root)
+    {
+        return Err(escapes());
+    }
+    Ok(confined)
+}
+
+/// Maps a file into memory. Pages are read when they are touched.
+///
+/// The file must not be truncated while it is mapped, as for every program that maps its input.
+pub fn map(path: &Path) -> Result<Bytes, Error> {
+    let unreadable = |error| Error::Unreadable { path: path.to_owned(), error };
+    let file = fs::File::open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(unreadable(io::ErrorKind::IsADirectory.into()));
+    }
+    if !metadata.is_file() {
+        // A pipe has no pages to map.
+        return fs::read(path).map(Bytes::from).map_err(unreadable);
+    }
+    if metadata.len() == 0 {
+        return Ok(Bytes::new());
+    }
+    // SAFETY: the mapping is private and read-only; see above for truncation.
+    let mapping = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
+    Ok(Bytes::from_owner(mapping))
+}
+
+/// Checks that a file has `length` bytes at `offset`. A file that is not there passes: planning does not need it.
+pub fn check_extent(path: &Path, offset: u64, length: u64) -> Result<(), Error> {
+    let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
+    match offset.checked_add(length) {
+        Some(end) if end <= metadata.len() => Ok(()),
+        _ => Err(Error::TooShort { path: path.to_owned(), offset, length, size: metadata.len() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations_stay_in_the_folder() {
+        let folder = Path::new("models");
+        assert_eq!(confine(folder, "weights.bin").unwrap(), Path::new("weights.bin"));
+        assert_eq!(confine(folder, "./a/../weights.bin").unwrap(), Path::new("weights.bin"));
+        for location in ["/etc/passwd", "../weights.bin", "a/../../b", "", ".", "a\0b"] {
+            let message = confine(folder, location).expect_err(location).to_string();
+            assert!(message.contains("leaves the model's folder"), "{message}");
+        }
+    }
+
+    #[test]
+    fn symbolic_links_cannot_leave() {
+        let folder = std::env::temp_dir().join(format!("divi-weights-{}", std::process::id()));
+        fs::create_dir_all(folder.join("inside")).unwrap();
+        fs::write(folder.join("secret"), "x").unwrap();
+        std::os::unix::fs::symlink(folder.join("secret"), folder.join("inside/link")).unwrap();
+        let verdict = confine(&folder.join("inside"), "link");
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(matches!(verdict, Err(Error::Escapes { .. })));
+    }
+
+    #[test]
+    fn extents_are_checked_against_the_file() {
+        let path = std::env::temp_dir().join(format!("divi-extent-{}", std::process::id()));
+        fs::write(&path, [0; 16]).unwrap();
+        let verdicts = [(0, 16), (8, 8), (8, 9), (u64::MAX, 1)].map(|(o, l)| check_extent(&path, o, l).is_ok());
+        let mapped = map(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(verdicts, [true, true, false, false]);
+        assert_eq!(mapped.len(), 16);
+        assert!(check_extent(&path, 0, 1).is_ok(), "a file that is not there passes");
+    }
+}
