@@ -74,6 +74,14 @@ MlirType diviOnnxSeqTypeGet(MlirType element) {
 MlirType diviOnnxOptTypeGet(MlirType element) {
   return wrap(Type(onnx::OptType::get(unwrap(element).getContext(), unwrap(element))));
 }
+/// The element type of a sequence or optional; null for other types.
+MlirType diviOnnxContainedTypeGet(MlirType type) {
+  if (auto sequence = dyn_cast<onnx::SeqType>(unwrap(type)))
+    return wrap(sequence.getElementType());
+  if (auto optional = dyn_cast<onnx::OptType>(unwrap(type)))
+    return wrap(optional.getElementType());
+  return MlirType{nullptr};
+}
 bool diviTypeIsAOnnxString(MlirType type) { return isa<onnx::StringType>(unwrap(type)); }
 
 /// Elements from bytes laid out as in ONNX's raw_data; they are copied.

@@ -34,6 +34,7 @@ unsafe extern "C" {
     pub(crate) fn diviOnnxStringTypeGet(context: MlirContext) -> MlirType;
     pub(crate) fn diviOnnxSeqTypeGet(element: MlirType) -> MlirType;
     pub(crate) fn diviOnnxOptTypeGet(element: MlirType) -> MlirType;
+    pub(crate) fn diviOnnxContainedTypeGet(r#type: MlirType) -> MlirType;
     pub(crate) fn diviTypeIsAOnnxString(r#type: MlirType) -> bool;
 
     pub(crate) fn diviDenseElementsGet(r#type: MlirType, bytes: *const u8, length: usize) -> MlirAttribute;

@@ -12,7 +12,9 @@ mod verify;
 
 pub use attribute::{BatchCost, CostAttribute, ExternalAttribute};
 pub use elements::{dense_elements, dense_resource, elements_of};
-pub use types::{element_type, element_type_of, optional_type, sequence_type, tensor_type, tensor_type_of};
+pub use types::{
+    contained_type, element_type, element_type_of, optional_type, sequence_type, tensor_type, tensor_type_of,
+};
 
 use melior::dialect::{DialectHandle, DialectRegistry};
 

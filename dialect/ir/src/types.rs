@@ -1,6 +1,8 @@
 //! Between ONNX's tensor types and MLIR's.
 
-use crate::ffi::{diviOnnxOptTypeGet, diviOnnxSeqTypeGet, diviOnnxStringTypeGet, diviTypeIsAOnnxString};
+use crate::ffi::{
+    diviOnnxContainedTypeGet, diviOnnxOptTypeGet, diviOnnxSeqTypeGet, diviOnnxStringTypeGet, diviTypeIsAOnnxString,
+};
 use divi_onnx::{DType, Dim, TensorType};
 use melior::{
     Context,
@@ -139,4 +141,10 @@ pub fn sequence_type(element: Type<'_>) -> Type<'_> {
 pub fn optional_type(element: Type<'_>) -> Type<'_> {
     // SAFETY: the element type is alive.
     unsafe { Type::from_raw(diviOnnxOptTypeGet(element.to_raw())) }
+}
+
+/// What a sequence or optional contains; `None` for other types.
+pub fn contained_type(r#type: Type<'_>) -> Option<Type<'_>> {
+    // SAFETY: the type is alive.
+    unsafe { Type::from_option_raw(diviOnnxContainedTypeGet(r#type.to_raw())) }
 }

@@ -120,6 +120,12 @@ def ONNX_MaxPoolSingleOutOp : ONNX_Op<"MaxPoolSingleOut", [Pure]> {
   let results = (outs AnyTensor:$Y);
 }
 
+def ONNX_CustomOp : ONNX_Op<"Custom"> {
+  let summary = "an operator of another domain, carried along";
+  let arguments = (ins Variadic<AnyType>:$inputs, StrAttr:$function_name, OptionalAttr<StrAttr>:$domain_name);
+  let results = (outs Variadic<AnyType>:$outputs);
+}
+
 include "OnnxOps.td"
 
 #endif // DIVI_ONNX

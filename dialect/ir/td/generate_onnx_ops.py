@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes OnnxOps.td from the operator schemas of the `onnx` package: the newest version of each ai.onnx operator.
+"""Writes OnnxOps.td and schema_table.rs from the operator schemas of the `onnx` package: the newest version of each
+ai.onnx operator.
 
-    .venv/bin/python dialect/ir/td/generate_onnx_ops.py dialect/ir/td/OnnxOps.td
+    .venv/bin/python dialect/ir/td/generate_onnx_ops.py dialect/ir/td/OnnxOps.td dialect/onnx/src/schema_table.rs
 
 Optional operands and results are always there and have type `none` when absent, as in onnx-mlir.
 """
@@ -85,13 +86,31 @@ def definition(schema):
     ])
 
 
-def main(path):
+def table_row(schema):
+    def arity(parameters):
+        variadic = any(p.option == FormalParameterOption.Variadic for p in parameters)
+        required = sum(p.option == FormalParameterOption.Single for p in parameters)
+        return f"Arity {{ required: {required}, named: {len(parameters) - variadic}, variadic: {str(variadic).lower()} }}"
+
+    return f'    Schema {{ name: "{schema.name}", inputs: {arity(schema.inputs)}, outputs: {arity(schema.outputs)} }},\n'
+
+
+def main(td_path, table_path):
     schemas = {s.name: s for s in defs.get_all_schemas() if s.domain == "" and not s.deprecated}
+    opset = defs.onnx_opset_version()
+    note = f"// Written by generate_onnx_ops.py from the schemas of opset {opset}; do not edit.\n\n"
     names = sorted(set(schemas) - BY_HAND - OPAQUE)
-    with open(path, "w") as out:
-        out.write("// Written by generate_onnx_ops.py from the schemas of opset ")
-        out.write(f"{defs.onnx_opset_version()}; do not edit.\n\n")
+    with open(td_path, "w") as out:
+        out.write(note)
         out.write("\n\n".join(definition(schemas[name]) for name in names) + "\n")
+    with open(table_path, "w") as out:
+        out.write(note)
+        out.write("use super::{Arity, Schema};\n\n")
+        out.write(f"pub(super) const OPSET: i64 = {opset};\n")
+        out.write(f"pub(super) const IR_VERSION: i64 = {onnx.IR_VERSION};\n\n")
+        out.write("#[rustfmt::skip]\npub(super) const SCHEMAS: &[Schema] = &[\n")
+        out.writelines(table_row(schemas[name]) for name in sorted(schemas))
+        out.write("];\n")
 
 
 main(*sys.argv[1:])

@@ -9,6 +9,7 @@ pub mod dtype;
 pub mod fold;
 pub mod infer;
 pub mod node;
+pub mod schema;
 pub mod shape;
 pub mod tensor;
 

@@ -12,7 +12,7 @@ use prost::{
 };
 
 /// The payload of a packed repeated field, in wire encoding. One chunk aliases the file; several are joined in a copy.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Packed(Bytes);
 
 impl Packed {
@@ -89,7 +89,7 @@ fn wrong_wire_type() -> DecodeError {
 }
 
 /// A constant as ONNX stores it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TensorProto {
     pub dims: Vec<i64>,
     pub data_type: i32,
@@ -210,9 +210,9 @@ impl TensorProto {
         }
         let bytes = self.dense_bytes(dtype)?;
         let actual = bytes.len();
-        Tensor::new(dtype, self.dims.clone(), bytes).map(Elements::Here).ok_or_else(|| {
-            format!("has {actual} bytes of data, but shape {} of {dtype} takes {length}", shape())
-        })
+        Tensor::new(dtype, self.dims.clone(), bytes)
+            .map(Elements::Here)
+            .ok_or_else(|| format!("has {actual} bytes of data, but shape {} of {dtype} takes {length}", shape()))
     }
 
     fn external(&self, dtype: DType, expected: u64) -> Result<Elements, String> {

@@ -1,0 +1,72 @@
+//! From ONNX to MLIR: decodes a model, brings its operators into the newest opset's form, infers every type, folds what
+//! is constant, and builds a module of the `onnx` dialect.
+//!
+//! Weights are not read: a constant whose bytes lie in a file as they are refers to them.
+
+mod apply;
+mod attributes;
+mod constants;
+mod control_flow;
+mod diagnostics;
+mod emit;
+mod functions;
+mod options;
+pub mod proto;
+mod source;
+pub mod tensor_proto;
+mod translate;
+mod types;
+mod upgrade;
+
+pub use diagnostics::{Error, Warning};
+pub use options::Options;
+pub use source::{Source, is_onnx};
+
+use divi_onnx::schema::{IR_VERSION, OPSET};
+use melior::{Context, ir::Module};
+use prost::Message;
+use proto::ModelProto;
+
+/// Imports a model into a module with one function, `@main`.
+///
+/// Warnings say what is carried along without being understood and what stays dynamic.
+pub fn import<'c>(
+    context: &'c Context,
+    source: &Source,
+    options: &Options,
+) -> Result<(Module<'c>, Vec<Warning>), Error> {
+    let fail = |message: String| Error::new(&source.name, None, message);
+    let model = decode(source).map_err(fail)?;
+    let graph = model.graph.as_ref().ok_or_else(|| fail("the model has no graph".into()))?;
+    let opset = check_versions(&model).map_err(fail)?;
+    translate::translate(context, source, options, &model, graph, opset)
+}
+
+/// Decodes the protobuf; tensors alias the source.
+pub fn decode(source: &Source) -> Result<ModelProto, String> {
+    ModelProto::decode(source.bytes.clone())
+        .map_err(|error| format!("not an ONNX model: the protobuf is truncated or damaged ({error})"))
+}
+
+/// The opset of ai.onnx that the model is written in.
+fn check_versions(model: &ModelProto) -> Result<i64, String> {
+    let ir_version = model.ir_version();
+    if !(1..=IR_VERSION).contains(&ir_version) {
+        return Err(format!(
+            "the model has IR version {ir_version}, divi reads 1 to {IR_VERSION}: save it with an older onnx"
+        ));
+    }
+    let mut opset = None;
+    for import in &model.opset_import {
+        if matches!(import.domain(), "" | "ai.onnx") && opset.replace(import.version()).is_some() {
+            return Err("the model imports the ai.onnx opset twice".into());
+        }
+    }
+    // Before IR version 3 there was no opset but the first.
+    match opset.unwrap_or(if ir_version < 3 { 1 } else { OPSET }) {
+        opset @ 1..=OPSET => Ok(opset),
+        opset => Err(format!(
+            "the model is written in opset {opset}, divi reads 1 to {OPSET}: convert it with onnx.version_converter"
+        )),
+    }
+}

@@ -1,0 +1,379 @@
+//! One node: its operator brought into the newest form, inferred, folded, or emitted.
+
+use super::{
+    attributes::NodeAttributes,
+    constants::Constant,
+    proto::NodeProto,
+    translate::{Kind, Result, Slot, Translator, ValueId, display_name},
+    types::ValueType,
+    upgrade::Upgraded,
+};
+use divi_onnx::{Attr, Attributes, DType, Node, TensorType, Value, fold, infer, node::Content, schema};
+use mlir_sys::*;
+
+/// Constants that folding may create in one import. Shape arithmetic takes kilobytes.
+const MAX_FOLDED_BYTES: usize = 64 << 20;
+
+/// The names that a node gives its results, where they have any.
+pub(super) type Outputs<'a> = &'a [Option<&'a str>];
+
+impl<'m> Translator<'_, 'm> {
+    pub(super) fn node(&mut self, node: &'m NodeProto) -> Result<()> {
+        self.enter_node(node);
+        if node.op_type().is_empty() {
+            return Err("has no operator".into());
+        }
+        let inputs: Vec<_> = node.input.iter().map(|name| self.lookup(name).filter(|_| !name.is_empty())).collect();
+        let attributes = self.attributes(&node.attribute)?;
+        let names: Vec<_> = node.output.iter().map(|name| (!name.is_empty()).then_some(name.as_str())).collect();
+        let results = match node.domain() {
+            "" | "ai.onnx" => self.standard(node, inputs, attributes, &names)?,
+            domain => match self.functions.get(&(domain, node.op_type(), node.overload())) {
+                Some(function) => self.inline_function(function, node, &inputs)?,
+                None => self.custom(domain, &inputs, attributes, &names)?,
+            },
+        };
+        if results.len() < names.iter().rposition(Option::is_some).map_or(0, |last| last + 1) {
+            return Err(format!("names {} results, but has {}", names.len(), results.len()));
+        }
+        // Inlining and subgraphs translate other nodes in between.
+        self.enter_node(node);
+        for (name, &id) in names.iter().zip(&results) {
+            if let Some(name) = name {
+                self.bind(name, id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An ai.onnx operator.
+    fn standard(
+        &mut self,
+        node: &'m NodeProto,
+        inputs: Vec<Option<ValueId>>,
+        attributes: NodeAttributes<'m>,
+        names: Outputs<'_>,
+    ) -> Result<Vec<ValueId>> {
+        match node.op_type() {
+            "Constant" => return Ok(vec![self.constant_node(node, &attributes.plain)?]),
+            "If" | "Loop" | "Scan" | "SequenceMap" => return self.control_flow(node, &inputs, attributes, names),
+            op => {
+                // A model may bring its own definition of an operator that ONNX does not have.
+                if schema::find(op).is_none()
+                    && let Some(function) = self.functions.get(&(node.domain(), op, node.overload()))
+                {
+                    return self.inline_function(function, node, &inputs);
+                }
+            }
+        }
+        if let Some((name, _)) = attributes.graphs.first() {
+            return Err(format!("has a subgraph '{name}', which this operator does not take"));
+        }
+        let (op, inputs, attributes) = match self.upgrade(node.op_type(), inputs, attributes.plain, names.len())? {
+            Upgraded::Node { op, inputs, attributes } => (op, inputs, attributes),
+            Upgraded::Done(results) => return Ok(results),
+        };
+        self.check_arity(&op, &inputs, names)?;
+        self.apply_named(&op, &inputs, attributes, names)
+    }
+
+    fn check_arity(&self, op: &str, inputs: &[Option<ValueId>], names: Outputs<'_>) -> Result<()> {
+        let Some(schema) = schema::find(op) else { return Ok(()) };
+        let say = |what: &str, arity: schema::Arity, count: usize| {
+            let expected = match (arity.required, arity.named, arity.variadic) {
+                (required, _, true) => format!("at least {required}"),
+                (required, named, false) if required == named => named.to_string(),
+                (required, named, false) => format!("{required} to {named}"),
+            };
+            format!("has {count} {what}, takes {expected}")
+        };
+        if !schema.inputs.allows(inputs.len()) {
+            return Err(say("operands", schema.inputs, inputs.len()));
+        }
+        if names.len() > schema.outputs.named && !schema.outputs.variadic {
+            return Err(say("results", schema.outputs, names.len()));
+        }
+        match inputs.iter().take(schema.inputs.required).position(Option::is_none) {
+            Some(index) => Err(format!("lacks operand {index}, which is not optional")),
+            None => Ok(()),
+        }
+    }
+
+    fn constant_node(&mut self, node: &'m NodeProto, attributes: &Attributes) -> Result<ValueId> {
+        let name = display_name(node).to_owned();
+        if let Some(tensor) = node.attribute.iter().find(|a| a.name() == "value").and_then(|a| a.t.as_ref()) {
+            return self.constant_from(&name, tensor);
+        }
+        if let Some(sparse) = node.attribute.iter().find_map(|a| a.sparse_tensor.as_ref()) {
+            return self.sparse_initializer(sparse);
+        }
+        let node = Node { op: "Constant", inputs: &[], attributes, outputs: 1 };
+        let types = infer::rule("Constant").expect("Constant has a rule")(&node).map_err(|error| error.to_string())?;
+        match fold::fold(&node, &types).into_iter().next().flatten() {
+            Some(Content::Constant(tensor)) => Ok(self.constant(&name, tensor)),
+            _ => Err("has a value that divi does not read".into()),
+        }
+    }
+
+    /// Applies an operator whose results have no names: what upgrading makes of a node.
+    pub(super) fn apply(&mut self, op: &str, inputs: &[Option<ValueId>], attributes: Attributes) -> Result<ValueId> {
+        let results = self.apply_named(op, inputs, attributes, &[None])?;
+        Ok(results[0])
+    }
+
+    /// Infers an operator's results, folds them if they are constant, and emits the operation if they are not.
+    pub(super) fn apply_named(
+        &mut self,
+        op: &str,
+        inputs: &[Option<ValueId>],
+        attributes: Attributes,
+        names: Outputs<'_>,
+    ) -> Result<Vec<ValueId>> {
+        if let ("Identity", [Some(input)]) = (op, inputs) {
+            return Ok(vec![*input]);
+        }
+        let values: Option<Vec<Option<&Value>>> = inputs
+            .iter()
+            .map(|input| match input.map(|id| &self.slot(id).kind) {
+                None => Some(None),
+                Some(Kind::Tensor(value)) => Some(Some(value)),
+                Some(Kind::Other(_)) => None,
+            })
+            .collect();
+        let (Some(rule), Some(values)) = (infer::rule(op), values) else {
+            return self.opaque(op, inputs, attributes, names);
+        };
+        let node = Node { op, inputs: &values, attributes: &attributes, outputs: names.len() };
+        let types = rule(&node).map_err(|error| error.to_string())?;
+        let contents = fold::fold(&node, &types);
+        let known = values.iter().flatten().all(|value| value.ty.is_static());
+        if let Some(results) = self.folded(names, &contents) {
+            return Ok(results);
+        }
+        if let ("Reshape" | "Flatten" | "Squeeze" | "Unsqueeze", Some(Some(input)), [ty]) =
+            (op, inputs.first(), &types[..])
+            && let Some(constant) = self.reshaped_constant(*input, ty)
+        {
+            return Ok(vec![constant]);
+        }
+        let mut types = types;
+        self.refine(names, &mut types, known)?;
+        let kinds = (0..result_count(op, names.len()))
+            .map(|i| match types.get(i) {
+                Some(ty) if i < names.len() && (names.len() == 1 || names[i].is_some()) => {
+                    let content = contents.get(i).cloned().flatten().filter(|c| matches!(c, Content::Partial(_)));
+                    Some(Kind::Tensor(Value { ty: ty.clone(), content }))
+                }
+                _ => None,
+            })
+            .collect();
+        self.emit(op, inputs, &attributes, kinds)
+    }
+
+    /// The results as constants, if every one that has a name is.
+    fn folded(&mut self, names: Outputs<'_>, contents: &[Option<Content>]) -> Option<Vec<ValueId>> {
+        if contents.is_empty() {
+            return None;
+        }
+        let wanted = |i: usize| names.len() == 1 || names[i].is_some();
+        let mut tensors = vec![];
+        for i in 0..names.len() {
+            match contents.get(i) {
+                Some(Some(Content::Constant(tensor))) => tensors.push(tensor.clone()),
+                // A result that nobody names may be anything.
+                _ if !wanted(i) => tensors.push(divi_onnx::Tensor::from_shape(&[])),
+                _ => return None,
+            }
+        }
+        let bytes: usize = tensors.iter().map(|tensor| tensor.bytes().len()).sum();
+        self.folded_bytes += bytes;
+        if self.folded_bytes > MAX_FOLDED_BYTES {
+            return None;
+        }
+        let name = self.current.name.clone();
+        Some(tensors.into_iter().map(|tensor| self.constant(&name, tensor)).collect())
+    }
+
+    /// Completes what inference left open with what the model declares.
+    fn refine(&mut self, names: Outputs<'_>, types: &mut [TensorType], operands_known: bool) -> Result<()> {
+        for (ty, name) in types.iter_mut().zip(names) {
+            let Some(name) = name else { continue };
+            if ty.is_static() {
+                continue;
+            }
+            if !self.options.overrides_shapes()
+                && let Some(ValueType::Tensor(declared)) = self.declared(name)?
+                && let Some(unified) = ty.unify(&declared)
+            {
+                *ty = unified;
+            }
+            if operands_known && !ty.is_static() {
+                let (count, _) = self.data_dependent.get_or_insert_with(|| (0, self.current.name.clone()));
+                *count += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// An operator of another domain: `onnx.Custom`, as in onnx-mlir.
+    fn custom(
+        &mut self,
+        domain: &str,
+        inputs: &[Option<ValueId>],
+        attributes: NodeAttributes<'m>,
+        names: Outputs<'_>,
+    ) -> Result<Vec<ValueId>> {
+        if let Some((name, _)) = attributes.graphs.first() {
+            return Err(format!("of domain '{domain}' has a subgraph '{name}', which divi cannot carry along"));
+        }
+        let mut plain = attributes.plain;
+        plain.push("domain_name", Attr::Str(domain.to_owned()));
+        plain.push("function_name", Attr::Str(self.current.op.clone()));
+        self.count_opaque(format!("{domain}.{}", self.current.op));
+        let types = self.opaque_types(inputs, names)?;
+        self.emit("Custom", inputs, &plain, types)
+    }
+
+    /// An operator that divi does not know, or operands that are no tensors.
+    fn opaque(
+        &mut self,
+        op: &str,
+        inputs: &[Option<ValueId>],
+        attributes: Attributes,
+        names: Outputs<'_>,
+    ) -> Result<Vec<ValueId>> {
+        self.count_opaque(op.to_owned());
+        let types = match self.container_types(op, inputs, &attributes, names)? {
+            Some(types) => types,
+            None => self.opaque_types(inputs, names)?,
+        };
+        self.emit(op, inputs, &attributes, types)
+    }
+
+    pub(super) fn count_opaque(&mut self, op: String) {
+        let first = self.current.name.clone();
+        self.opaque.entry(op).or_insert((0, first)).0 += 1;
+    }
+
+    /// Result types of an operator without a rule: as declared, or else like its first operand, of any shape.
+    pub(super) fn opaque_types(&mut self, inputs: &[Option<ValueId>], names: Outputs<'_>) -> Result<Vec<Option<Kind>>> {
+        let like = inputs.iter().flatten().find_map(|&id| match &self.slot(id).kind {
+            Kind::Tensor(value) => Some(value.ty.dtype),
+            Kind::Other(_) => None,
+        });
+        let mut types = vec![];
+        for name in names {
+            let declared = match name {
+                Some(name) => self.declared(name)?,
+                None => None,
+            };
+            types.push(match (name, declared) {
+                (None, _) => None,
+                (Some(_), Some(ValueType::Other(ty))) => Some(Kind::Other(ty)),
+                (Some(_), Some(ValueType::Tensor(mut ty))) => {
+                    if self.options.overrides_shapes() {
+                        ty.shape = ty.shape.map(|shape| vec![divi_onnx::Dim::Unknown; shape.len()]);
+                    }
+                    Some(Kind::Tensor(Value::new(ty)))
+                }
+                (Some(name), None) => {
+                    let dtype = like.unwrap_or(DType::F32);
+                    let node = self.current.name.clone();
+                    self.warn(format!(
+                        "nothing declares the type of '{name}', a result of node '{node}' ({}): taken for {dtype} of any \
+                         shape; run onnx's shape inference before",
+                        self.current.op
+                    ));
+                    Some(Kind::Tensor(Value::new(TensorType::unranked(dtype))))
+                }
+            });
+        }
+        Ok(types)
+    }
+
+    /// Creates the operation. Operands and results that are absent are there with type `none`.
+    pub(super) fn emit(
+        &mut self,
+        op: &str,
+        inputs: &[Option<ValueId>],
+        attributes: &Attributes,
+        results: Vec<Option<Kind>>,
+    ) -> Result<Vec<ValueId>> {
+        self.emit_with_regions(op, inputs, attributes, results, &[])
+    }
+
+    pub(super) fn emit_with_regions(
+        &mut self,
+        op: &str,
+        inputs: &[Option<ValueId>],
+        attributes: &Attributes,
+        results: Vec<Option<Kind>>,
+        regions: &[MlirRegion],
+    ) -> Result<Vec<ValueId>> {
+        let arity = schema::find(op).map_or(0, |schema| schema.inputs.named);
+        let mut operands = Vec::with_capacity(inputs.len().max(arity));
+        for input in inputs {
+            operands.push(match input {
+                Some(id) => self.materialize(*id)?,
+                None => self.no_value(),
+            });
+        }
+        while operands.len() < arity {
+            operands.push(self.no_value());
+        }
+        let types: Vec<_> = results
+            .iter()
+            .map(|kind| match kind {
+                Some(Kind::Tensor(value)) => self.emitter.tensor_type(&value.ty),
+                Some(Kind::Other(ty)) => *ty,
+                None => self.emitter.none_type(),
+            })
+            .collect();
+        let mut named = Vec::with_capacity(attributes.len() + 1);
+        for (name, attr) in attributes.iter() {
+            let attr = match (op, name, attr) {
+                ("Cast" | "BitCast", "to", &Attr::Int(code)) => DType::from_code(code).map(Attr::DType),
+                _ => None,
+            }
+            .as_ref()
+            .unwrap_or(attr)
+            .clone();
+            let attribute = self
+                .emitter
+                .attribute(&attr)
+                .ok_or_else(|| format!("has attribute '{name}', which divi cannot carry into the IR"))?;
+            named.push(self.emitter.named_dynamic(name, attribute));
+        }
+        let text = self.emitter.string(&self.current.name);
+        named.push(self.emitter.named("onnx_node_name", text));
+        let location = self.emitter.location(&self.current.name);
+        let name = format!("onnx.{op}");
+        let operation = self.emitter.operation(&name, location, &operands, &types, &named, regions, false);
+        let none = self.emitter.none_type();
+        let slots = results.into_iter().enumerate().map(|(i, kind)| Slot {
+            kind: kind.unwrap_or(Kind::Other(none)),
+            mlir: Some(super::emit::result(operation, i)),
+            constant: None::<Constant>,
+        });
+        let slots: Vec<_> = slots.collect();
+        Ok(slots.into_iter().map(|slot| self.add(slot)).collect())
+    }
+
+    /// Stands for operands that are absent.
+    fn no_value(&mut self) -> MlirValue {
+        if let Some(value) = self.no_value {
+            return value;
+        }
+        // SAFETY: the context is alive.
+        let unit = unsafe { mlirUnitAttrGet(self.emitter.context.to_raw()) };
+        let attributes = [self.emitter.named("value", unit)];
+        let (location, none) = (self.emitter.file_location(), self.emitter.none_type());
+        let operation = self.emitter.operation("onnx.NoValue", location, &[], &[none], &attributes, &[], true);
+        *self.no_value.insert(super::emit::result(operation, 0))
+    }
+}
+
+/// Results that the operation has in the dialect, which lists optional ones too.
+fn result_count(op: &str, named: usize) -> usize {
+    schema::find(op).map_or(named, |schema| schema.outputs.named.max(named))
+}

@@ -1,0 +1,263 @@
+//! Constants: where their bytes lie, and what stands for them in the IR.
+
+use super::{
+    proto::SparseTensorProto,
+    tensor_proto::{Elements, TensorProto},
+    translate::{Kind, Result, Slot, Translator, ValueId},
+};
+use bytes::Bytes;
+use divi_dialect::ExternalAttribute;
+use divi_onnx::{DType, Dim, Tensor, TensorType, Value};
+use divi_runtime::weights;
+use melior::{
+    StringRef,
+    ir::{AttributeLike, Location, Type},
+};
+use mlir_sys::*;
+use std::path::{Component, Path, PathBuf};
+
+/// Integers up to this count are written into the IR: shapes, axes and the like, which everyone wants to read. So are
+/// single numbers of every type. Weights are referred to.
+const INLINE_INTEGERS: usize = 64;
+
+/// Sparse constants are stored densely; this is as far as that goes.
+const MAX_DENSIFIED_BYTES: u64 = 64 << 20;
+
+/// A constant that the IR may come to refer to.
+#[derive(Clone, Debug)]
+pub(super) struct Constant {
+    /// The initializer or node it came from.
+    name: String,
+    data: Data,
+}
+
+#[derive(Clone, Debug)]
+enum Data {
+    Tensor(Tensor),
+    External { ty: TensorType, path: PathBuf, offset: u64, length: u64 },
+    Strings(Vec<Bytes>),
+}
+
+impl<'m> Translator<'_, 'm> {
+    pub(super) fn initializer(&mut self, tensor: &TensorProto) -> Result<ValueId> {
+        if tensor.name.is_empty() {
+            return Err("has no name".into());
+        }
+        self.constant_from(&tensor.name, tensor)
+    }
+
+    /// A constant from its protobuf form.
+    pub(super) fn constant_from(&mut self, name: &str, proto: &TensorProto) -> Result<ValueId> {
+        let (kind, data) = match proto.elements()? {
+            Elements::Here(tensor) => return Ok(self.constant(name, tensor)),
+            Elements::Strings { dims, values } => {
+                let shape = dims.into_iter().map(Dim::Known).collect::<Vec<_>>();
+                (Value::new(TensorType::new(DType::String, shape)), Data::Strings(values))
+            }
+            Elements::External { dtype, dims, location, offset, length } => {
+                let folder = self.source.folder();
+                let path = weights::confine(folder, &location).map_err(|error| format!("is refused: {error}"))?;
+                let file = folder.join(&path);
+                weights::check_extent(&file, offset, length).map_err(|error| format!("is cut: {error}"))?;
+                let shape: Vec<_> = dims.iter().copied().map(Dim::Known).collect();
+                let ty = TensorType::new(dtype, shape);
+                // Shapes and axes are needed to infer anything; weights are left where they are.
+                let count = divi_onnx::tensor::count_of(&dims).unwrap_or(u64::MAX);
+                if dtype.is_int() && count <= INLINE_INTEGERS as u64 && file.exists() {
+                    let bytes = weights::map(&file).map_err(|error| error.to_string())?;
+                    let slice = bytes.slice(offset as usize..(offset + length) as usize);
+                    if let Some(tensor) = Tensor::new(dtype, dims, slice) {
+                        return Ok(self.constant(name, tensor));
+                    }
+                }
+                (Value::new(ty.clone()), Data::External { ty, path: file, offset, length })
+            }
+        };
+        let constant = Some(Constant { name: name.to_owned(), data });
+        Ok(self.add(Slot { kind: Kind::Tensor(kind), mlir: None, constant }))
+    }
+
+    /// A constant that is in memory.
+    pub(super) fn constant(&mut self, name: &str, tensor: Tensor) -> ValueId {
+        let constant = Some(Constant { name: name.to_owned(), data: Data::Tensor(tensor.clone()) });
+        self.add(Slot { kind: Kind::Tensor(Value::constant(tensor)), mlir: None, constant })
+    }
+
+    /// The same bytes under another shape: what Reshape and its kin make of a constant, without reading it.
+    pub(super) fn reshaped_constant(&mut self, id: ValueId, ty: &TensorType) -> Option<ValueId> {
+        let Constant { data, .. } = self.slot(id).constant.as_ref()?;
+        let dims = ty.static_shape()?;
+        let (value, data) = match data {
+            Data::Tensor(tensor) => {
+                let tensor = tensor.reshaped(dims)?;
+                (Value::constant(tensor.clone()), Data::Tensor(tensor))
+            }
+            Data::External { path, offset, length, .. } => {
+                let (path, offset, length) = (path.clone(), *offset, *length);
+                (Value::new(ty.clone()), Data::External { ty: ty.clone(), path, offset, length })
+            }
+            Data::Strings(values) => (Value::new(ty.clone()), Data::Strings(values.clone())),
+        };
+        let constant = Some(Constant { name: self.current.name.clone(), data });
+        Some(self.add(Slot { kind: Kind::Tensor(value), mlir: None, constant }))
+    }
+
+    /// A sparse constant, made dense.
+    pub(super) fn sparse_initializer(&mut self, sparse: &SparseTensorProto) -> Result<ValueId> {
+        let values = sparse.values.as_ref().ok_or("has no values")?;
+        let indices = sparse.indices.as_ref().ok_or("has no indices")?;
+        let (Elements::Here(values_tensor), Elements::Here(indices)) = (values.elements()?, indices.elements()?) else {
+            return Err("is sparse with values outside the model, which divi does not read".into());
+        };
+        let tensor = densify(&values_tensor, &indices, &sparse.dims)?;
+        Ok(self.constant(&values.name, tensor))
+    }
+
+    /// The IR's value for a value of the model; a constant's operation is created when it is first used.
+    pub(super) fn materialize(&mut self, id: ValueId) -> Result<MlirValue> {
+        if let Some(value) = self.slot(id).mlir {
+            return Ok(value);
+        }
+        let constant = self.slot(id).constant.clone().expect("a value without an operation is a constant");
+        let attribute = self.constant_attribute(&constant)?;
+        let location = self.emitter.location(&constant.name);
+        let name = self.emitter.string(&constant.name);
+        let attributes = [self.emitter.named("onnx_node_name", name), self.emitter.named("value", attribute)];
+        let ty = self.type_of(id);
+        let operation = self.emitter.operation("onnx.Constant", location, &[], &[ty], &attributes, &[], true);
+        let value = super::emit::result(operation, 0);
+        self.slot_mut(id).mlir = Some(value);
+        Ok(value)
+    }
+
+    fn constant_attribute(&mut self, constant: &Constant) -> Result<MlirAttribute> {
+        let context = self.emitter.context;
+        match &constant.data {
+            Data::Tensor(tensor) => {
+                let inline = match tensor.dtype() {
+                    dtype if dtype.is_int() || dtype == DType::Bool => tensor.count() <= INLINE_INTEGERS,
+                    _ => tensor.count() <= 1,
+                };
+                if inline {
+                    return Ok(divi_dialect::dense_elements(context, tensor).to_raw());
+                }
+                match (self.source.offset_of(tensor.bytes()), &self.source.path) {
+                    (Some(offset), Some(path)) => {
+                        let shape: Vec<_> = tensor.dims().iter().copied().map(Dim::Known).collect();
+                        let ty = TensorType::new(tensor.dtype(), shape);
+                        self.external(&constant.name, &ty, path, offset, tensor.bytes().len() as u64)
+                    }
+                    _ => Ok(divi_dialect::dense_resource(context, &constant.name, tensor).to_raw()),
+                }
+            }
+            Data::External { ty, path, offset, length } => self.external(&constant.name, ty, path, *offset, *length),
+            Data::Strings(values) => {
+                let texts: Vec<_> = values
+                    .iter()
+                    .map(|bytes| std::str::from_utf8(bytes).map(|text| StringRef::new(text).to_raw()))
+                    .collect::<std::result::Result<_, _>>()
+                    .map_err(|_| format!("uses constant '{}', whose text is not UTF-8", constant.name))?;
+                let shape = vec![Dim::Known(texts.len() as i64)];
+                let ty = self.emitter.tensor_type(&TensorType::new(DType::String, shape));
+                // SAFETY: the texts outlive the call, and the type has as many elements.
+                Ok(unsafe { mlirDenseElementsAttrStringGet(ty, texts.len() as isize, texts.as_ptr().cast_mut()) })
+            }
+        }
+    }
+
+    fn external(&self, name: &str, ty: &TensorType, path: &Path, offset: u64, length: u64) -> Result<MlirAttribute> {
+        let path = relative(path, &self.options.ir_folder);
+        let path = path.to_str().ok_or_else(|| format!("uses '{}', a path that is not UTF-8", path.display()))?;
+        // SAFETY: location and type belong to the context of this import.
+        let attribute = unsafe {
+            let location = Location::from_raw(self.emitter.location(name));
+            let ty = Type::from_raw(self.emitter.tensor_type(ty));
+            ExternalAttribute::new(location, ty, path, offset, length)
+        };
+        Ok(attribute.expect("lengths are checked when a tensor is read").as_attribute().to_raw())
+    }
+}
+
+/// Scatters values to indices: linear ones of shape `[n]`, or one row of coordinates a value.
+fn densify(values: &Tensor, indices: &Tensor, dims: &[i64]) -> Result<Tensor> {
+    let dtype = values.dtype();
+    let length = divi_onnx::tensor::count_of(dims)
+        .and_then(|count| dtype.byte_len(count))
+        .filter(|&length| length <= MAX_DENSIFIED_BYTES && dtype.bits() % 8 == 0)
+        .ok_or("is sparse and too large to store densely")?;
+    let width = (dtype.bits() / 8) as usize;
+    let indices_of = indices.ints().ok_or("has indices that are no integers")?;
+    let count = values.count();
+    let rank = if count == 0 { 1 } else { indices_of.len() / count };
+    if indices_of.len() != count * rank || (rank != 1 && rank != dims.len()) {
+        return Err(format!("has {} indices for {count} values", indices_of.len()));
+    }
+    let mut bytes = vec![0u8; length as usize];
+    for (i, value) in values.bytes().chunks_exact(width).enumerate() {
+        let coordinates = &indices_of[i * rank..(i + 1) * rank];
+        let linear = match coordinates {
+            [linear] => usize::try_from(*linear).ok(),
+            _ => coordinates.iter().zip(dims).try_fold(0usize, |linear, (&index, &dim)| {
+                (0..dim).contains(&index).then(|| linear * dim as usize + index as usize)
+            }),
+        };
+        let target = linear.and_then(|linear| bytes.get_mut(linear * width..(linear + 1) * width));
+        target.ok_or("has an index outside its shape")?.copy_from_slice(value);
+    }
+    Tensor::new(dtype, dims.to_vec(), bytes.into()).ok_or_else(|| "does not fit its shape".into())
+}
+
+/// `path` as seen from `folder`. Both are relative to the working directory, or absolute.
+fn relative(path: &Path, folder: &Path) -> PathBuf {
+    let (Ok(path), Ok(folder)) = (std::path::absolute(path), std::path::absolute(folder.join("."))) else {
+        return path.to_owned();
+    };
+    let (path, folder) = (normalize(&path), normalize(&folder));
+    let shared = path.components().zip(folder.components()).take_while(|(a, b)| a == b).count();
+    let up = folder.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(path.components().skip(shared)).collect()
+}
+
+/// Resolves `.` and `..` by name.
+fn normalize(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            component => normal.push(component),
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_relative_to_the_ir() {
+        let check = |path: &str, folder: &str, expected: &str| {
+            assert_eq!(relative(Path::new(path), Path::new(folder)), Path::new(expected));
+        };
+        check("models/weights.bin", "", "models/weights.bin");
+        check("models/weights.bin", "models", "weights.bin");
+        check("models/weights.bin", "out", "../models/weights.bin");
+        check("/a/b/w.bin", "/a/c/d", "../../b/w.bin");
+        check("./a/../w.bin", ".", "w.bin");
+    }
+
+    #[test]
+    fn sparse_constants_become_dense() {
+        let values = Tensor::from_ints(DType::I32, vec![2], &[7, 8]).unwrap();
+        let dense = densify(&values, &Tensor::from_shape(&[1, 3]), &[2, 2]).unwrap();
+        assert_eq!(dense.ints().unwrap(), [0, 7, 0, 8]);
+        let rows = Tensor::from_ints(DType::I64, vec![2, 2], &[0, 1, 1, 0]).unwrap();
+        assert_eq!(densify(&values, &rows, &[2, 2]).unwrap().ints().unwrap(), [0, 7, 8, 0]);
+        assert!(densify(&values, &Tensor::from_shape(&[1, 4]), &[2, 2]).is_err());
+        assert!(densify(&values, &Tensor::from_shape(&[-1, 0]), &[2, 2]).is_err());
+        assert!(densify(&values, &Tensor::from_shape(&[1]), &[1 << 40]).is_err());
+    }
+}

@@ -1,0 +1,351 @@
+//! If, Loop, Scan and sequences: carried along with their subgraphs as regions, so that nothing is lost. Divi plans
+//! them as opaque work. An If whose condition is known is replaced by the branch that is taken.
+
+use super::{
+    apply::Outputs,
+    attributes::NodeAttributes,
+    proto::{GraphProto, NodeProto, attribute_proto::AttributeType},
+    translate::{Kind, Result, Slot, Translator, ValueId},
+    types::ValueType,
+};
+use divi_onnx::{Attributes, DType, Dim, TensorType, Value};
+use melior::ir::{Type, TypeLike};
+use mlir_sys::*;
+use rustc_hash::FxHashSet;
+
+/// A subgraph as a region, and what it yields.
+struct Subgraph {
+    region: MlirRegion,
+    yields: Vec<Kind>,
+}
+
+impl<'m> Translator<'_, 'm> {
+    pub(super) fn control_flow(
+        &mut self,
+        node: &'m NodeProto,
+        inputs: &[Option<ValueId>],
+        attributes: NodeAttributes<'m>,
+        names: Outputs<'_>,
+    ) -> Result<Vec<ValueId>> {
+        let find = |name: &str| {
+            let graph = attributes.graphs.iter().find(|(other, _)| *other == name);
+            graph.map(|(_, graph)| *graph).ok_or_else(|| format!("needs a subgraph '{name}'"))
+        };
+        if node.op_type() == "If" {
+            let branches = [find("then_branch")?, find("else_branch")?];
+            let condition = inputs.first().copied().flatten().ok_or("needs a condition")?;
+            if let Kind::Tensor(value) = &self.slot(condition).kind
+                && let Some(&[taken]) = value.tensor().and_then(|tensor| tensor.ints()).as_deref()
+            {
+                return self.inline_branch(branches[usize::from(taken == 0)]);
+            }
+            return self.branch(node, inputs, &attributes.plain, branches, names);
+        }
+        let body = find("body")?;
+        let (arguments, count) = self.body_arguments(node, inputs, &attributes.plain, body)?;
+        let subgraph = self.subgraph(node, body, arguments)?;
+        let results = self.body_results(node, &attributes.plain, subgraph.yields, count, names);
+        let results = match results {
+            Ok(results) => results,
+            Err(message) => {
+                // SAFETY: nobody else has the region.
+                unsafe { mlirRegionDestroy(subgraph.region) };
+                return Err(message);
+            }
+        };
+        self.count_opaque(node.op_type().to_owned());
+        self.emit_with_regions(node.op_type(), inputs, &attributes.plain, results, &[subgraph.region])
+    }
+
+    fn inline_branch(&mut self, branch: &'m GraphProto) -> Result<Vec<ValueId>> {
+        self.push_scope(Some(branch), true);
+        self.graph_nodes(branch)?;
+        let results = self.graph_outputs(branch);
+        self.pop_scope();
+        results
+    }
+
+    fn branch(
+        &mut self,
+        node: &'m NodeProto,
+        inputs: &[Option<ValueId>],
+        attributes: &Attributes,
+        branches: [&'m GraphProto; 2],
+        names: Outputs<'_>,
+    ) -> Result<Vec<ValueId>> {
+        let [then_branch, else_branch] = branches;
+        let then_graph = self.subgraph(node, then_branch, vec![])?;
+        let else_graph = match self.subgraph(node, else_branch, vec![]) {
+            Ok(graph) => graph,
+            Err(message) => {
+                // SAFETY: nobody else has the region.
+                unsafe { mlirRegionDestroy(then_graph.region) };
+                return Err(message);
+            }
+        };
+        let regions = [then_graph.region, else_graph.region];
+        let results = then_graph.yields.into_iter().zip(else_graph.yields).map(|(a, b)| either(a, b));
+        let results: Option<Vec<_>> = results.collect();
+        let Some(results) = results.filter(|results| results.len() >= names.len()) else {
+            // SAFETY: nobody else has the regions.
+            regions.iter().for_each(|&region| unsafe { mlirRegionDestroy(region) });
+            return Err("has branches that do not yield values of the same types for each of its results".into());
+        };
+        self.count_opaque("If".into());
+        let results = results.into_iter().take(names.len()).map(Some).collect();
+        self.emit_with_regions("If", inputs, attributes, results, &regions)
+    }
+
+    /// The types of a body's parameters, and how many of them are carried from one iteration to the next.
+    fn body_arguments(
+        &mut self,
+        node: &'m NodeProto,
+        inputs: &[Option<ValueId>],
+        attributes: &Attributes,
+        body: &'m GraphProto,
+    ) -> Result<(Vec<Kind>, usize)> {
+        let any_shape = |translator: &Self, id: ValueId| match &translator.slot(id).kind {
+            Kind::Tensor(value) => Kind::Tensor(Value::new(TensorType::unranked(value.ty.dtype))),
+            Kind::Other(ty) => Kind::Other(*ty),
+        };
+        let mut arguments = vec![];
+        let carried;
+        match node.op_type() {
+            "Loop" => {
+                arguments.push(Kind::Tensor(Value::new(TensorType::scalar(DType::I64))));
+                arguments.push(Kind::Tensor(Value::new(TensorType::scalar(DType::Bool))));
+                let states: Vec<_> = inputs.iter().skip(2).flatten().copied().collect();
+                carried = states.len();
+                arguments.extend(states.into_iter().map(|id| any_shape(self, id)));
+            }
+            _ => {
+                let scans = match attributes.get("num_scan_inputs") {
+                    Some(divi_onnx::Attr::Int(scans)) => *scans as usize,
+                    _ => inputs.len(),
+                };
+                carried = inputs.len().saturating_sub(scans);
+                arguments.extend(inputs.iter().flatten().copied().map(|id| any_shape(self, id)));
+            }
+        }
+        if arguments.len() != body.input.len() {
+            return Err(format!("gives its body {} values, which takes {}", arguments.len(), body.input.len()));
+        }
+        // What the body declares of its parameters holds in every iteration.
+        for (argument, input) in arguments.iter_mut().zip(&body.input) {
+            match self.declared_type(input.r#type.as_ref())? {
+                Some(ValueType::Tensor(ty)) => *argument = Kind::Tensor(Value::new(ty)),
+                Some(ValueType::Other(ty)) => *argument = Kind::Other(ty),
+                None => {}
+            }
+        }
+        Ok((arguments, carried))
+    }
+
+    /// The results of Loop, Scan and SequenceMap: states after the last iteration, then what each iteration adds.
+    fn body_results(
+        &mut self,
+        node: &NodeProto,
+        attributes: &Attributes,
+        yields: Vec<Kind>,
+        carried: usize,
+        names: Outputs<'_>,
+    ) -> Result<Vec<Option<Kind>>> {
+        // Loop's body yields whether to go on before anything else.
+        let conditions = usize::from(node.op_type() == "Loop");
+        if yields.len() < conditions + names.len() {
+            return Err(format!(
+                "has {} results, but its body yields {}",
+                names.len(),
+                yields.len() - conditions.min(yields.len())
+            ));
+        }
+        let _ = attributes;
+        let mut results = vec![];
+        for (i, (kind, name)) in yields.into_iter().skip(conditions).zip(names).enumerate() {
+            let declared = match name {
+                Some(name) => self.declared(name)?,
+                None => None,
+            };
+            results.push(Some(match (declared, kind) {
+                (Some(ValueType::Other(ty)), _) => Kind::Other(ty),
+                (Some(ValueType::Tensor(ty)), _) => Kind::Tensor(Value::new(ty)),
+                (None, Kind::Other(ty)) => Kind::Other(ty),
+                (None, Kind::Tensor(value)) if node.op_type() == "SequenceMap" => {
+                    Kind::Other(self.sequence_of(&value.ty))
+                }
+                (None, Kind::Tensor(value)) if i < carried => {
+                    Kind::Tensor(Value::new(TensorType::unranked(value.ty.dtype)))
+                }
+                (None, Kind::Tensor(value)) => {
+                    let rank = value.ty.rank().map(|rank| vec![Dim::Unknown; rank + 1]);
+                    Kind::Tensor(Value::new(TensorType::new(value.ty.dtype, rank)))
+                }
+            }));
+        }
+        Ok(results)
+    }
+
+    fn sequence_of(&self, element: &TensorType) -> MlirType {
+        // SAFETY: the type belongs to the context of this import.
+        divi_dialect::sequence_type(unsafe { Type::from_raw(self.emitter.tensor_type(element)) }).to_raw()
+    }
+
+    /// Translates a subgraph into a region that ends in `onnx.Yield`.
+    fn subgraph(&mut self, node: &NodeProto, graph: &'m GraphProto, arguments: Vec<Kind>) -> Result<Subgraph> {
+        // SAFETY: the region owns the block; it is destroyed below if translation fails.
+        let (region, block) = unsafe {
+            let (region, block) = (mlirRegionCreate(), mlirBlockCreate(0, std::ptr::null(), std::ptr::null()));
+            mlirRegionAppendOwnedBlock(region, block);
+            (region, block)
+        };
+        self.push_scope(Some(graph), true);
+        self.emitter.enter(block);
+        let outcome = self.subgraph_body(graph, arguments, block);
+        self.emitter.leave();
+        self.pop_scope();
+        match outcome {
+            Ok(yields) => {
+                self.enter_node(node);
+                Ok(Subgraph { region, yields })
+            }
+            Err(message) => {
+                // SAFETY: nobody else has the region.
+                unsafe { mlirRegionDestroy(region) };
+                Err(message)
+            }
+        }
+    }
+
+    fn subgraph_body(&mut self, graph: &'m GraphProto, arguments: Vec<Kind>, block: MlirBlock) -> Result<Vec<Kind>> {
+        for (input, kind) in graph.input.iter().zip(arguments) {
+            let ty = match &kind {
+                Kind::Tensor(value) => self.emitter.tensor_type(&value.ty),
+                Kind::Other(ty) => *ty,
+            };
+            let location = self.emitter.location(input.name());
+            // SAFETY: block, type and location belong to this import.
+            let value = unsafe { mlirBlockAddArgument(block, ty, location) };
+            let id = self.add(Slot { kind, mlir: Some(value), constant: None });
+            self.bind(input.name(), id)?;
+        }
+        self.graph_nodes(graph)?;
+        let outputs = self.graph_outputs(graph)?;
+        let mut operands = vec![];
+        let mut yields = vec![];
+        for id in outputs {
+            operands.push(self.materialize(id)?);
+            yields.push(match &self.slot(id).kind {
+                Kind::Tensor(value) => Kind::Tensor(Value::new(value.ty.clone())),
+                Kind::Other(ty) => Kind::Other(*ty),
+            });
+        }
+        let location = self.emitter.file_location();
+        self.emitter.operation("onnx.Yield", location, &operands, &[], &[], &[], false);
+        Ok(yields)
+    }
+
+    fn graph_outputs(&mut self, graph: &'m GraphProto) -> Result<Vec<ValueId>> {
+        let find = |name: &str| {
+            self.lookup(name).ok_or_else(|| format!("has a subgraph whose output '{name}' nothing computes"))
+        };
+        graph.output.iter().map(|output| find(output.name())).collect()
+    }
+
+    /// Names from outside that a node's subgraphs use.
+    pub(super) fn captures(&self, node: &'m NodeProto) -> Vec<&'m str> {
+        let mut free = vec![];
+        for attribute in &node.attribute {
+            if attribute.r#type() == AttributeType::Graph
+                && let Some(graph) = &attribute.g
+            {
+                free_names(graph, &mut vec![], &mut free);
+            }
+        }
+        free
+    }
+
+    /// Result types of operators on sequences and optionals.
+    pub(super) fn container_types(
+        &mut self,
+        op: &str,
+        inputs: &[Option<ValueId>],
+        attributes: &Attributes,
+        names: Outputs<'_>,
+    ) -> Result<Option<Vec<Option<Kind>>>> {
+        if let [Some(name)] = names
+            && let Some(declared) = self.declared(name)?
+            && !matches!((&declared, self.options.overrides_shapes()), (ValueType::Tensor(_), true))
+        {
+            return Ok(Some(vec![Some(match declared {
+                ValueType::Tensor(ty) => Kind::Tensor(Value::new(ty)),
+                ValueType::Other(ty) => Kind::Other(ty),
+            })]));
+        }
+        let tensor = |dtype, shape: Option<Vec<Dim>>| Some(Kind::Tensor(Value::new(TensorType::new(dtype, shape))));
+        let first = inputs.first().copied().flatten().map(|id| &self.slot(id).kind);
+        let element = match first {
+            Some(Kind::Tensor(value)) => Some(TensorType::unranked(value.ty.dtype)),
+            // SAFETY: the type belongs to the context of this import.
+            Some(&Kind::Other(ty)) => {
+                divi_dialect::contained_type(unsafe { Type::from_raw(ty) }).and_then(divi_dialect::tensor_type_of)
+            }
+            None => match attributes.get("dtype") {
+                Some(&divi_onnx::Attr::Int(code)) => DType::from_code(code).map(TensorType::unranked),
+                _ => Some(TensorType::unranked(DType::F32)),
+            },
+        };
+        let same = first.map(|kind| match kind {
+            Kind::Tensor(value) => Kind::Tensor(Value::new(value.ty.clone())),
+            Kind::Other(ty) => Kind::Other(*ty),
+        });
+        let kind = match (op, element) {
+            ("SequenceConstruct" | "SequenceEmpty" | "SplitToSequence", Some(element)) => {
+                Some(Kind::Other(self.sequence_of(&element)))
+            }
+            ("SequenceInsert" | "SequenceErase" | "Identity" | "StringNormalizer", _) => same,
+            ("SequenceAt" | "ConcatFromSequence" | "OptionalGetElement", Some(element)) => {
+                Some(Kind::Tensor(Value::new(TensorType::unranked(element.dtype))))
+            }
+            ("SequenceLength", _) => tensor(DType::I64, Some(vec![])),
+            ("OptionalHasElement", _) => tensor(DType::Bool, Some(vec![])),
+            ("RegexFullMatch", _) => tensor(DType::Bool, None),
+            _ => None,
+        };
+        Ok(kind.map(|kind| vec![Some(kind)]))
+    }
+}
+
+/// What one of two branches yields.
+fn either(a: Kind, b: Kind) -> Option<Kind> {
+    match (a, b) {
+        (Kind::Tensor(a), Kind::Tensor(b)) if a.ty.dtype == b.ty.dtype => {
+            let shape = match (a.ty.shape, b.ty.shape) {
+                (Some(a), Some(b)) if a.len() == b.len() => {
+                    Some(a.into_iter().zip(b).map(|(a, b)| if a == b { a } else { Dim::Unknown }).collect())
+                }
+                _ => None,
+            };
+            Some(Kind::Tensor(Value::new(TensorType::new(a.ty.dtype, shape))))
+        }
+        // SAFETY: both types belong to the context of this import.
+        (Kind::Other(a), Kind::Other(b)) if unsafe { mlirTypeEqual(a, b) } => Some(Kind::Other(a)),
+        _ => None,
+    }
+}
+
+/// Names that a subgraph uses and does not define, its own subgraphs' included.
+fn free_names<'m>(graph: &'m GraphProto, bound: &mut Vec<FxHashSet<&'m str>>, free: &mut Vec<&'m str>) {
+    let mut names: FxHashSet<&str> = graph.input.iter().map(|input| input.name()).collect();
+    names.extend(graph.initializer.iter().map(|tensor| tensor.name.as_str()));
+    names.extend(graph.node.iter().flat_map(|node| node.output.iter().map(String::as_str)));
+    bound.push(names);
+    let mut used: Vec<&str> = graph.output.iter().map(|output| output.name()).collect();
+    for node in &graph.node {
+        used.extend(node.input.iter().map(String::as_str));
+        for graph in node.attribute.iter().filter_map(|attribute| attribute.g.as_ref()) {
+            free_names(graph, bound, free);
+        }
+    }
+    free.extend(used.into_iter().filter(|name| !name.is_empty() && !bound.iter().any(|names| names.contains(name))));
+    bound.pop();
+}

@@ -1,0 +1,55 @@
+//! What import says: errors, which end it, and warnings, which do not.
+
+use std::fmt;
+
+/// What is wrong with a model. It is always the model's fault, or the options'.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    file: String,
+    node: Option<NodeName>,
+    message: String,
+}
+
+/// A node as messages name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NodeName {
+    pub(super) name: String,
+    pub(super) op: String,
+}
+
+impl Error {
+    pub(super) fn new(file: &str, node: Option<NodeName>, message: String) -> Self {
+        Self { file: file.to_owned(), node, message }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: error: ", self.file)?;
+        if let Some(node) = &self.node {
+            write!(f, "node '{}' ({}) ", node.name, node.op)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Something the user should know about a model that was imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    file: String,
+    message: String,
+}
+
+impl Warning {
+    pub(super) fn new(file: &str, message: String) -> Self {
+        Self { file: file.to_owned(), message }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: warning: {}", self.file, self.message)
+    }
+}

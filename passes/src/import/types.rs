@@ -1,0 +1,105 @@
+//! Types that a model declares.
+
+use super::{
+    proto::{TypeProto, tensor_shape_proto::dimension, type_proto},
+    translate::Translator,
+};
+use divi_onnx::{DType, Dim, Symbol, TensorType};
+use melior::ir::TypeLike;
+use mlir_sys::MlirType;
+
+/// A type as far as import tells types apart.
+#[derive(Clone, Debug)]
+pub(super) enum ValueType {
+    Tensor(TensorType),
+    /// Sequences, optionals: carried along.
+    Other(MlirType),
+}
+
+impl Translator<'_, '_> {
+    /// A declared type; `Ok(None)` if nothing is declared, or less than an element type.
+    pub(super) fn declared_type(&mut self, ty: Option<&TypeProto>) -> Result<Option<ValueType>, String> {
+        let Some(value) = ty.and_then(|ty| ty.value.as_ref()) else { return Ok(None) };
+        match value {
+            type_proto::Value::TensorType(tensor) => {
+                if tensor.elem_type() == 0 {
+                    return Ok(None);
+                }
+                let dtype = DType::from_code(tensor.elem_type().into())
+                    .ok_or_else(|| format!("has element type code {}, which ONNX does not have", tensor.elem_type()))?;
+                let shape = match &tensor.shape {
+                    None => None,
+                    Some(shape) => Some(
+                        shape
+                            .dim
+                            .iter()
+                            .map(|dim| match &dim.value {
+                                None => Ok(Dim::Unknown),
+                                Some(dimension::Value::DimValue(size)) if *size < 0 => {
+                                    Err(format!("has a dimension of {size}: dimensions are not negative"))
+                                }
+                                Some(dimension::Value::DimValue(size)) => Ok(Dim::Known(*size)),
+                                Some(dimension::Value::DimParam(name)) => Ok(self.symbol(name)),
+                            })
+                            .collect::<Result<Vec<_>, _>>()?,
+                    ),
+                };
+                let ty = TensorType { dtype, shape };
+                match ty.static_shape() {
+                    Some(dims) if divi_onnx::tensor::count_of(&dims).and_then(|n| i64::try_from(n).ok()).is_none() => {
+                        Err(format!(
+                            "has shape {}, which no tensor can have",
+                            divi_onnx::shape::join(ty.shape.as_deref().unwrap_or_default())
+                        ))
+                    }
+                    _ => Ok(Some(ValueType::Tensor(ty))),
+                }
+            }
+            type_proto::Value::SequenceType(sequence) => {
+                let element = self.declared_type(sequence.elem_type.as_deref())?;
+                Ok(element.map(|element| ValueType::Other(self.container(divi_dialect::sequence_type, &element))))
+            }
+            type_proto::Value::OptionalType(optional) => {
+                let element = self.declared_type(optional.elem_type.as_deref())?;
+                Ok(element.map(|element| ValueType::Other(self.container(divi_dialect::optional_type, &element))))
+            }
+            type_proto::Value::MapType(_) => Err("is a map, which divi does not support".into()),
+            type_proto::Value::SparseTensorType(_) => Err("is a sparse tensor, which divi does not support".into()),
+            type_proto::Value::OpaqueType(_) => Err("has an opaque type, which divi does not support".into()),
+        }
+    }
+
+    fn container(&self, make: fn(melior::ir::Type<'_>) -> melior::ir::Type<'_>, element: &ValueType) -> MlirType {
+        // SAFETY: the element type belongs to the context of this import.
+        make(unsafe { melior::ir::Type::from_raw(self.mlir_type(element)) }).to_raw()
+    }
+
+    pub(super) fn mlir_type(&self, ty: &ValueType) -> MlirType {
+        match ty {
+            ValueType::Tensor(tensor) => self.emitter.tensor_type(tensor),
+            ValueType::Other(other) => *other,
+        }
+    }
+
+    /// The dimension that a name stands for: a size if the options fix it.
+    pub(super) fn symbol(&mut self, name: &str) -> Dim {
+        if name.is_empty() {
+            return Dim::Unknown;
+        }
+        if let Some(&dim) = self.symbols.get(name) {
+            return dim;
+        }
+        let dim = Dim::Symbol(Symbol(self.symbol_names.len() as u32));
+        self.symbol_names.push(name.to_owned());
+        self.symbols.insert(name.to_owned(), dim);
+        dim
+    }
+
+    /// The name of a dimension.
+    pub(super) fn symbol_name(&self, dim: Dim) -> Option<&str> {
+        match dim {
+            Dim::Symbol(Symbol(index)) => self.symbol_names.get(index as usize).map(String::as_str),
+            Dim::Known(_) | Dim::Unknown => None,
+        }
+    }
+}
