@@ -1,7 +1,13 @@
-//! The ONNX schema.
+//! The ONNX schema, and MLIR's side of the passes.
+
+use divi_build::{cxx, tablegen};
 
 fn main() {
     compile_schema();
+    tablegen("Passes.td", "Passes.h.inc", &["-gen-pass-decls", "-name=Divi"]);
+    let dialect = std::env::var("DEP_DIVI_DIALECT_INCLUDE").expect("divi-dialect says where its headers are");
+    let mut build = cxx();
+    build.includes(dialect.split(':')).file("cpp/Passes.cpp").compile("divi_passes");
 }
 
 /// Tensors are decoded by hand, text as text, and bytes alias the file.

@@ -31,8 +31,9 @@ fn main() {
     headers.extend(["cpp/Onnx.h".into(), "cpp/OnnxShard.h".into()]);
     compile_if_stale("divi_onnx_ops", &shards, &headers);
     link_mlir_c_api();
-    println!("cargo:include={}", out_dir().display());
-    println!("cargo:rustc-env=DIVI_TD={}/td", env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    println!("cargo:include={here}/cpp:{}", out_dir().display());
+    println!("cargo:rustc-env=DIVI_TD={here}/td");
 }
 
 /// A source file that compiles one shard of the operators.

@@ -1,3 +1,19 @@
 //! The compiler, one module a phase, in the order in which data flows. So far: [`import`].
+//!
+//! Passes are plain functions on modules; `td/Passes.td` gives them names and options, [`register`] makes MLIR know them.
 
 pub mod import;
+pub mod infer_shapes;
+mod ir;
+mod paths;
+pub mod weights;
+
+unsafe extern "C" {
+    fn diviRegisterPasses();
+}
+
+/// Registers every pass under its `divi-…` name.
+pub fn register() {
+    // SAFETY: registration touches nothing but MLIR's pass registry.
+    unsafe { diviRegisterPasses() };
+}

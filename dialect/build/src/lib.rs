@@ -94,3 +94,8 @@ pub fn link_mlir_c_api() {
     println!("cargo:rustc-link-search=native={}", folder.display());
     println!("cargo:rustc-link-search=native={}", prefix.join("lib").display());
 }
+
+/// For what is finally linked: finds MLIR's shared library at run time.
+pub fn link_shared_mlir() {
+    println!("cargo:rustc-link-arg=-Wl,-rpath,{}", llvm_prefix().join("lib").display());
+}

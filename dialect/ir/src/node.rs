@@ -117,3 +117,12 @@ pub fn is_none(value: MlirValue) -> bool {
     // SAFETY: the value is alive.
     unsafe { mlirTypeIsANone(mlirValueGetType(value)) }
 }
+
+/// How many results an operator computes: those after the last that is not `none` are not asked for.
+pub fn present_results(operation: MlirOperation) -> usize {
+    // SAFETY: the operation is alive, and indices are below the count.
+    unsafe {
+        let count = mlirOperationGetNumResults(operation);
+        (0..count).rev().find(|&i| !is_none(mlirOperationGetResult(operation, i))).map_or(0, |last| last as usize + 1)
+    }
+}

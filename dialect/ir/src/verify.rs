@@ -1,7 +1,7 @@
 //! The verifier of every `onnx` operator: what shape inference says of it.
 
 use crate::{
-    node::{attributes_of, is_none, operator, value_of},
+    node::{attributes_of, is_none, operator, present_results, value_of},
     tensor_type, tensor_type_of,
 };
 use divi_onnx::{Node, infer};
@@ -57,7 +57,7 @@ fn check(operation: OperationRef<'_, '_>) -> Result<(), String> {
         op: operator(&operation).unwrap_or_default(),
         inputs: &inputs,
         attributes: &attributes,
-        outputs: operation.result_count(),
+        outputs: present_results(raw),
     };
     let inferred = rule(&node).map_err(|error| error.to_string())?;
     for (i, expected) in inferred.iter().enumerate().take(operation.result_count()) {

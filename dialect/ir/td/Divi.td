@@ -109,7 +109,7 @@ def Divi_YieldOp : Divi_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"::
   let summary = "the results of a cluster";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ /* yields nothing */ }]>];
 }
 
 def Divi_TransferOp : Divi_Op<"transfer", [Pure, SameOperandsAndResultType,

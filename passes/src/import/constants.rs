@@ -5,6 +5,7 @@ use super::{
     tensor_proto::{Elements, TensorProto},
     translate::{Kind, Result, Slot, Translator, ValueId},
 };
+use crate::paths::relative;
 use bytes::Bytes;
 use divi_dialect::ExternalAttribute;
 use divi_onnx::{DType, Dim, Tensor, TensorType, Value};
@@ -14,7 +15,7 @@ use melior::{
     ir::{AttributeLike, Location, Type},
 };
 use mlir_sys::*;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Integers up to this count are written into the IR: shapes, axes and the like, which everyone wants to read. So are
 /// single numbers of every type. Weights are referred to.
@@ -55,7 +56,7 @@ impl<'m> Translator<'_, 'm> {
                 (Value::new(TensorType::new(DType::String, shape)), Data::Strings(values))
             }
             Elements::External { dtype, dims, location, offset, length } => {
-                let folder = self.source.folder();
+                let folder = self.options.weights_dir.as_deref().unwrap_or(self.source.folder());
                 let path = weights::confine(folder, &location).map_err(|error| format!("is refused: {error}"))?;
                 let file = folder.join(&path);
                 weights::check_extent(&file, offset, length).map_err(|error| format!("is cut: {error}"))?;
@@ -207,47 +208,9 @@ fn densify(values: &Tensor, indices: &Tensor, dims: &[i64]) -> Result<Tensor> {
     Tensor::new(dtype, dims.to_vec(), bytes.into()).ok_or_else(|| "does not fit its shape".into())
 }
 
-/// `path` as seen from `folder`. Both are relative to the working directory, or absolute.
-fn relative(path: &Path, folder: &Path) -> PathBuf {
-    let (Ok(path), Ok(folder)) = (std::path::absolute(path), std::path::absolute(folder.join("."))) else {
-        return path.to_owned();
-    };
-    let (path, folder) = (normalize(&path), normalize(&folder));
-    let shared = path.components().zip(folder.components()).take_while(|(a, b)| a == b).count();
-    let up = folder.components().skip(shared).map(|_| Component::ParentDir);
-    up.chain(path.components().skip(shared)).collect()
-}
-
-/// Resolves `.` and `..` by name.
-fn normalize(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                normal.pop();
-            }
-            component => normal.push(component),
-        }
-    }
-    normal
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_are_relative_to_the_ir() {
-        let check = |path: &str, folder: &str, expected: &str| {
-            assert_eq!(relative(Path::new(path), Path::new(folder)), Path::new(expected));
-        };
-        check("models/weights.bin", "", "models/weights.bin");
-        check("models/weights.bin", "models", "weights.bin");
-        check("models/weights.bin", "out", "../models/weights.bin");
-        check("/a/b/w.bin", "/a/c/d", "../../b/w.bin");
-        check("./a/../w.bin", ".", "w.bin");
-    }
 
     #[test]
     fn sparse_constants_become_dense() {

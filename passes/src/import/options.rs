@@ -11,6 +11,8 @@ pub struct Options {
     pub input_shapes: Vec<(String, Vec<i64>)>,
     /// The folder that the IR will be in: paths of weights are relative to it.
     pub ir_folder: PathBuf,
+    /// The folder of external data, if not the model's.
+    pub weights_dir: Option<PathBuf>,
 }
 
 impl Options {

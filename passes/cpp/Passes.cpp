@@ -1,0 +1,69 @@
+// Registers the passes of td/Passes.td with MLIR. Each hands its options to a Rust function and takes back whether it
+// succeeded and what it counted.
+
+#include "Divi.h"
+#include "Onnx.h"
+#include "mlir/CAPI/IR.h"
+#include "mlir/CAPI/Support.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+extern "C" {
+struct InferShapesCounts {
+  uint64_t inferred, folded;
+};
+bool diviRunInferShapes(MlirOperation module, int64_t batch, MlirStringRef inputShapes, InferShapesCounts *counts);
+bool diviRunVerifyWeights(MlirOperation module, MlirStringRef weightsDir, uint64_t *external);
+bool diviRunRebaseWeights(MlirOperation module, MlirStringRef from, MlirStringRef to);
+}
+
+namespace divi {
+#define GEN_PASS_DECL
+#include "Passes.h.inc"
+#define GEN_PASS_DEF_INFERSHAPES
+#define GEN_PASS_DEF_VERIFYWEIGHTS
+#define GEN_PASS_DEF_REBASEWEIGHTS
+#include "Passes.h.inc"
+
+namespace {
+struct InferShapes : impl::InferShapesBase<InferShapes> {
+  using InferShapesBase::InferShapesBase;
+  void runOnOperation() override {
+    InferShapesCounts counts = {};
+    std::string shapes = llvm::join(inputShapes, ",");
+    if (!diviRunInferShapes(wrap(getOperation().getOperation()), batch, wrap(StringRef(shapes)), &counts))
+      signalPassFailure();
+    numInferred += counts.inferred;
+    numFolded += counts.folded;
+  }
+};
+
+struct VerifyWeights : impl::VerifyWeightsBase<VerifyWeights> {
+  using VerifyWeightsBase::VerifyWeightsBase;
+  void runOnOperation() override {
+    uint64_t external = 0;
+    std::string folder = weightsDir;
+    if (!diviRunVerifyWeights(wrap(getOperation().getOperation()), wrap(StringRef(folder)), &external))
+      signalPassFailure();
+    numExternal += external;
+    markAllAnalysesPreserved();
+  }
+};
+
+struct RebaseWeights : impl::RebaseWeightsBase<RebaseWeights> {
+  using RebaseWeightsBase::RebaseWeightsBase;
+  void runOnOperation() override {
+    std::string before = from, after = to;
+    if (!diviRunRebaseWeights(wrap(getOperation().getOperation()), wrap(StringRef(before)), wrap(StringRef(after))))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+#define GEN_PASS_REGISTRATION
+#include "Passes.h.inc"
+} // namespace divi
+
+extern "C" void diviRegisterPasses() { divi::registerDiviPasses(); }

@@ -1,0 +1,110 @@
+//! Passes over constants whose bytes lie in files: `divi-verify-weights`, `divi-rebase-weights`.
+
+use crate::{
+    ir::{attribute, describe, error, operation_name, run, text, walk},
+    paths::relative,
+};
+use divi_dialect::{ExternalAttribute, elements_of};
+use divi_runtime::weights::check_extent;
+use melior::{
+    StringRef,
+    ir::{Attribute, AttributeLike, Location, Type},
+};
+use mlir_sys::*;
+use std::path::Path;
+
+/// Every `onnx.Constant` below `module` with its value.
+fn constants(module: MlirOperation) -> Vec<(MlirOperation, Attribute<'static>)> {
+    let mut constants = vec![];
+    walk(module, &mut |operation| {
+        if operation_name(operation) == "onnx.Constant"
+            && let Some(value) = attribute(operation, "value")
+        {
+            // SAFETY: the attribute lives as long as the context, which outlives the pass.
+            constants.push((operation, unsafe { Attribute::from_raw(value) }));
+        }
+    });
+    constants
+}
+
+//===----------------------------------------------------------------------===//
+// --divi-verify-weights
+//===----------------------------------------------------------------------===//
+
+/// Checks that the bytes of every constant are there, without reading them; returns how many lie in files. Errors are
+/// emitted on the constants, all of them.
+pub fn verify_weights(module: MlirOperation, folder: &Path) -> Result<u64, ()> {
+    let mut external = 0;
+    let mut failed = false;
+    for (operation, value) in constants(module) {
+        let problem = match ExternalAttribute::from_attribute(value) {
+            Some(reference) => {
+                external += 1;
+                let path = folder.join(reference.path());
+                if !path.exists() {
+                    Some(format!(
+                        "refers to '{}', which is not there: put the weights back or say where they are with weights-dir",
+                        path.display()
+                    ))
+                } else {
+                    check_extent(&path, reference.offset(), reference.length()).err().map(|error| error.to_string())
+                }
+            }
+            // SAFETY: the attribute is alive.
+            None if unsafe { mlirAttributeIsADenseResourceElements(value.to_raw()) }
+                && elements_of(value, u64::MAX).is_none() =>
+            {
+                Some("has elements that were elided from the IR, or too few: print it without --mlir-elide-elementsattrs".into())
+            }
+            None => None,
+        };
+        if let Some(problem) = problem {
+            error(operation, &format!("{} {problem}", describe(operation)));
+            failed = true;
+        }
+    }
+    if failed { Err(()) } else { Ok(external) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviRunVerifyWeights(module: MlirOperation, folder: MlirStringRef, external: *mut u64) -> bool {
+    run(module, || {
+        // SAFETY: the caller's string and counter outlive the call.
+        unsafe { *external = verify_weights(module, Path::new(text(folder)))? };
+        Ok(())
+    })
+}
+
+//===----------------------------------------------------------------------===//
+// --divi-rebase-weights
+//===----------------------------------------------------------------------===//
+
+/// Rewrites the paths of external constants, relative to `from`, to be relative to `to`. Files are not touched.
+pub fn rebase_weights(module: MlirOperation, from: &Path, to: &Path) -> Result<(), ()> {
+    for (operation, value) in constants(module) {
+        let Some(reference) = ExternalAttribute::from_attribute(value) else { continue };
+        let path = relative(&from.join(reference.path()), to);
+        let Some(path) = path.to_str() else {
+            error(
+                operation,
+                &format!("{} refers to '{}', a path that is not UTF-8", describe(operation), path.display()),
+            );
+            return Err(());
+        };
+        // SAFETY: the operation is alive; type and location belong to its context.
+        unsafe {
+            let location = Location::from_raw(mlirOperationGetLocation(operation));
+            let r#type = Type::from_raw(mlirAttributeGetType(value.to_raw()));
+            let moved =
+                ExternalAttribute::new(location, r#type, path, reference.offset(), reference.length()).ok_or(())?;
+            mlirOperationSetAttributeByName(operation, StringRef::new("value").to_raw(), moved.as_attribute().to_raw());
+        }
+    }
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviRunRebaseWeights(module: MlirOperation, from: MlirStringRef, to: MlirStringRef) -> bool {
+    // SAFETY: the caller's strings outlive the call.
+    run(module, || unsafe { rebase_weights(module, Path::new(text(from)), Path::new(text(to))) })
+}

@@ -1,0 +1,51 @@
+// divi's passes: names, options and statistics. Their bodies are Rust functions of the same name (src/).
+
+#ifndef DIVI_PASSES
+#define DIVI_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def InferShapes : Pass<"divi-infer-shapes", "::mlir::ModuleOp"> {
+  let summary = "Infer the types of onnx operators and fold what is constant";
+  let description = [{
+    Walks every function once. Results get the type that shape inference finds; operators whose results are known become
+    constants (shape arithmetic, Identity). Options change the arguments' shapes first, so that the same model is
+    inferred at another batch size. Operators that divi does not know keep their types.
+  }];
+  let options = [
+    Option<"batch", "batch", "int64_t", /*default=*/"0",
+           "Size of the first dimension of every argument that leaves it open (0: leave it open)">,
+    ListOption<"inputShapes", "input-shape", "std::string", "Shapes of arguments: NAME:8x3x224x224">,
+  ];
+  let statistics = [
+    Statistic<"numInferred", "num-inferred", "Number of results whose type became more precise">,
+    Statistic<"numFolded", "num-folded", "Number of operators replaced by constants">,
+  ];
+  let dependentDialects = ["::divi::onnx::ONNXDialect"];
+}
+
+def VerifyWeights : Pass<"divi-verify-weights", "::mlir::ModuleOp"> {
+  let summary = "Check that the bytes of every constant are there, as code generation needs";
+  let description = [{
+    Planning does without weights; code generation does not. Read-only: reports constants whose elements were elided
+    from the text (`dense_resource<__elided__>`) and references to files that are missing or too short.
+  }];
+  let options = [
+    Option<"weightsDir", "weights-dir", "std::string", /*default=*/"\".\"",
+           "Folder that the paths of external constants are relative to">,
+  ];
+  let statistics = [
+    Statistic<"numExternal", "num-external", "Number of constants whose bytes lie in files">,
+  ];
+}
+
+def RebaseWeights : Pass<"divi-rebase-weights", "::mlir::ModuleOp"> {
+  let summary = "Make the paths of external constants hold from another folder";
+  let options = [
+    Option<"from", "from", "std::string", /*default=*/"\".\"", "Folder that the paths are relative to now">,
+    Option<"to", "to", "std::string", /*default=*/"\".\"", "Folder that they shall be relative to">,
+  ];
+  let dependentDialects = ["::divi::DiviDialect"];
+}
+
+#endif // DIVI_PASSES

@@ -1,0 +1,142 @@
+//! `divi-opt`: everything that `mlir-opt` does, with divi's dialects and passes, and ONNX models as input.
+
+use bytes::Bytes;
+use divi_passes::import::{Options, Source, import, is_onnx};
+use melior::{Context, dialect::DialectRegistry, ir::operation::OperationLike as _};
+use mlir_sys::{
+    MlirStringRef, mlirBytecodeWriterConfigCreate, mlirBytecodeWriterConfigDestroy,
+    mlirOperationWriteBytecodeWithConfig,
+};
+use std::{
+    env,
+    ffi::{CString, c_char, c_int, c_void},
+    os::unix::ffi::OsStringExt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+unsafe extern "C" {
+    fn diviOptMain(argc: c_int, argv: *mut *mut c_char) -> c_int;
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<CString> =
+        env::args_os().map(|argument| CString::new(argument.into_vec()).expect("arguments have no NUL")).collect();
+    let mut pointers: Vec<*mut c_char> = arguments.iter().map(|argument| argument.as_ptr().cast_mut()).collect();
+    pointers.push(std::ptr::null_mut());
+    // SAFETY: as for any main: the arguments outlive the call and end with null.
+    let code = unsafe { diviOptMain(arguments.len() as c_int, pointers.as_mut_ptr()) };
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+/// As in `cpp/Driver.cpp`.
+#[repr(C)]
+struct ImportOptions {
+    input_shapes: MlirStringRef,
+    weights_dir: MlirStringRef,
+    ir_folder: MlirStringRef,
+    batch: i64,
+    quiet: bool,
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviIsOnnx(bytes: MlirStringRef) -> bool {
+    // SAFETY: the caller's buffer outlives the call.
+    is_onnx(unsafe { slice(bytes) })
+}
+
+/// The bytes behind a string of MLIR's.
+///
+/// # Safety
+/// They must live for `'a`.
+unsafe fn slice<'a>(bytes: MlirStringRef) -> &'a [u8] {
+    if bytes.length == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(bytes.data.cast(), bytes.length) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviImportOnnx(
+    name: MlirStringRef,
+    is_stdin: bool,
+    bytes: MlirStringRef,
+    options: *const ImportOptions,
+    sink: extern "C" fn(MlirStringRef, *mut c_void),
+    buffer: *mut c_void,
+) -> bool {
+    // SAFETY: the caller's strings and options outlive the call.
+    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {
+        let text = |string| String::from_utf8_lossy(slice(string)).into_owned();
+        bytecode(&text(name), is_stdin, slice(bytes), &*options, &text)
+    }));
+    match outcome {
+        Ok(Ok(bytecode)) => {
+            let bytecode = MlirStringRef { data: bytecode.as_ptr().cast(), length: bytecode.len() };
+            sink(bytecode, buffer);
+            true
+        }
+        Ok(Err(message)) => {
+            eprintln!("{message}");
+            false
+        }
+        Err(_) => {
+            eprintln!("divi-opt: error: import panicked, which is a bug: please report it with the model");
+            false
+        }
+    }
+}
+
+fn bytecode(
+    name: &str,
+    is_stdin: bool,
+    bytes: &[u8],
+    options: &ImportOptions,
+    text: &dyn Fn(MlirStringRef) -> String,
+) -> Result<Vec<u8>, String> {
+    let weights_dir = text(options.weights_dir);
+    let import_options = Options {
+        batch: (options.batch > 0).then_some(options.batch),
+        input_shapes: Options::parse_input_shapes(&text(options.input_shapes))
+            .map_err(|message| format!("divi-opt: error: {message}"))?,
+        ir_folder: PathBuf::from(text(options.ir_folder)),
+        weights_dir: (!weights_dir.is_empty()).then(|| weights_dir.into()),
+    };
+    let source = if is_stdin {
+        Source::from_memory("<stdin>", Bytes::copy_from_slice(bytes))
+    } else {
+        Source::open(name.as_ref()).map_err(|error| format!("divi-opt: error: {error}"))?
+    };
+    let registry = DialectRegistry::new();
+    divi_dialect::register(&registry);
+    melior::dialect::DialectHandle::func().insert_dialect(&registry);
+    let context = Context::new();
+    context.enable_multi_threading(false);
+    context.append_dialect_registry(&registry);
+    context.load_all_available_dialects();
+    let (module, warnings) = import(&context, &source, &import_options).map_err(|error| error.to_string())?;
+    if !options.quiet {
+        for warning in warnings {
+            eprintln!("{warning}");
+        }
+    }
+    let mut bytecode: Vec<u8> = vec![];
+    unsafe extern "C" fn append(chunk: MlirStringRef, buffer: *mut c_void) {
+        // SAFETY: the writer hands over live bytes and the vector below.
+        unsafe { (*buffer.cast::<Vec<u8>>()).extend_from_slice(slice(chunk)) };
+    }
+    // SAFETY: the module is alive, the vector outlives the call.
+    unsafe {
+        let config = mlirBytecodeWriterConfigCreate();
+        mlirOperationWriteBytecodeWithConfig(
+            module.as_operation().to_raw(),
+            config,
+            Some(append),
+            (&raw mut bytecode).cast(),
+        );
+        mlirBytecodeWriterConfigDestroy(config);
+    }
+    Ok(bytecode)
+}
