@@ -5,7 +5,7 @@ use crate::{
     paths::relative,
 };
 use divi_dialect::{ExternalAttribute, elements_of};
-use divi_runtime::weights::check_extent;
+use divi_runtime::weights::{check_extent, size};
 use melior::{
     StringRef,
     ir::{Attribute, AttributeLike, Location, Type},
@@ -41,13 +41,14 @@ pub fn verify_weights(module: MlirOperation, folder: &Path) -> Result<u64, ()> {
             Some(reference) => {
                 external += 1;
                 let path = folder.join(reference.path());
-                if !path.exists() {
-                    Some(format!(
+                match size(&path) {
+                    None => Some(format!(
                         "refers to '{}', which is not there: put the weights back or say where they are with weights-dir",
                         path.display()
-                    ))
-                } else {
-                    check_extent(&path, reference.offset(), reference.length()).err().map(|error| error.to_string())
+                    )),
+                    Some(size) => check_extent(&path, size, reference.offset(), reference.length())
+                        .err()
+                        .map(|error| error.to_string()),
                 }
             }
             // SAFETY: the attribute is alive.

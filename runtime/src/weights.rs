@@ -87,12 +87,16 @@ pub fn map(path: &Path) -> Result<Bytes, Error> {
     Ok(Bytes::from_owner(mapping))
 }
 
-/// Checks that a file has `length` bytes at `offset`. A file that is not there passes: planning does not need it.
-pub fn check_extent(path: &Path, offset: u64, length: u64) -> Result<(), Error> {
-    let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
+/// The size of a file; `None` if it is not there.
+pub fn size(path: &Path) -> Option<u64> {
+    fs::metadata(path).ok().map(|metadata| metadata.len())
+}
+
+/// Checks that a file of `size` bytes has `length` of them at `offset`.
+pub fn check_extent(path: &Path, size: u64, offset: u64, length: u64) -> Result<(), Error> {
     match offset.checked_add(length) {
-        Some(end) if end <= metadata.len() => Ok(()),
-        _ => Err(Error::TooShort { path: path.to_owned(), offset, length, size: metadata.len() }),
+        Some(end) if end <= size => Ok(()),
+        _ => Err(Error::TooShort { path: path.to_owned(), offset, length, size }),
     }
 }
 
@@ -124,13 +128,18 @@ mod tests {
 
     #[test]
     fn extents_are_checked_against_the_file() {
-        let path = std::env::temp_dir().join(format!("divi-extent-{}", std::process::id()));
-        fs::write(&path, [0; 16]).unwrap();
-        let verdicts = [(0, 16), (8, 8), (8, 9), (u64::MAX, 1)].map(|(o, l)| check_extent(&path, o, l).is_ok());
-        let mapped = map(&path).unwrap();
-        fs::remove_file(&path).unwrap();
+        let path = Path::new("weights.bin");
+        let verdicts = [(0, 16), (8, 8), (8, 9), (u64::MAX, 1)].map(|(o, l)| check_extent(path, 16, o, l).is_ok());
         assert_eq!(verdicts, [true, true, false, false]);
-        assert_eq!(mapped.len(), 16);
-        assert!(check_extent(&path, 0, 1).is_ok(), "a file that is not there passes");
+    }
+
+    #[test]
+    fn files_are_mapped_whole() {
+        let path = std::env::temp_dir().join(format!("divi-map-{}", std::process::id()));
+        fs::write(&path, [7; 16]).unwrap();
+        let (mapped, size_before) = (map(&path).unwrap(), size(&path));
+        fs::remove_file(&path).unwrap();
+        assert_eq!((&mapped[..], size_before, size(&path)), (&[7; 16][..], Some(16), None));
+        assert!(matches!(map(&path), Err(Error::Unreadable { .. })));
     }
 }

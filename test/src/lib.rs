@@ -1,1 +1,165 @@
+//! What the end-to-end tests share: contexts, imports, and ways to look at what came out.
 
+pub mod node_cases;
+
+use bytes::Bytes;
+use divi_passes::import::{self, Error, Options, Source, Warning};
+use melior::{
+    Context, StringRef,
+    dialect::{DialectHandle, DialectRegistry},
+    ir::{Module, operation::OperationLike},
+};
+use mlir_sys::*;
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+/// A context as `divi-opt` sets it up for an import. Without threads: tests run in parallel already.
+pub fn context() -> Context {
+    let registry = DialectRegistry::new();
+    divi_dialect::register(&registry);
+    DialectHandle::func().insert_dialect(&registry);
+    let context = Context::new();
+    context.enable_multi_threading(false);
+    context.append_dialect_registry(&registry);
+    context.load_all_available_dialects();
+    context
+}
+
+/// The repository's root.
+pub fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is a folder of the repository")
+}
+
+/// Where the tests' models are.
+pub fn models() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("models")
+}
+
+/// The Python that has `onnx`: `DIVI_PYTHON`, or the one that `tools/setup` makes.
+pub fn python() -> PathBuf {
+    std::env::var_os("DIVI_PYTHON").map_or_else(|| repository().join(".venv/bin/python"), PathBuf::from)
+}
+
+/// Imports a file; paths of weights are relative to the file's folder, so that the text does not depend on where the
+/// repository is.
+pub fn import_file<'c>(
+    context: &'c Context,
+    path: &Path,
+    options: Options,
+) -> Result<(Module<'c>, Vec<Warning>), Error> {
+    let source = Source::open(path).unwrap_or_else(|error| panic!("{error}"));
+    let ir_folder = path.parent().map(Path::to_owned).unwrap_or_default();
+    import::import(context, &source, &Options { ir_folder, ..options })
+}
+
+/// Imports a model that is in memory only.
+pub fn import_bytes<'c>(context: &'c Context, name: &str, bytes: Bytes) -> Result<(Module<'c>, Vec<Warning>), Error> {
+    import::import(context, &Source::from_memory(name, bytes), &Options::default())
+}
+
+/// The module as text.
+pub fn print(module: &Module<'_>) -> String {
+    module.as_operation().to_string()
+}
+
+/// The module as bytecode.
+pub fn bytecode(module: &Module<'_>) -> Vec<u8> {
+    module.as_operation().write_bytecode()
+}
+
+/// Reads text or bytecode back.
+pub fn parse<'c>(context: &'c Context, bytes: &[u8]) -> Result<Module<'c>, String> {
+    let text = MlirStringRef { data: bytes.as_ptr().cast(), length: bytes.len() };
+    let (module, messages) = with_diagnostics(context, || {
+        // SAFETY: the bytes outlive the call; a module that is not null is owned by nobody else.
+        unsafe { Module::from_option_raw(mlirModuleCreateParse(context.to_raw(), text)) }
+    });
+    module.ok_or(messages)
+}
+
+/// Runs MLIR's verifier; the error is what it says.
+pub fn verify(context: &Context, module: &Module<'_>) -> Result<(), String> {
+    let (verdict, messages) = with_diagnostics(context, || module.as_operation().verify());
+    if verdict { Ok(()) } else { Err(messages) }
+}
+
+/// Collects the diagnostics that `body` emits, a line each.
+pub fn with_diagnostics<T>(context: &Context, body: impl FnOnce() -> T) -> (T, String) {
+    let messages = Rc::new(RefCell::new(String::new()));
+    let sink = messages.clone();
+    let handler = context.attach_diagnostic_handler(move |diagnostic| {
+        let mut messages = sink.borrow_mut();
+        messages.push_str(&diagnostic.to_string());
+        messages.push('\n');
+        true
+    });
+    let value = body();
+    context.detach_diagnostic_handler(handler);
+    let messages = messages.take();
+    (value, messages)
+}
+
+/// Calls `visit` on every operation of a module, parents first.
+pub fn walk(module: &Module<'_>, visit: &mut dyn FnMut(MlirOperation)) {
+    let mut pending = vec![module.as_operation().to_raw()];
+    while let Some(operation) = pending.pop() {
+        visit(operation);
+        // SAFETY: the module is alive and nobody changes it; lists end with null.
+        unsafe {
+            for i in 0..mlirOperationGetNumRegions(operation) {
+                let mut block = mlirRegionGetFirstBlock(mlirOperationGetRegion(operation, i));
+                while !block.ptr.is_null() {
+                    let mut child = mlirBlockGetFirstOperation(block);
+                    while !child.ptr.is_null() {
+                        pending.push(child);
+                        child = mlirOperationGetNextInBlock(child);
+                    }
+                    block = mlirBlockGetNextInRegion(block);
+                }
+            }
+        }
+    }
+}
+
+/// An operation's full name, as `onnx.Conv`.
+pub fn operation_name<'a>(operation: MlirOperation) -> &'a str {
+    // SAFETY: the operation is alive; its name lives as long as the context.
+    unsafe { StringRef::from_raw(mlirIdentifierStr(mlirOperationGetName(operation))) }.as_str().unwrap_or_default()
+}
+
+/// An attribute, if the operation has it.
+pub fn attribute(operation: MlirOperation, name: &str) -> Option<MlirAttribute> {
+    // SAFETY: the operation is alive.
+    let attribute = unsafe { mlirOperationGetAttributeByName(operation, StringRef::new(name).to_raw()) };
+    (!attribute.ptr.is_null()).then_some(attribute)
+}
+
+/// The types that `@main` returns.
+pub fn result_types(module: &Module<'_>) -> Vec<MlirType> {
+    let mut types = vec![];
+    walk(module, &mut |operation| {
+        if operation_name(operation) == "func.func"
+            && let Some(attribute) = attribute(operation, "function_type")
+        {
+            // SAFETY: a function's type is a function type.
+            unsafe {
+                let function = mlirTypeAttrGetValue(attribute);
+                types.extend(
+                    (0..mlirFunctionTypeGetNumResults(function)).map(|i| mlirFunctionTypeGetResult(function, i)),
+                );
+            }
+        }
+    });
+    types
+}
+
+/// The most memory that this process has had resident so far, in bytes.
+pub fn peak_resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux says how much memory a process has");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the peak is among what it says");
+    let kilobytes = line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("it is a number");
+    kilobytes << 10
+}

@@ -118,7 +118,9 @@ LogicalResult ConstantOp::verify() {
   if (llvm::count_if(values, [](Attribute value) { return bool(value); }) != 1)
     return emitOpError("needs exactly one of value, sparse_value, value_int, value_ints, value_float, value_floats, "
                        "value_string and value_strings");
-  auto value = cast<TypedAttr>(cast<Attribute>(fold(FoldAdaptor({}, *this))));
+  auto value = dyn_cast<TypedAttr>(cast<Attribute>(fold(FoldAdaptor({}, *this))));
+  if (!value)
+    return emitOpError("needs a value with a tensor type");
   if (failed(verifyCompatibleShape(value.getType(), getType())) ||
       getElementTypeOrSelf(value.getType()) != getElementTypeOrSelf(getType()))
     return emitOpError() << "has a value of type " << value.getType() << ", but its result is " << getType();

@@ -6,7 +6,7 @@ use super::{
     proto::NodeProto,
     translate::{Kind, Result, Slot, Translator, ValueId, display_name},
     types::ValueType,
-    upgrade::Upgraded,
+    upgrade::{Form, Upgraded},
 };
 use divi_onnx::{Attr, Attributes, DType, Node, TensorType, Value, fold, infer, node::Content, schema};
 use mlir_sys::*;
@@ -56,6 +56,13 @@ impl<'m> Translator<'_, 'm> {
     ) -> Result<Vec<ValueId>> {
         match node.op_type() {
             "Constant" => return Ok(vec![self.constant_node(node, &attributes.plain)?]),
+            "Scan" if self.opset < 9 => {
+                // Opset 8 scanned every element of a batch by itself, over lengths of its own.
+                return Err(format!(
+                    "is of opset {}, where Scan had batches: export the model with opset 9 or newer",
+                    self.opset
+                ));
+            }
             "If" | "Loop" | "Scan" | "SequenceMap" => return self.control_flow(node, &inputs, attributes, names),
             op => {
                 // A model may bring its own definition of an operator that ONNX does not have.
@@ -69,12 +76,13 @@ impl<'m> Translator<'_, 'm> {
         if let Some((name, _)) = attributes.graphs.first() {
             return Err(format!("has a subgraph '{name}', which this operator does not take"));
         }
+        let names = wanted(node.op_type(), names);
         let (op, inputs, attributes) = match self.upgrade(node.op_type(), inputs, attributes.plain, names.len())? {
-            Upgraded::Node { op, inputs, attributes } => (op, inputs, attributes),
+            Upgraded::Node(Form { op, inputs, attributes, .. }) => (op, inputs, attributes),
             Upgraded::Done(results) => return Ok(results),
         };
-        self.check_arity(&op, &inputs, names)?;
-        self.apply_named(&op, &inputs, attributes, names)
+        self.check_arity(op, &inputs, names)?;
+        self.apply_named(op, &inputs, attributes, names)
     }
 
     fn check_arity(&self, op: &str, inputs: &[Option<ValueId>], names: Outputs<'_>) -> Result<()> {
@@ -158,9 +166,11 @@ impl<'m> Translator<'_, 'm> {
         }
         let mut types = types;
         self.refine(names, &mut types, known)?;
+        // A result of its own that has no name is absent; one of a list is there, named or not.
+        let all = names.len() == 1 || schema::find(op).is_some_and(|schema| schema.outputs.variadic);
         let kinds = (0..result_count(op, names.len()))
             .map(|i| match types.get(i) {
-                Some(ty) if i < names.len() && (names.len() == 1 || names[i].is_some()) => {
+                Some(ty) if i < names.len() && (all || names[i].is_some()) => {
                     let content = contents.get(i).cloned().flatten().filter(|c| matches!(c, Content::Partial(_)));
                     Some(Kind::Tensor(Value { ty: ty.clone(), content }))
                 }
@@ -371,6 +381,15 @@ impl<'m> Translator<'_, 'm> {
         let operation = self.emitter.operation("onnx.NoValue", location, &[], &[none], &attributes, &[], true);
         *self.no_value.insert(super::emit::result(operation, 0))
     }
+}
+
+/// The results without those at the end that are listed but not named, and so not asked for. Where any number of results
+/// may follow, as in Split, listing them is asking.
+fn wanted<'a>(op: &str, names: Outputs<'a>) -> Outputs<'a> {
+    if !matches!(names, [_, .., None]) || schema::find(op).is_none_or(|schema| schema.outputs.variadic) {
+        return names;
+    }
+    &names[..names.iter().rposition(Option::is_some).map_or(1, |last| last + 1)]
 }
 
 /// Results that the operation has in the dialect, which lists optional ones too.

@@ -1,11 +1,11 @@
 //! Constants: where their bytes lie, and what stands for them in the IR.
 
 use super::{
+    files::WeightFile,
     proto::SparseTensorProto,
     tensor_proto::{Elements, TensorProto},
     translate::{Kind, Result, Slot, Translator, ValueId},
 };
-use crate::paths::relative;
 use bytes::Bytes;
 use divi_dialect::ExternalAttribute;
 use divi_onnx::{DType, Dim, Tensor, TensorType, Value};
@@ -15,7 +15,7 @@ use melior::{
     ir::{AttributeLike, Location, Type},
 };
 use mlir_sys::*;
-use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Integers up to this count are written into the IR: shapes, axes and the like, which everyone wants to read. So are
 /// single numbers of every type. Weights are referred to.
@@ -35,7 +35,7 @@ pub(super) struct Constant {
 #[derive(Clone, Debug)]
 enum Data {
     Tensor(Tensor),
-    External { ty: TensorType, path: PathBuf, offset: u64, length: u64 },
+    External { ty: TensorType, file: Rc<WeightFile>, offset: u64, length: u64 },
     Strings(Vec<Bytes>),
 }
 
@@ -56,22 +56,20 @@ impl<'m> Translator<'_, 'm> {
                 (Value::new(TensorType::new(DType::String, shape)), Data::Strings(values))
             }
             Elements::External { dtype, dims, location, offset, length } => {
-                let folder = self.options.weights_dir.as_deref().unwrap_or(self.source.folder());
-                let path = weights::confine(folder, &location).map_err(|error| format!("is refused: {error}"))?;
-                let file = folder.join(&path);
-                weights::check_extent(&file, offset, length).map_err(|error| format!("is cut: {error}"))?;
+                let file = self.files.external(&location, self.source, self.options)?;
+                file.check_extent(offset, length).map_err(|error| format!("is cut: {error}"))?;
                 let shape: Vec<_> = dims.iter().copied().map(Dim::Known).collect();
                 let ty = TensorType::new(dtype, shape);
                 // Shapes and axes are needed to infer anything; weights are left where they are.
                 let count = divi_onnx::tensor::count_of(&dims).unwrap_or(u64::MAX);
-                if dtype.is_int() && count <= INLINE_INTEGERS as u64 && file.exists() {
-                    let bytes = weights::map(&file).map_err(|error| error.to_string())?;
+                if dtype.is_int() && count <= INLINE_INTEGERS as u64 && file.is_there() {
+                    let bytes = weights::map(&file.path).map_err(|error| error.to_string())?;
                     let slice = bytes.slice(offset as usize..(offset + length) as usize);
                     if let Some(tensor) = Tensor::new(dtype, dims, slice) {
                         return Ok(self.constant(name, tensor));
                     }
                 }
-                (Value::new(ty.clone()), Data::External { ty, path: file, offset, length })
+                (Value::new(ty.clone()), Data::External { ty, file, offset, length })
             }
         };
         let constant = Some(Constant { name: name.to_owned(), data });
@@ -93,9 +91,9 @@ impl<'m> Translator<'_, 'm> {
                 let tensor = tensor.reshaped(dims)?;
                 (Value::constant(tensor.clone()), Data::Tensor(tensor))
             }
-            Data::External { path, offset, length, .. } => {
-                let (path, offset, length) = (path.clone(), *offset, *length);
-                (Value::new(ty.clone()), Data::External { ty: ty.clone(), path, offset, length })
+            Data::External { file, offset, length, .. } => {
+                let (file, offset, length) = (file.clone(), *offset, *length);
+                (Value::new(ty.clone()), Data::External { ty: ty.clone(), file, offset, length })
             }
             Data::Strings(values) => (Value::new(ty.clone()), Data::Strings(values.clone())),
         };
@@ -142,16 +140,19 @@ impl<'m> Translator<'_, 'm> {
                 if inline {
                     return Ok(divi_dialect::dense_elements(context, tensor).to_raw());
                 }
-                match (self.source.offset_of(tensor.bytes()), &self.source.path) {
-                    (Some(offset), Some(path)) => {
+                let model = self.files.model(self.source, self.options)?;
+                match (self.source.offset_of(tensor.bytes()), model) {
+                    (Some(offset), Some(file)) => {
                         let shape: Vec<_> = tensor.dims().iter().copied().map(Dim::Known).collect();
                         let ty = TensorType::new(tensor.dtype(), shape);
-                        self.external(&constant.name, &ty, path, offset, tensor.bytes().len() as u64)
+                        Ok(self.external(&constant.name, &ty, &file, offset, tensor.bytes().len() as u64))
                     }
                     _ => Ok(divi_dialect::dense_resource(context, &constant.name, tensor).to_raw()),
                 }
             }
-            Data::External { ty, path, offset, length } => self.external(&constant.name, ty, path, *offset, *length),
+            Data::External { ty, file, offset, length } => {
+                Ok(self.external(&constant.name, ty, file, *offset, *length))
+            }
             Data::Strings(values) => {
                 let texts: Vec<_> = values
                     .iter()
@@ -166,16 +167,14 @@ impl<'m> Translator<'_, 'm> {
         }
     }
 
-    fn external(&self, name: &str, ty: &TensorType, path: &Path, offset: u64, length: u64) -> Result<MlirAttribute> {
-        let path = relative(path, &self.options.ir_folder);
-        let path = path.to_str().ok_or_else(|| format!("uses '{}', a path that is not UTF-8", path.display()))?;
+    fn external(&self, name: &str, ty: &TensorType, file: &WeightFile, offset: u64, length: u64) -> MlirAttribute {
         // SAFETY: location and type belong to the context of this import.
         let attribute = unsafe {
             let location = Location::from_raw(self.emitter.location(name));
             let ty = Type::from_raw(self.emitter.tensor_type(ty));
-            ExternalAttribute::new(location, ty, path, offset, length)
+            ExternalAttribute::new(location, ty, &file.from_ir, offset, length)
         };
-        Ok(attribute.expect("lengths are checked when a tensor is read").as_attribute().to_raw())
+        attribute.expect("lengths are checked when a tensor is read").as_attribute().to_raw()
     }
 }
 

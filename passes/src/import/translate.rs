@@ -6,18 +6,19 @@ use super::{
     constants::Constant,
     diagnostics::{Error, NodeName},
     emit::Emitter,
+    files::Files,
+    names::Scope,
     proto::{FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto},
     types::ValueType,
 };
-use divi_onnx::{Dim, TensorType, Value};
+use divi_onnx::{Dim, Value};
 use melior::{Context, ir::Module};
 use mlir_sys::*;
-use prost::Message;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// A value of the model, by its place in [`Translator::values`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ValueId(usize);
+pub(super) struct ValueId(pub(super) usize);
 
 /// What is known of a value, and what stands for it in the IR.
 pub(super) struct Slot {
@@ -32,19 +33,6 @@ pub(super) enum Kind {
     Other(MlirType),
 }
 
-/// Names that are visible. A function's body does not see its caller's.
-pub(super) struct Scope<'m> {
-    names: FxHashMap<&'m str, ValueId>,
-    declared: Declared<'m>,
-    sees_outer: bool,
-}
-
-/// Types that the model declares for values, decoded when the first is asked for.
-struct Declared<'m> {
-    graph: Option<&'m GraphProto>,
-    types: Option<FxHashMap<String, ValueInfoProto>>,
-}
-
 /// The state of one import.
 pub(super) struct Translator<'c, 'm> {
     pub(super) emitter: Emitter<'c>,
@@ -53,7 +41,7 @@ pub(super) struct Translator<'c, 'm> {
     pub(super) opset: i64,
     pub(super) functions: FxHashMap<(&'m str, &'m str, &'m str), &'m FunctionProto>,
     pub(super) values: Vec<Slot>,
-    scopes: Vec<Scope<'m>>,
+    pub(super) scopes: Vec<Scope<'m>>,
     pub(super) symbols: FxHashMap<String, Dim>,
     pub(super) symbol_names: Vec<String>,
     /// The node being translated, for messages and locations.
@@ -71,8 +59,9 @@ pub(super) struct Translator<'c, 'm> {
     pub(super) data_dependent: Option<(usize, String)>,
     pub(super) warnings: Vec<Warning>,
     pub(super) no_value: Option<MlirValue>,
+    pub(super) files: Files,
     /// Dimensions of inputs that stay open.
-    open_dimensions: Vec<String>,
+    pub(super) open_dimensions: Vec<String>,
     /// Bytes of folded constants so far.
     pub(super) folded_bytes: usize,
 }
@@ -107,6 +96,7 @@ pub(super) fn translate<'c>(
         data_dependent: None,
         warnings: vec![],
         no_value: None,
+        files: Files::default(),
         open_dimensions: vec![],
         folded_bytes: 0,
     };
@@ -226,114 +216,6 @@ impl<'m> Translator<'_, 'm> {
         Ok((arguments, results, result_attributes))
     }
 
-    /// Graph inputs become arguments, but for those that an initializer gives a value.
-    fn inputs(&mut self, graph: &'m GraphProto, block: MlirBlock) -> Result<Vec<MlirAttribute>> {
-        let initialized: FxHashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
-        for (name, _) in &self.options.input_shapes {
-            if !graph.input.iter().any(|input| input.name() == name) {
-                let names: Vec<_> = graph.input.iter().map(|input| format!("'{}'", input.name())).collect();
-                return Err(format!("has no input '{name}' to give a shape: its inputs are {}", names.join(", ")));
-            }
-        }
-        let mut types = vec![];
-        for input in graph.input.iter().filter(|input| !initialized.contains(input.name())) {
-            let declared = self
-                .declared_type(input.r#type.as_ref())
-                .and_then(|ty| ty.ok_or_else(|| "declares no type".to_owned()))
-                .map_err(|message| format!("input '{}' {message}", input.name()))?;
-            types.push((input.name(), declared));
-        }
-        self.fix_batch(&mut types)?;
-        let mut attributes = vec![];
-        for (name, mut declared) in types {
-            if let ValueType::Tensor(ty) = &mut declared {
-                self.fix_shape(name, ty)?;
-                self.note_open_dimensions(name, ty);
-            }
-            let mlir_type = self.mlir_type(&declared);
-            let location = self.emitter.location(name);
-            // SAFETY: block, type and location belong to this import.
-            let value = unsafe { mlirBlockAddArgument(block, mlir_type, location) };
-            let kind = match declared {
-                ValueType::Tensor(ty) => Kind::Tensor(Value::new(ty)),
-                ValueType::Other(ty) => Kind::Other(ty),
-            };
-            let id = self.add(Slot { kind, mlir: Some(value), constant: None });
-            self.bind(name, id)?;
-            let dims = self.dim_params(id);
-            attributes.push(self.value_attributes(name, dims));
-        }
-        Ok(attributes)
-    }
-
-    /// `--batch`: the first dimension of every input that leaves it open, and every dimension of the same name.
-    fn fix_batch(&mut self, types: &mut [(&'m str, ValueType)]) -> Result<()> {
-        let Some(batch) = self.options.batch else { return Ok(()) };
-        let mut fixed = vec![];
-        let mut found = false;
-        for (name, ty) in types.iter_mut() {
-            if self.options.input_shapes.iter().any(|(other, _)| other == name) {
-                found = true;
-                continue;
-            }
-            let ValueType::Tensor(TensorType { shape: Some(shape), .. }) = ty else { continue };
-            match shape.first_mut() {
-                Some(first @ (Dim::Symbol(_) | Dim::Unknown)) => {
-                    fixed.push(*first);
-                    *first = Dim::Known(batch);
-                    found = true;
-                }
-                Some(Dim::Known(size)) if *size == batch => found = true,
-                _ => {}
-            }
-        }
-        if !found {
-            return Err(format!(
-                "has no input whose first dimension is open, so there is no batch to set to {batch}: give shapes with \
-                 --input-shape=NAME:{batch}x…"
-            ));
-        }
-        fixed.retain(|dim| matches!(dim, Dim::Symbol(_)));
-        for dim in self.symbols.values_mut().filter(|dim| fixed.contains(dim)) {
-            *dim = Dim::Known(batch);
-        }
-        for (_, ty) in types {
-            if let ValueType::Tensor(TensorType { shape: Some(shape), .. }) = ty {
-                shape.iter_mut().filter(|dim| fixed.contains(dim)).for_each(|dim| *dim = Dim::Known(batch));
-            }
-        }
-        Ok(())
-    }
-
-    /// `--input-shape`, which also says what the named dimensions are.
-    fn fix_shape(&mut self, name: &str, ty: &mut TensorType) -> Result<()> {
-        if let Some((_, dims)) = self.options.input_shapes.iter().find(|(other, _)| other == name) {
-            if let Some(shape) = &ty.shape {
-                if shape.len() != dims.len() {
-                    return Err(format!(
-                        "input '{name}' has rank {}, but --input-shape gives it {}",
-                        shape.len(),
-                        dims.len()
-                    ));
-                }
-                for (&declared, &dim) in shape.iter().zip(dims) {
-                    if let Some(name) = self.symbol_name(declared).map(str::to_owned) {
-                        self.symbols.insert(name, Dim::Known(dim));
-                    }
-                }
-            }
-            ty.shape = Some(dims.iter().copied().map(Dim::Known).collect());
-        } else if let Some(shape) = &mut ty.shape {
-            // A dimension may have been fixed by an input that came before.
-            for dim in shape {
-                if let Some(fixed) = self.symbol_name(*dim).and_then(|name| self.symbols.get(name)) {
-                    *dim = *fixed;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Translates the nodes of a graph, or of a subgraph whose scope is open.
     pub(super) fn graph_nodes(&mut self, graph: &'m GraphProto) -> Result<()> {
         for tensor in &graph.initializer {
@@ -411,82 +293,6 @@ impl<'m> Translator<'_, 'm> {
         self.current.op.push_str(node.op_type());
     }
 
-    // --- names ---------------------------------------------------------------
-
-    pub(super) fn push_scope(&mut self, graph: Option<&'m GraphProto>, sees_outer: bool) {
-        let declared = Declared { graph, types: None };
-        self.scopes.push(Scope { names: FxHashMap::default(), declared, sees_outer });
-    }
-
-    pub(super) fn pop_scope(&mut self) {
-        self.scopes.pop();
-    }
-
-    pub(super) fn lookup(&self, name: &str) -> Option<ValueId> {
-        for scope in self.scopes.iter().rev() {
-            if let Some(&id) = scope.names.get(name) {
-                return Some(id);
-            }
-            if !scope.sees_outer {
-                break;
-            }
-        }
-        None
-    }
-
-    /// Gives a value its name, which nothing else in the graph may have.
-    pub(super) fn bind(&mut self, name: &'m str, id: ValueId) -> Result<()> {
-        let scope = self.scopes.last_mut().expect("a scope is open while a graph is translated");
-        match scope.names.insert(name, id) {
-            None => Ok(()),
-            Some(_) => Err(format!("defines '{name}', which is defined already: names of values must be unique")),
-        }
-    }
-
-    pub(super) fn add(&mut self, slot: Slot) -> ValueId {
-        self.values.push(slot);
-        ValueId(self.values.len() - 1)
-    }
-
-    pub(super) fn slot(&self, id: ValueId) -> &Slot {
-        &self.values[id.0]
-    }
-
-    pub(super) fn slot_mut(&mut self, id: ValueId) -> &mut Slot {
-        &mut self.values[id.0]
-    }
-
-    pub(super) fn type_of(&self, id: ValueId) -> MlirType {
-        match &self.slot(id).kind {
-            Kind::Tensor(value) => self.emitter.tensor_type(&value.ty),
-            Kind::Other(ty) => *ty,
-        }
-    }
-
-    // --- declared types ------------------------------------------------------
-
-    /// The type that the innermost graph declares for a value.
-    pub(super) fn declared(&mut self, name: &str) -> Result<Option<ValueType>> {
-        let scope = self.scopes.last_mut().expect("a scope is open while a graph is translated");
-        let Some(graph) = scope.declared.graph else { return Ok(None) };
-        let types = match &mut scope.declared.types {
-            Some(types) => types,
-            empty => {
-                let mut types = FxHashMap::default();
-                for bytes in &graph.value_info {
-                    let info = ValueInfoProto::decode(bytes.clone())
-                        .map_err(|error| format!("has value_info that is damaged ({error})"))?;
-                    types.insert(info.name().to_owned(), info);
-                }
-                types.extend(graph.output.iter().map(|output| (output.name().to_owned(), output.clone())));
-                empty.insert(types)
-            }
-        };
-        let Some(info) = types.get(name) else { return Ok(None) };
-        let ty = info.r#type.clone();
-        self.declared_type(ty.as_ref()).map_err(|message| format!("declares '{name}', which {message}"))
-    }
-
     /// What a graph declares of an output must not contradict what its nodes compute.
     fn check_output(&mut self, output: &ValueInfoProto, id: ValueId) -> Result<()> {
         let name = output.name();
@@ -509,27 +315,6 @@ impl<'m> Translator<'_, 'm> {
         Ok(())
     }
 
-    /// The attributes of an argument or result: its name, and those of its dimensions (`0:batch,2:length`).
-    fn value_attributes(&mut self, name: &str, dim_params: String) -> MlirAttribute {
-        let mut attributes = vec![];
-        if !dim_params.is_empty() {
-            let text = self.emitter.string(&dim_params);
-            attributes.push(self.emitter.named("onnx.dim_params", text));
-        }
-        let text = self.emitter.string(name);
-        attributes.push(self.emitter.named("onnx.name", text));
-        // SAFETY: the attributes outlive the call.
-        unsafe { mlirDictionaryAttrGet(self.emitter.context.to_raw(), attributes.len() as isize, attributes.as_ptr()) }
-    }
-
-    fn dim_params(&self, id: ValueId) -> String {
-        let Kind::Tensor(Value { ty: TensorType { shape: Some(shape), .. }, .. }) = &self.slot(id).kind else {
-            return String::new();
-        };
-        let named = shape.iter().enumerate().filter_map(|(i, &dim)| Some(format!("{i}:{}", self.symbol_name(dim)?)));
-        named.collect::<Vec<_>>().join(",")
-    }
-
     /// Says what was carried along and what stays dynamic.
     fn report_open_ends(&mut self) {
         if !self.opaque.is_empty() {
@@ -546,17 +331,6 @@ impl<'m> Translator<'_, 'm> {
                 "{count} {} a shape that depends on data, the first is of node '{first}'",
                 if count == 1 { "result has" } else { "results have" }
             ));
-        }
-    }
-
-    fn note_open_dimensions(&mut self, name: &str, ty: &TensorType) {
-        let Some(shape) = &ty.shape else {
-            self.open_dimensions.push(format!("the shape of '{name}'"));
-            return;
-        };
-        for (i, &dim) in shape.iter().enumerate().filter(|(_, dim)| dim.known().is_none()) {
-            let symbol = self.symbol_name(dim).map_or(String::new(), |symbol| format!(" ({symbol})"));
-            self.open_dimensions.push(format!("dimension {i}{symbol} of '{name}'"));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use divi_passes::import::{Options, Source, import, is_onnx};
-use melior::{Context, dialect::DialectRegistry, ir::operation::OperationLike as _};
+use melior::{Context, dialect::DialectRegistry};
 use mlir_sys::{
     MlirStringRef, mlirBytecodeWriterConfigCreate, mlirBytecodeWriterConfigDestroy,
     mlirOperationWriteBytecodeWithConfig,

@@ -1,0 +1,535 @@
+// RUN: divi-opt %s --split-input-file --verify-diagnostics
+
+// Tests that devices are of a kind that divi knows.
+// expected-error @below {{has kind "tpu": divi knows cpu and cuda}}
+divi.device @tpu0 {kind = "tpu", memory = 1 : i64}
+
+// -----
+
+// Tests that devices have memory.
+// expected-error @below {{'divi.device' op has 0 bytes of memory: it must be positive}}
+divi.device @cpu0 {kind = "cpu", memory = 0 : i64}
+
+// -----
+
+// Tests that memory is not negative.
+// expected-error @below {{'divi.device' op has -1 bytes of memory: it must be positive}}
+divi.device @cpu0 {kind = "cpu", memory = -1 : i64}
+
+// -----
+
+// Tests that batch sizes start at one.
+// expected-error @below {{'divi.device' op has batch size 0: batch sizes start at 1}}
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64, batch_sizes = [4, 0]}
+
+// -----
+
+// Tests that a device says what it is.
+// expected-error @below {{'divi.device' op requires attribute 'kind'}}
+divi.device @cpu0 {memory = 1 : i64}
+
+// -----
+
+// Tests that devices belong to the module.
+func.func @main() {
+  // expected-error @below {{'divi.device' op expects parent op 'builtin.module'}}
+  divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+  return
+}
+
+// -----
+
+// Tests that two devices have two names.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64} // expected-note {{see existing symbol definition here}}
+// expected-error @below {{redefinition of symbol named 'cpu0'}}
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+
+// -----
+
+// Tests that links belong to the module.
+func.func @main() {
+  // expected-error @below {{'divi.link' op expects parent op 'builtin.module'}}
+  divi.link @cpu0 -> @cpu1 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
+  return
+}
+
+// -----
+
+// Tests that a link does not lead where it comes from.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+// expected-error @below {{'divi.link' op goes from @cpu0 to itself: a tensor is where it is without a link}}
+divi.link @cpu0 -> @cpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
+
+// -----
+
+// Tests that a link comes from a device.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+// expected-error @below {{'divi.link' op names @gpu0, which is no divi.device of this module: declare it with 'divi.device @gpu0 {kind = …, memory = …}'}}
+divi.link @gpu0 -> @cpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
+
+// -----
+
+// Tests that a link leads to a device, not to just any symbol.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+func.func private @gpu0()
+// expected-error @below {{'divi.link' op names @gpu0, which is no divi.device of this module}}
+divi.link @cpu0 -> @gpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
+
+// -----
+
+// Tests that a link moves something.
+// expected-error @below {{'divi.link' op needs a positive bandwidth in bytes per second}}
+divi.link @cpu0 -> @cpu1 {bandwidth = 0.0 : f64, latency = 0.0 : f64}
+
+// -----
+
+// Tests that bandwidth is not negative.
+// expected-error @below {{'divi.link' op needs a positive bandwidth in bytes per second}}
+divi.link @cpu0 -> @cpu1 {bandwidth = -1.0 : f64, latency = 0.0 : f64}
+
+// -----
+
+// Tests that bandwidth is a number.
+// expected-error @below {{'divi.link' op needs a positive bandwidth in bytes per second}}
+divi.link @cpu0 -> @cpu1 {bandwidth = 0x7FF8000000000000 : f64, latency = 0.0 : f64}
+
+// -----
+
+// Tests that nothing arrives before it is sent.
+// expected-error @below {{'divi.link' op needs a latency in seconds that is not negative}}
+divi.link @cpu0 -> @cpu1 {bandwidth = 1.0 : f64, latency = -1.0 : f64}
+
+// -----
+
+// Tests that what is sent arrives.
+// expected-error @below {{'divi.link' op needs a latency in seconds that is not negative}}
+divi.link @cpu0 -> @cpu1 {bandwidth = 1.0 : f64, latency = 0x7FF0000000000000 : f64}
+
+// -----
+
+// Tests that a cluster says what kind of task it is.
+func.func @main() {
+  // expected-error @below {{'divi.cluster' op needs a kind, as in "conv_bn_relu"}}
+  divi.cluster ""() {
+  }
+  return
+}
+
+// -----
+
+// Tests that a cluster's body has the operands as arguments.
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'divi.cluster' op has a body whose arguments are not its operands: give the body one argument of the same type for each of the 1 operands}}
+  divi.cluster "relu"(%x : tensor<2xf32>) {
+  ^bb0(%a: tensor<3xf32>):
+    divi.yield
+  }
+  return
+}
+
+// -----
+
+// Tests that a cluster yields its results.
+func.func @main(%x: tensor<2xf32>) {
+  %0 = divi.cluster "relu"(%x : tensor<2xf32>) -> tensor<2xf32> {
+  ^bb0(%a: tensor<2xf32>):
+    // expected-error @below {{'divi.yield' op yields 0 values whose types are not those of the cluster's 1 results}}
+    divi.yield
+  }
+  return
+}
+
+// -----
+
+// Tests that a cluster sees nothing but its operands.
+func.func @main(%x: tensor<2xf32>) {
+  // expected-note @below {{required by region isolation constraints}}
+  %0 = divi.cluster "relu"() -> tensor<2xf32> {
+    // expected-error @below {{'divi.yield' op using value defined outside the region}}
+    divi.yield %x : tensor<2xf32>
+  }
+  return
+}
+
+// -----
+
+// Tests that only clusters yield.
+func.func @main() {
+  // expected-error @below {{'divi.yield' op expects parent op 'divi.cluster'}}
+  divi.yield
+}
+
+// -----
+
+// Tests that a transfer goes somewhere else.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'divi.transfer' op moves a tensor from @cpu0 to itself: use the tensor where it is}}
+  %0 = divi.transfer %x from @cpu0 to @cpu0 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that a transfer comes from a device.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'divi.transfer' op names @cpu1, which is no divi.device of this module}}
+  %0 = divi.transfer %x from @cpu1 to @cpu0 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that a transfer goes to a device.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'divi.transfer' op names @cpu1, which is no divi.device of this module}}
+  %0 = divi.transfer %x from @cpu0 to @cpu1 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that tensors are what is transferred.
+func.func @main(%x: f32) {
+  // expected-error @below {{'divi.transfer' op operand #0 must be tensor of any type values, but got 'f32'}}
+  %0 = "divi.transfer"(%x) {from = @cpu0, to = @cpu1} : (f32) -> f32
+  return
+}
+
+// -----
+
+// Tests that a module that declares links declares all of them.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+divi.link @gpu0 -> @cpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'divi.transfer' op has no link to go by: declare 'divi.link @cpu0 -> @gpu0 {…}' or transfer over a device that is linked with both}}
+  %0 = divi.transfer %x from @cpu0 to @gpu0 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that inputs arrive on the first cpu, and are not anywhere else.
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @cpu1 {kind = "cpu", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'divi.transfer' op reads operand 0 on @cpu1, but it is on @cpu0: insert 'divi.transfer … from @cpu0 to @cpu1'}}
+  %0 = divi.transfer %x from @cpu1 to @gpu0 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that inputs arrive on the first device where there is no cpu.
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+divi.device @gpu1 {kind = "cuda", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'divi.transfer' op reads operand 0 on @gpu1, but it is on @gpu0}}
+  %0 = divi.transfer %x from @gpu1 to @gpu0 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that an argument is where its attribute says.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32> {divi.device = @gpu0}) {
+  // expected-error @below {{'divi.transfer' op reads operand 0 on @cpu0, but it is on @gpu0}}
+  %0 = divi.transfer %x from @cpu0 to @gpu0 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that a value is used on the device that it was produced on.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func private @stage(tensor<2xf32>) -> tensor<2xf32>
+func.func @main(%x: tensor<2xf32>) {
+  %0 = divi.launch @stage(%x) on @cpu0 : (tensor<2xf32>) -> tensor<2xf32>
+  // expected-error @below {{'divi.launch' op reads operand 0 on @gpu0, but it is on @cpu0: insert 'divi.transfer … from @cpu0 to @gpu0'}}
+  %1 = divi.launch @stage(%0) on @gpu0 : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that a value is used on the device that it was transferred to, whichever operand it is.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func private @stage(tensor<2xf32>, tensor<2xf32>)
+func.func @main(%x: tensor<2xf32>) {
+  %0 = divi.transfer %x from @cpu0 to @gpu0 : tensor<2xf32>
+  // expected-error @below {{'divi.launch' op reads operand 1 on @cpu0, but it is on @gpu0}}
+  divi.launch @stage(%x, %0) on @cpu0 : (tensor<2xf32>, tensor<2xf32>) -> ()
+  return
+}
+
+// -----
+
+// Tests that a launch runs on a device.
+func.func private @stage()
+func.func @main() {
+  // expected-error @below {{'divi.launch' op names @cpu0, which is no divi.device of this module}}
+  divi.launch @stage() on @cpu0 : () -> ()
+  return
+}
+
+// -----
+
+// Tests that a launch runs a function.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+func.func @main() {
+  // expected-error @below {{'divi.launch' op calls @stage, which is no function of this module}}
+  divi.launch @stage() on @cpu0 : () -> ()
+  return
+}
+
+// -----
+
+// Tests that a launch gives its callee what that takes.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+func.func private @stage(tensor<2xf32>) -> tensor<2xf32>
+func.func @main() {
+  // expected-error @below {{'divi.launch' op has another type than its callee @stage, which is '(tensor<2xf32>) -> tensor<2xf32>'}}
+  %0 = divi.launch @stage() on @cpu0 : () -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that a launch gives back what its callee gives.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+func.func private @stage(tensor<2xf32>) -> tensor<2xf32>
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'divi.launch' op has another type than its callee @stage, which is '(tensor<2xf32>) -> tensor<2xf32>'}}
+  %0 = divi.launch @stage(%x) on @cpu0 : (tensor<2xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+// Tests that a function runs on the device it is for.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func private @stage() attributes {divi.device = @gpu0}
+func.func @main() {
+  // expected-error @below {{'divi.launch' op runs @stage on @cpu0, but that function is for @gpu0: launch it there or change its divi.device}}
+  divi.launch @stage() on @cpu0 : () -> ()
+  return
+}
+
+// -----
+
+// Tests that a decision names a device.
+// expected-error @below {{'func.func' op attribute 'divi.device' must name a device, as in @gpu0; it is "gpu0"}}
+func.func private @stage() attributes {divi.device = "gpu0"}
+
+// -----
+
+// Tests that a decision names a device of the module.
+// expected-error @below {{'func.func' op attribute 'divi.device' names @gpu0, which is no divi.device of this module: declare it with 'divi.device @gpu0 {kind = …, memory = …}'}}
+func.func private @stage() attributes {divi.device = @gpu0}
+
+// -----
+
+// Tests that a constraint names a device of the module.
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.pin' names @gpu0, which is no divi.device of this module}}
+  %0 = "onnx.Relu"(%x) {divi.pin = @gpu0} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that a constraint names a device.
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.pin' must name a device, as in @gpu0; it is @gpu0::@core0}}
+  %0 = "onnx.Relu"(%x) {divi.pin = @gpu0::@core0} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that an argument is on a device of the module.
+// expected-error @below {{'func.func' op attribute 'divi.device' names @gpu0, which is no divi.device of this module}}
+func.func private @stage(tensor<2xf32> {divi.device = @gpu0})
+
+// -----
+
+// Tests that arguments carry nothing else of divi's.
+// expected-error @below {{'func.func' op argument 1 has attribute 'divi.start': the only one that divi puts on arguments is divi.device}}
+func.func private @stage(tensor<2xf32>, tensor<2xf32> {divi.start = 1.0 : f64})
+
+// -----
+
+// Tests that times are times.
+// expected-error @below {{'func.func' op attribute 'divi.start' must be a time in microseconds, as in 120.5 : f64; it is 120 : i64}}
+func.func private @stage() attributes {divi.start = 120}
+
+// -----
+
+// Tests that times are doubles.
+// expected-error @below {{'func.func' op attribute 'divi.start' must be a time in microseconds, as in 120.5 : f64; it is 1.205000e+02 : f32}}
+func.func private @stage() attributes {divi.start = 120.5 : f32}
+
+// -----
+
+// Tests that nothing starts before the beginning.
+// expected-error @below {{'func.func' op attribute 'divi.start' must be a time in microseconds, as in 120.5 : f64; it is -1.000000e+00 : f64}}
+func.func private @stage() attributes {divi.start = -1.0 : f64}
+
+// -----
+
+// Tests that costs are costs.
+// expected-error @below {{'func.func' op attribute 'divi.cost' must be a #divi.cost, is 3.700000e+01 : f64}}
+func.func private @stage() attributes {divi.cost = 37.0 : f64}
+
+// -----
+
+// Tests that members are names.
+// expected-error @below {{'func.func' op attribute 'divi.members' must be a list of node names, is ["/conv1", 2]}}
+func.func private @stage() attributes {divi.members = ["/conv1", 2]}
+
+// -----
+
+// Tests that members are a list.
+// expected-error @below {{'func.func' op attribute 'divi.members' must be a list of node names, is "/conv1"}}
+func.func private @stage() attributes {divi.members = "/conv1"}
+
+// -----
+
+// Tests that bytes are counted in 64 bits.
+// expected-error @below {{'func.func' op attribute 'divi.weight_bytes' must be a number of bytes, as in 4096 : i64; it is 4096 : i32}}
+func.func private @stage() attributes {divi.weight_bytes = 4096 : i32}
+
+// -----
+
+// Tests that nothing has fewer than no bytes.
+// expected-error @below {{'func.func' op attribute 'divi.activation_bytes' must be a number of bytes, as in 4096 : i64; it is -1 : i64}}
+func.func private @stage() attributes {divi.activation_bytes = -1}
+
+// -----
+
+// Tests that a misspelt attribute is not taken for a comment.
+// expected-error @below {{'func.func' op attribute 'divi.devcie' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.start, divi.cost, divi.members, divi.plan and divi.*_bytes}}
+func.func private @stage() attributes {divi.devcie = @gpu0}
+
+// -----
+
+// Tests that the certificate is the module's.
+// expected-error @below {{'func.func' op attribute 'divi.plan' belongs on the module}}
+func.func private @stage() attributes {divi.plan = {}}
+
+// -----
+
+// Tests that the certificate has parts.
+// expected-error @below {{'builtin.module' op attribute 'divi.plan' must be a dictionary, is "optimal"}}
+module attributes {divi.plan = "optimal"} {}
+
+// -----
+
+// Tests that the certificate says what was minimised.
+// expected-error @below {{'builtin.module' op attribute 'divi.plan.objective' must be a string, is missing}}
+module attributes {divi.plan = {}} {}
+
+// -----
+
+// Tests that the certificate's texts are texts.
+// expected-error @below {{'builtin.module' op attribute 'divi.plan.algorithm' must be a string, is 1 : i64}}
+module attributes {divi.plan = {objective = "latency", bound_by = "lp", algorithm = 1}} {}
+
+// -----
+
+// Tests that the certificate's numbers are numbers.
+// expected-error @below {{'builtin.module' op attribute 'divi.plan.bound' must be a float, is 1 : i64}}
+module attributes {divi.plan = {objective = "latency", bound_by = "lp", algorithm = "milp", value = 2.0, bound = 1, gap = 0.5}} {}
+
+// -----
+
+// Tests that the objective is one that divi has.
+// expected-error @below {{'builtin.module' op attribute 'divi.plan.objective' is "speed": it must be latency, batch or pipeline}}
+module attributes {divi.plan = {objective = "speed", bound_by = "lp", algorithm = "milp", value = 2.0, bound = 1.0, gap = 0.5}} {}
+
+// -----
+
+// Tests that no plan is better than its bound.
+// expected-error @below {{'builtin.module' op attribute 'divi.plan' has a bound above its value: no plan can be better than its bound}}
+module attributes {divi.plan = {objective = "batch", bound_by = "lp", algorithm = "milp", value = 1.0, bound = 2.0, gap = 0.5}} {}
+
+// -----
+
+// Tests that a reference says which file.
+// expected-error @below {{#divi.external needs the path of a file}}
+module attributes {test.a = #divi.external<"", offset = 0, length = 4> : tensor<1xf32>} {}
+
+// -----
+
+// Tests that a reference is as long as its type.
+// expected-error @below {{#divi.external has length 5, but 'tensor<1xf32>' takes 4 bytes}}
+module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 5> : tensor<1xf32>} {}
+
+// -----
+
+// Tests that elements below a byte are packed.
+// expected-error @below {{#divi.external has length 3, but 'tensor<3xi4>' takes 2 bytes}}
+module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 3> : tensor<3xi4>} {}
+
+// -----
+
+// Tests that a size that overflows is not taken for a small one.
+// expected-error @below {{#divi.external has length 0, but 'tensor<4611686018427387904x4xf32>' is larger than any file}}
+module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 0> : tensor<4611686018427387904x4xf32>} {}
+
+// -----
+
+// Tests that a reference's shape is known.
+// expected-error @below {{#divi.external needs a tensor type of static shape, has 'tensor<?xf32>'}}
+module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 4> : tensor<?xf32>} {}
+
+// -----
+
+// Tests that a reference is a tensor.
+// expected-error @below {{#divi.external needs a tensor type of static shape, has 'f32'}}
+module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 4> : f32} {}
+
+// -----
+
+// Tests that a reference holds numbers.
+// expected-error @below {{#divi.external cannot hold elements of type '!onnx.String'}}
+module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 4> : tensor<1x!onnx.String>} {}
+
+// -----
+
+// Tests that all times of a device are together.
+// expected-error @below {{#divi.cost names @a twice: put all its batch sizes into one {…}}}
+module attributes {test.a = #divi.cost<@a = {1 = 1.0}, @b = {1 = 1.0}, @a = {2 = 1.0}>} {}
+
+// -----
+
+// Tests that costs are of at least one input.
+// expected-error @below {{#divi.cost has batch size 0 for @a: batch sizes start at 1}}
+module attributes {test.a = #divi.cost<@a = {0 = 1.0}>} {}
+
+// -----
+
+// Tests that no task takes less than no time.
+// expected-error @below {{#divi.cost has a time for @a that is negative or not finite: leave a device out that does not support the task}}
+module attributes {test.a = #divi.cost<@a = {1 = -1.0}>} {}
+
+// -----
+
+// Tests that no task takes forever.
+// expected-error @below {{#divi.cost has a time for @a that is negative or not finite: leave a device out that does not support the task}}
+module attributes {test.a = #divi.cost<@a = {1 = 1.0e999}>} {}
+
+// -----
+
+// Tests that a task has one time for a device and batch size.
+// expected-error @below {{#divi.cost gives batch size 4 twice for @a}}
+module attributes {test.a = #divi.cost<@a = {4 = 1.0, 4 = 2.0}>} {}

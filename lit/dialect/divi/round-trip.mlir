@@ -1,0 +1,152 @@
+// RUN: divi-opt %s | FileCheck %s
+// RUN: divi-opt %s | divi-opt | FileCheck %s
+// RUN: divi-opt %s --mlir-print-op-generic | divi-opt | FileCheck %s
+// RUN: divi-opt %s --emit-bytecode | divi-opt | FileCheck %s
+// Cases are modules of one file, because bytecode cannot be cut.
+
+// Tests that a machine, a task, and a plan made explicit read and print as they are written.
+module {
+  divi.device @cpu0 {kind = "cpu", memory = 17179869184 : i64}
+  divi.device @gpu0 {kind = "cuda", arch = "sm_90", memory = 85899345920 : i64}
+  divi.link @cpu0 -> @gpu0 {bandwidth = 5.4e10 : f64, latency = 1.0e-5 : f64, bus = "pcie0"}
+  divi.link @gpu0 -> @cpu0 {bandwidth = 5.4e10 : f64, latency = 1.0e-5 : f64, bus = "pcie0"}
+
+  func.func private @main.gpu0.0(%x: tensor<1x8xf32> {divi.device = @gpu0}) -> tensor<1x8xf32>
+      attributes {divi.device = @gpu0} {
+    %0 = divi.cluster "relu"(%x : tensor<1x8xf32>) -> tensor<1x8xf32>
+        attributes {divi.cost = #divi.cost<@gpu0 = {1 = 37.0, 4 = 58.1}, @cpu0 = {1 = 345.1}>,
+                    divi.members = ["/relu/Relu"], divi.start = 120.5 : f64} {
+    ^bb0(%a: tensor<1x8xf32>):
+      %1 = "onnx.Relu"(%a) {onnx_node_name = "/relu/Relu"} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+      divi.yield %1 : tensor<1x8xf32>
+    }
+    return %0 : tensor<1x8xf32>
+  }
+  func.func @main(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
+    %there = divi.transfer %x from @cpu0 to @gpu0 : tensor<1x8xf32>
+    %result = divi.launch @main.gpu0.0(%there) on @gpu0 : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    %back = divi.transfer %result from @gpu0 to @cpu0 : tensor<1x8xf32>
+    return %back : tensor<1x8xf32>
+  }
+}
+// CHECK:      module {
+// CHECK-NEXT: module {
+// CHECK-NEXT: divi.device @cpu0 {kind = "cpu", memory = 17179869184 : i64}
+// CHECK-NEXT: divi.device @gpu0 {arch = "sm_90", kind = "cuda", memory = 85899345920 : i64}
+// CHECK-NEXT: divi.link @cpu0 -> @gpu0 {bandwidth = 5.400000e+10 : f64, bus = "pcie0", latency = 1.000000e-05 : f64}
+// CHECK-NEXT: divi.link @gpu0 -> @cpu0 {bandwidth = 5.400000e+10 : f64, bus = "pcie0", latency = 1.000000e-05 : f64}
+// CHECK-NEXT: func.func private @main.gpu0.0(%[[X:.*]]: tensor<1x8xf32> {divi.device = @gpu0}) -> tensor<1x8xf32> attributes {divi.device = @gpu0} {
+// CHECK-NEXT: %[[CLUSTER:.*]] = divi.cluster "relu"(%[[X]] : tensor<1x8xf32>) -> tensor<1x8xf32> attributes {divi.cost = #divi.cost<@gpu0 = {1 = 37.0, 4 = 58.1}, @cpu0 = {1 = 345.1}>, divi.members = ["/relu/Relu"], divi.start = 1.205000e+02 : f64} {
+// CHECK-NEXT: ^bb0(%[[A:.*]]: tensor<1x8xf32>):
+// CHECK-NEXT: %[[RELU:.*]] = "onnx.Relu"(%[[A]]) {onnx_node_name = "/relu/Relu"} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+// CHECK-NEXT: divi.yield %[[RELU]] : tensor<1x8xf32>
+// CHECK-NEXT: }
+// CHECK-NEXT: return %[[CLUSTER]] : tensor<1x8xf32>
+// CHECK: func.func @main(%[[X:.*]]: tensor<1x8xf32>)
+// CHECK-NEXT: %[[THERE:.*]] = divi.transfer %[[X]] from @cpu0 to @gpu0 : tensor<1x8xf32>
+// CHECK-NEXT: %[[RESULT:.*]] = divi.launch @main.gpu0.0(%[[THERE]]) on @gpu0 : (tensor<1x8xf32>) -> tensor<1x8xf32>
+// CHECK-NEXT: %[[BACK:.*]] = divi.transfer %[[RESULT]] from @gpu0 to @cpu0 : tensor<1x8xf32>
+// CHECK-NEXT: return %[[BACK]] : tensor<1x8xf32>
+
+// -----
+
+// Tests that optional parts of devices and links may be there or not.
+module @machine {
+  divi.device @cpu0 {kind = "cpu", memory = 1 : i64, batch_sizes = [1, 2, 8]}
+  divi.device @cpu1 {kind = "cpu", memory = 1 : i64}
+  divi.link @cpu0 -> @cpu1 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
+}
+// CHECK: module @machine {
+// CHECK-NEXT: divi.device @cpu0 {batch_sizes = [1, 2, 8], kind = "cpu", memory = 1 : i64}
+// CHECK-NEXT: divi.device @cpu1 {kind = "cpu", memory = 1 : i64}
+// CHECK-NEXT: divi.link @cpu0 -> @cpu1 {bandwidth = 1.000000e+00 : f64, latency = 0.000000e+00 : f64}
+
+// -----
+
+// Tests that clusters may have no operands, several results, or nothing at all.
+module @clusters {
+  func.func @main() {
+    %0:2 = divi.cluster "constants"() -> (tensor<f32>, tensor<2xi64>) {
+      %1 = onnx.Constant dense<1.0> : tensor<f32>
+      %2 = onnx.Constant dense<[1, 2]> : tensor<2xi64>
+      divi.yield %1, %2 : tensor<f32>, tensor<2xi64>
+    }
+    divi.cluster "two"(%0#0, %0#1 : tensor<f32>, tensor<2xi64>) attributes {divi.weight_bytes = 4096 : i64} {
+    ^bb0(%a: tensor<f32>, %b: tensor<2xi64>):
+      divi.yield
+    }
+    divi.cluster "empty"() {
+    }
+    return
+  }
+}
+// CHECK: module @clusters {
+// CHECK: %[[CONSTANTS:.*]]:2 = divi.cluster "constants"() -> (tensor<f32>, tensor<2xi64>) {
+// CHECK: divi.yield %{{.*}}, %{{.*}} : tensor<f32>, tensor<2xi64>
+// CHECK: divi.cluster "two"(%[[CONSTANTS]]#0, %[[CONSTANTS]]#1 : tensor<f32>, tensor<2xi64>) attributes {divi.weight_bytes = 4096 : i64} {
+// CHECK-NEXT: ^bb0(%{{.*}}: tensor<f32>, %{{.*}}: tensor<2xi64>):
+// CHECK: divi.cluster "empty"() {
+// CHECK-NEXT: }
+
+// -----
+
+// Tests that launches may take and give nothing, or several values, and values of other kinds than tensors.
+module @launches {
+  divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+  func.func private @nothing()
+  func.func private @several(tensor<2xf32>, !onnx.Seq<tensor<?xf32>>) -> (tensor<f32>, tensor<*xi64>)
+  func.func @main(%x: tensor<2xf32>, %s: !onnx.Seq<tensor<?xf32>>) {
+    divi.launch @nothing() on @cpu0 : () -> ()
+    %0:2 = divi.launch @several(%x, %s) on @cpu0 {divi.start = 0.0 : f64} : (tensor<2xf32>, !onnx.Seq<tensor<?xf32>>) -> (tensor<f32>, tensor<*xi64>)
+    return
+  }
+}
+// CHECK: module @launches {
+// CHECK: divi.launch @nothing() on @cpu0 : () -> ()
+// CHECK: divi.launch @several(%{{.*}}, %{{.*}}) on @cpu0 {divi.start = 0.000000e+00 : f64} : (tensor<2xf32>, !onnx.Seq<tensor<?xf32>>) -> (tensor<f32>, tensor<*xi64>)
+
+// -----
+
+// Tests that a module carries the certificate of its plan, and operators of any dialect their constraints.
+module @certificate attributes {divi.plan = {objective = "pipeline", value = 12.5 : f64, bound = 10.0 : f64,
+    gap = 0.2 : f64, bound_by = "lp", algorithm = "auto", seed = 1 : i64}} {
+  divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = "onnx.Relu"(%x) {divi.pin = @gpu0, divi.device = @gpu0} : (tensor<2xf32>) -> tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+// CHECK: module @certificate attributes {divi.plan = {algorithm = "auto", bound = 1.000000e+01 : f64, bound_by = "lp", gap = 2.000000e-01 : f64, objective = "pipeline", seed = 1 : i64, value = 1.250000e+01 : f64}} {
+// CHECK: "onnx.Relu"(%{{.*}}) {divi.device = @gpu0, divi.pin = @gpu0}
+
+// -----
+
+// Tests that times print as the shortest number that reads back, whatever its size, and that no device may support a task.
+module @costs attributes {
+  test.some = #divi.cost<@a = {1 = 0.1, 64 = 1.0e-7}, @b = {2 = 123456789012.0}, @c = {1 = 0.0}, @d = {1 = 0.30000000000000004}>,
+  test.none = #divi.cost<>,
+  test.huge = #divi.cost<@a = {1 = 1.7976931348623157e308}>
+} {}
+// CHECK: module @costs attributes {
+// CHECK-SAME: test.huge = #divi.cost<@a = {1 = 1.7976931348623157e+308}>
+// CHECK-SAME: test.none = #divi.cost<>
+// CHECK-SAME: test.some = #divi.cost<@a = {1 = 0.1, 64 = 1.0e-07}, @b = {2 = 123456789012.0}, @c = {1 = 0.0}, @d = {1 = 0.30000000000000004}>
+
+// -----
+
+// Tests that constants refer to bytes in a file: whole bytes, packed ones, a byte a bool, complex numbers, nothing.
+module @external attributes {
+  test.f32 = #divi.external<"weights.bin", offset = 4096, length = 37632> : tensor<64x3x7x7xf32>,
+  test.i4 = #divi.external<"a b/\22w\22.bin", offset = 0, length = 2> : tensor<3xi4>,
+  test.i1 = #divi.external<"../w.bin", offset = 18446744073709551615, length = 3> : tensor<3xi1>,
+  test.complex = #divi.external<"w.bin", offset = 0, length = 16> : tensor<2xcomplex<f32>>,
+  test.empty = #divi.external<"w.bin", offset = 0, length = 0> : tensor<0x4xbf16>,
+  test.scalar = #divi.external<"w.bin", offset = 0, length = 8> : tensor<ui64>
+} {}
+// CHECK: module @external attributes {
+// CHECK-SAME: test.complex = #divi.external<"w.bin", offset = 0, length = 16> : tensor<2xcomplex<f32>>
+// CHECK-SAME: test.empty = #divi.external<"w.bin", offset = 0, length = 0> : tensor<0x4xbf16>
+// CHECK-SAME: test.f32 = #divi.external<"weights.bin", offset = 4096, length = 37632> : tensor<64x3x7x7xf32>
+// CHECK-SAME: test.i1 = #divi.external<"../w.bin", offset = 18446744073709551615, length = 3> : tensor<3xi1>
+// CHECK-SAME: test.i4 = #divi.external<"a b/\22w\22.bin", offset = 0, length = 2> : tensor<3xi4>
+// CHECK-SAME: test.scalar = #divi.external<"w.bin", offset = 0, length = 8> : tensor<ui64>

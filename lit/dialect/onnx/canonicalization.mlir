@@ -1,0 +1,88 @@
+// RUN: divi-opt %s --split-input-file --canonicalize --cse | FileCheck %s
+
+// Tests that whichever of ONNX's attributes a constant has, folding makes it a value, and equal ones become one.
+// CHECK-LABEL: func.func @constants
+// CHECK-DAG:     %[[INT:.*]] = onnx.Constant dense<7> : tensor<i64>
+// CHECK-DAG:     %[[INTS:.*]] = onnx.Constant dense<[1, -2]> : tensor<2xi64>
+// CHECK-DAG:     %[[FLOAT:.*]] = onnx.Constant dense<5.000000e-01> : tensor<f32>
+// CHECK-DAG:     %[[FLOATS:.*]] = onnx.Constant dense<[5.000000e-01, 1.000000e+00]> : tensor<2xf32>
+// CHECK-DAG:     %[[STRING:.*]] = onnx.Constant dense<"a"> : tensor<!onnx.String>
+// CHECK-DAG:     %[[STRINGS:.*]] = onnx.Constant dense<["a", "b"]> : tensor<2x!onnx.String>
+// CHECK-NOT:     onnx.Constant
+// CHECK:         "test.use"(%[[INT]], %[[INT]], %[[INTS]], %[[FLOAT]], %[[FLOATS]], %[[STRING]], %[[STRINGS]])
+func.func @constants() {
+  %0 = onnx.Constant {value_int = 7 : si64} : tensor<i64>
+  %1 = onnx.Constant dense<7> : tensor<i64>
+  %2 = onnx.Constant {value_ints = [1, -2]} : tensor<2xi64>
+  %3 = onnx.Constant {value_float = 0.5 : f32} : tensor<f32>
+  %4 = onnx.Constant {value_floats = [0.5 : f32, 1.0 : f32]} : tensor<2xf32>
+  %5 = onnx.Constant {value_string = "a"} : tensor<!onnx.String>
+  %6 = onnx.Constant {value_strings = ["a", "b"]} : tensor<2x!onnx.String>
+  "test.use"(%0, %1, %2, %3, %4, %5, %6) : (tensor<i64>, tensor<i64>, tensor<2xi64>, tensor<f32>, tensor<2xf32>, tensor<!onnx.String>, tensor<2x!onnx.String>) -> ()
+  return
+}
+
+// -----
+
+// Tests that one absent value is enough for all that is absent.
+// CHECK-LABEL: func.func @no_values
+// CHECK:         %[[NONE:.*]] = "onnx.NoValue"() <{value}> : () -> none
+// CHECK-NOT:     onnx.NoValue
+// CHECK:         "onnx.Clip"(%{{.*}}, %[[NONE]], %[[NONE]])
+func.func @no_values(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = "onnx.NoValue"() <{value}> : () -> none
+  %1 = "onnx.NoValue"() <{value}> : () -> none
+  %2 = "onnx.Clip"(%x, %0, %1) : (tensor<2xf32>, none, none) -> tensor<2xf32>
+  return %2 : tensor<2xf32>
+}
+
+// -----
+
+// Tests that references to the same bytes are one constant.
+// CHECK-LABEL: func.func @external
+// CHECK-NEXT:    %[[W:.*]] = onnx.Constant #divi.external<"w.bin", offset = 0, length = 8> : tensor<2xf32>
+// CHECK-NEXT:    "onnx.Add"(%[[W]], %[[W]])
+func.func @external() -> tensor<2xf32> {
+  %0 = onnx.Constant #divi.external<"w.bin", offset = 0, length = 8> : tensor<2xf32>
+  %1 = onnx.Constant #divi.external<"w.bin", offset = 0, length = 8> : tensor<2xf32>
+  %2 = "onnx.Add"(%0, %1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %2 : tensor<2xf32>
+}
+
+// -----
+
+// Tests that a constant whose result says less than its value stays as it is.
+// CHECK-LABEL: func.func @less_precise
+// CHECK:         onnx.Constant {value = dense<1.000000e+00> : tensor<3xf32>} : tensor<?xf32>
+func.func @less_precise() -> tensor<?xf32> {
+  %0 = onnx.Constant {value = dense<1.0> : tensor<3xf32>} : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+// Tests that operators nobody uses are removed, and equal ones become one, where they have no effects.
+// CHECK-LABEL: func.func @pure
+// CHECK-NEXT:    %[[RELU:.*]] = "onnx.Relu"
+// CHECK-NEXT:    return %[[RELU]], %[[RELU]]
+func.func @pure(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0 = "onnx.Relu"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = "onnx.Relu"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = "onnx.Abs"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  return %0, %1 : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// Tests that random numbers are drawn as often as asked for, and operators of other domains stay where they are.
+// CHECK-LABEL: func.func @impure
+// CHECK-COUNT-2: "onnx.RandomNormalLike"
+// CHECK:         "onnx.Custom"
+// CHECK:         "onnx.FancyNewOp"
+func.func @impure(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0 = "onnx.RandomNormalLike"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = "onnx.RandomNormalLike"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = "onnx.Custom"(%x) {domain_name = "com.example", function_name = "Twice"} : (tensor<2xf32>) -> tensor<2xf32>
+  %3 = "onnx.FancyNewOp"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  return %0, %1 : tensor<2xf32>, tensor<2xf32>
+}

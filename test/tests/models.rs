@@ -1,0 +1,221 @@
+//! Every model of `test/models` imports, and what comes out is what later phases rely on: verified, static, folded,
+//! named, the same each time, and the same again after a trip through text or bytecode.
+
+use divi_dialect::{
+    node::{attributes_of, is_none, present_results, value_of},
+    tensor_type_of,
+};
+use divi_onnx::{Dim, Node, Value, fold, infer, node::Content};
+use divi_passes::import::Options;
+use melior::{
+    Context,
+    ir::{Module, Type, operation::OperationRef},
+};
+use mlir_sys::*;
+use std::{path::PathBuf, process::Command};
+
+macro_rules! models {
+    ($($name:ident)*) => {
+        const NAMES: &[&str] = &[$(stringify!($name)),*];
+        $(
+            #[test]
+            fn $name() {
+                check_model(stringify!($name));
+            }
+        )*
+    };
+}
+
+models! {
+    alexnet
+    bert_base_128
+    convnext_tiny
+    densenet121
+    efficientnet_b0
+    googlenet
+    gpt2_large_1x128
+    gpt2_small_1x128
+    inception_v3
+    llama_2l_1x128
+    mobilenet_v2
+    mobilenet_v3_large
+    openllama_3b_1x128
+    resnet18
+    resnet50
+    resnet50_dyn_batch
+    squeezenet1_1
+    vgg16
+    vit_b_16
+}
+
+/// The one model whose batch is left open.
+const DYNAMIC: &str = "resnet50_dyn_batch";
+
+fn path(name: &str) -> PathBuf {
+    divi_test::models().join(format!("{name}.onnx"))
+}
+
+/// The text of a model, imported into a context of its own.
+fn text(name: &str, options: Options) -> String {
+    let context = divi_test::context();
+    let (module, _) = divi_test::import_file(&context, &path(name), options).unwrap_or_else(|error| panic!("{error}"));
+    divi_test::print(&module)
+}
+
+fn check_model(name: &str) {
+    let context = divi_test::context();
+    let import = divi_test::import_file(&context, &path(name), Options::default());
+    let (module, warnings) = import.unwrap_or_else(|error| panic!("{error}"));
+    // Nothing in these models is foreign; the dynamic one says that it is dynamic.
+    assert_eq!(warnings.len(), usize::from(name == DYNAMIC), "{warnings:?}");
+    divi_test::verify(&context, &module).unwrap_or_else(|messages| panic!("{messages}"));
+
+    let printed = divi_test::print(&module);
+    assert_eq!(text(name, Options::default()), printed, "a second import differs");
+    check_round_trips(&module, &printed);
+    check_operations(&module, if name == DYNAMIC { Batch::Open } else { Batch::Fixed });
+}
+
+/// Whether the first dimension of results may be dynamic.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Batch {
+    Fixed,
+    Open,
+}
+
+fn check_round_trips(module: &Module<'_>, printed: &str) {
+    let print_again = |bytes: &[u8]| {
+        let context = divi_test::context();
+        let module = divi_test::parse(&context, bytes).unwrap_or_else(|messages| panic!("{messages}"));
+        divi_test::verify(&context, &module).unwrap_or_else(|messages| panic!("{messages}"));
+        divi_test::print(&module)
+    };
+    assert!(print_again(printed.as_bytes()) == printed, "the text reads back as something else");
+    assert!(print_again(&divi_test::bytecode(module)) == printed, "the bytecode reads back as something else");
+}
+
+fn check_operations(module: &Module<'_>, batch: Batch) {
+    let mut count = 0;
+    divi_test::walk(module, &mut |operation| {
+        let Some(op) = divi_test::operation_name(operation).strip_prefix("onnx.") else { return };
+        count += 1;
+        // `NoValue` stands for nothing in the model.
+        assert!(
+            op == "NoValue" || divi_test::attribute(operation, "onnx_node_name").is_some(),
+            "an {op} does not say which node it came from"
+        );
+        assert!(!matches!(op, "Identity" | "Dropout"), "an {op} is left");
+        check_result_types(operation, batch);
+        if op != "Constant" {
+            assert!(!folds(operation, op), "an {op} is left, whose operands are constants: {}", node_name(operation));
+        }
+    });
+    assert!(count > 10, "the module has next to nothing in it");
+}
+
+fn check_result_types(operation: MlirOperation, batch: Batch) {
+    // SAFETY: the operation is alive, and indices are below the count.
+    let results: Vec<_> =
+        unsafe { (0..mlirOperationGetNumResults(operation)).map(|i| mlirOperationGetResult(operation, i)).collect() };
+    for result in results.into_iter().filter(|&result| !is_none(result)) {
+        // SAFETY: the value is alive.
+        let ty = unsafe { Type::from_raw(mlirValueGetType(result)) };
+        let shape = tensor_type_of(ty).and_then(|ty| ty.shape);
+        let shape = shape.unwrap_or_else(|| panic!("{} has a result of type {ty}", node_name(operation)));
+        let skipped = usize::from(batch == Batch::Open);
+        assert!(
+            shape.iter().skip(skipped).all(|dim| matches!(dim, Dim::Known(_))),
+            "{} has a result of type {ty}",
+            node_name(operation)
+        );
+    }
+}
+
+/// Whether folding could still replace an operation: all that it takes is constant, and then so are its results.
+fn folds(operation: MlirOperation, op: &str) -> bool {
+    let Some(rule) = infer::rule(op) else { return false };
+    // SAFETY: the operation is alive, and indices are below the count.
+    let operands: Vec<_> =
+        unsafe { (0..mlirOperationGetNumOperands(operation)).map(|i| mlirOperationGetOperand(operation, i)).collect() };
+    let values: Vec<Option<Value>> = operands.iter().map(|&operand| value_of(operand)).collect();
+    if !values.iter().flatten().all(|value| value.tensor().is_some()) {
+        return false;
+    }
+    let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
+    // SAFETY: the operation is alive.
+    let attributes = attributes_of(&unsafe { OperationRef::from_raw(operation) });
+    let node = Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) };
+    let types = rule(&node).expect("the operation is verified");
+    fold::fold(&node, &types).iter().any(|content| matches!(content, Some(Content::Constant(_))))
+}
+
+fn node_name(operation: MlirOperation) -> String {
+    let name = divi_test::attribute(operation, "onnx_node_name");
+    // SAFETY: the attribute is alive.
+    name.map_or_else(|| "?".into(), |name| unsafe { melior::ir::Attribute::from_raw(name) }.to_string())
+}
+
+#[test]
+fn every_model_is_tested() {
+    let folder = std::fs::read_dir(divi_test::models()).unwrap();
+    let mut files: Vec<_> = folder
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "onnx"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    files.sort();
+    assert_eq!(files, NAMES);
+}
+
+/// With a batch, the dynamic model is as static as the others, and of that batch.
+#[test]
+fn a_batch_makes_everything_static() {
+    let context = divi_test::context();
+    let options = Options { batch: Some(8), ..Options::default() };
+    let (module, warnings) = divi_test::import_file(&context, &path(DYNAMIC), options).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    divi_test::verify(&context, &module).unwrap();
+    check_operations(&module, Batch::Fixed);
+    let results: Vec<_> = divi_test::result_types(&module).into_iter().map(|ty| as_text(&context, ty)).collect();
+    assert_eq!(results, ["tensor<8x1000xf32>"]);
+}
+
+fn as_text(_: &Context, ty: MlirType) -> String {
+    // SAFETY: the type belongs to the context, which the caller has.
+    unsafe { Type::from_raw(ty) }.to_string()
+}
+
+/// A model that stays dynamic names its dimension at inputs and outputs, so that later passes can fix it.
+#[test]
+fn an_open_batch_keeps_its_name() {
+    let printed = text(DYNAMIC, Options::default());
+    let signature = printed.lines().find(|line| line.contains("func.func @main")).unwrap();
+    assert_eq!(signature.matches("onnx.dim_params").count(), 2, "{signature}");
+}
+
+/// Set in the process that [`a_large_model_takes_little_memory`] starts.
+const MEASURED: &str = "DIVI_TEST_MEASURED_MODEL";
+
+/// Weights are not read, so the largest model takes about as much memory as its graph. Other tests of this binary would
+/// count as well, so the import has a process of its own: this executable again, with only this test.
+#[test]
+fn a_large_model_takes_little_memory() {
+    const LIMIT_BYTES: u64 = 300 << 20;
+    if let Ok(name) = std::env::var(MEASURED) {
+        let printed = text(&name, Options::default());
+        println!("\npeak {} for {} bytes of text", divi_test::peak_resident_bytes(), printed.len());
+        return;
+    }
+    let executable = std::env::current_exe().unwrap();
+    let output = Command::new(executable)
+        .args(["--exact", "a_large_model_takes_little_memory", "--nocapture", "--test-threads=1"])
+        .env(MEASURED, "openllama_3b_1x128")
+        .output()
+        .unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    let line = stdout.lines().find_map(|line| line.strip_prefix("peak ")).expect("the process says its peak");
+    let peak: u64 = line.split_whitespace().next().unwrap().parse().unwrap();
+    println!("openllama_3b_1x128: {} MiB resident at the peak", peak >> 20);
+    assert!(peak < LIMIT_BYTES, "{} MiB resident at the peak", peak >> 20);
+}

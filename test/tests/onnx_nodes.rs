@@ -1,0 +1,178 @@
+//! Imports every node test case of the onnx package and compares the types of the results with those of the case's data.
+//!
+//! What is not supported is a line of `onnx_nodes/unsupported.txt` with a reason; a line that nothing needs any more fails
+//! the test, so that the list stays true.
+
+use divi_onnx::TensorType;
+use divi_passes::import::Options;
+use divi_test::node_cases::{Category, NodeCase, node_cases};
+use melior::{Context, ir::Type};
+use std::{collections::BTreeMap, path::Path, sync::Mutex};
+
+/// How the import of one model compares with the case's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Precision {
+    /// Every result has exactly the expected type.
+    Exact,
+    /// No result contradicts the expected type, but some shape stays open.
+    Open,
+}
+
+/// What became of one case.
+struct Outcome {
+    declared: Result<Precision, String>,
+    stripped: Result<Precision, String>,
+}
+
+impl Outcome {
+    /// What is wrong with the case, if anything. Plain cases must come out with the exact types; of the others only the
+    /// import itself is asked.
+    fn complaint(&self, category: Category) -> Option<String> {
+        match (&self.declared, &self.stripped) {
+            (Err(message), _) => Some(message.clone()),
+            (_, Err(message)) => Some(format!("without declared shapes: {message}")),
+            (Ok(Precision::Open), _) if category == Category::Plain => Some("a result's shape stays open".into()),
+            _ => None,
+        }
+    }
+}
+
+/// A line of the list: which cases are not supported, and why.
+struct Unsupported {
+    pattern: String,
+    reason: String,
+}
+
+impl Unsupported {
+    fn read() -> Vec<Self> {
+        let lines = include_str!("onnx_nodes/unsupported.txt").lines();
+        let lines = lines.filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+        lines
+            .map(|line| {
+                let (pattern, reason) = line.split_once(':').unwrap_or_else(|| panic!("'{line}' gives no reason"));
+                assert!(!reason.trim().is_empty(), "'{line}' gives no reason");
+                Self { pattern: pattern.trim().to_owned(), reason: reason.trim().to_owned() }
+            })
+            .collect()
+    }
+
+    fn covers(&self, name: &str) -> bool {
+        matches(&self.pattern, name)
+    }
+}
+
+/// Whether a name has the form of a pattern, in which `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, rest)) => name
+            .strip_prefix(head)
+            .is_some_and(|tail| (0..=tail.len()).any(|i| tail.is_char_boundary(i) && matches(rest, &tail[i..]))),
+    }
+}
+
+#[test]
+fn patterns_match() {
+    assert!(matches("test_if", "test_if"));
+    assert!(!matches("test_if", "test_if_seq"));
+    assert!(matches("test_*_seq", "test_if_seq"));
+    assert!(matches("test_if*", "test_if"));
+    assert!(!matches("*_seq", "test_if_seq_none"));
+}
+
+#[test]
+fn node_cases_import_with_the_right_types() {
+    let cases = node_cases(env!("CARGO_TARGET_TMPDIR"));
+    let outcomes = import_all(&cases);
+    let unsupported = Unsupported::read();
+
+    let plain = || cases.iter().zip(&outcomes).filter(|(case, _)| case.category == Category::Plain);
+    let (mut right, mut consistent, mut exact) = (0, 0, 0);
+    for (_, outcome) in plain() {
+        right += usize::from(outcome.declared == Ok(Precision::Exact));
+        consistent += usize::from(outcome.stripped.is_ok());
+        exact += usize::from(outcome.stripped == Ok(Precision::Exact));
+    }
+    let total = plain().count();
+    let share = |count: usize| format!("{count} of {total} ({:.1} %)", 100.0 * count as f64 / total as f64);
+    println!("plain cases, as they are: {} right", share(right));
+    println!("plain cases, without declared shapes: {} right, {} exact", share(consistent), share(exact));
+    let mut imported: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for (case, outcome) in cases.iter().zip(&outcomes) {
+        let (good, all) = imported.entry(format!("{:?}", case.category)).or_default();
+        *good += usize::from(outcome.declared.is_ok());
+        *all += 1;
+    }
+    for (category, (good, all)) in imported {
+        println!("{category}: {good} of {all} import");
+    }
+    if std::env::var_os("DIVI_VERBOSE").is_some() {
+        for (case, _) in plain().filter(|(_, outcome)| outcome.stripped == Ok(Precision::Open)) {
+            println!("open without declared shapes: {}", case.name);
+        }
+    }
+
+    let mut complaints = vec![];
+    let mut needed = vec![false; unsupported.len()];
+    for (case, outcome) in cases.iter().zip(&outcomes) {
+        let lines: Vec<_> = (0..unsupported.len()).filter(|&i| unsupported[i].covers(&case.name)).collect();
+        match (outcome.complaint(case.category), &lines[..]) {
+            (Some(message), []) => complaints.push(format!("{} ({:?}): {message}", case.name, case.category)),
+            (Some(_), lines) => lines.iter().for_each(|&i| needed[i] = true),
+            (None, []) => {}
+            (None, [line, ..]) => complaints.push(format!(
+                "{} is right, but unsupported.txt lists it: '{}: {}'",
+                case.name, unsupported[*line].pattern, unsupported[*line].reason
+            )),
+        }
+    }
+    for (line, _) in unsupported.iter().zip(&needed).filter(|(_, needed)| !**needed) {
+        complaints.push(format!("unsupported.txt lists '{}', which no failing case has the name of", line.pattern));
+    }
+    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
+}
+
+/// Imports both variants of every case, on as many threads as there are cores.
+fn import_all(cases: &[NodeCase]) -> Vec<Outcome> {
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let outcomes = Mutex::new(vec![]);
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let outcomes = &outcomes;
+            scope.spawn(move || {
+                let context = divi_test::context();
+                for (i, case) in cases.iter().enumerate().skip(thread).step_by(threads) {
+                    let declared = import_one(&context, &case.model(), case);
+                    let stripped = import_one(&context, &case.stripped_model(), case);
+                    outcomes.lock().expect("no thread panics").push((i, Outcome { declared, stripped }));
+                }
+            });
+        }
+    });
+    let mut outcomes = outcomes.into_inner().expect("no thread panicked");
+    outcomes.sort_by_key(|(i, _)| *i);
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn import_one(context: &Context, path: &Path, case: &NodeCase) -> Result<Precision, String> {
+    let (module, _) = divi_test::import_file(context, path, Options::default()).map_err(|error| error.to_string())?;
+    divi_test::verify(context, &module)?;
+    let types = divi_test::result_types(&module);
+    if types.len() != case.outputs.len() {
+        return Err(format!("has {} results, not {}", types.len(), case.outputs.len()));
+    }
+    let mut precision = Precision::Exact;
+    for (i, (&actual, expected)) in types.iter().zip(&case.outputs).enumerate() {
+        // SAFETY: the type belongs to the context, which outlives this function.
+        let actual = unsafe { Type::from_raw(actual) };
+        let found: Option<TensorType> = divi_dialect::tensor_type_of(actual);
+        match (found, expected) {
+            (Some(found), Some(expected)) if found == *expected => {}
+            (Some(found), Some(expected)) if found.unify(expected).is_some() => precision = Precision::Open,
+            (None, None) => {}
+            (_, Some(expected)) => return Err(format!("result {i} is {actual}, not {expected}")),
+            (Some(found), None) => return Err(format!("result {i} is {found}, not a sequence or optional")),
+        }
+    }
+    Ok(precision)
+}

@@ -1,0 +1,119 @@
+"""Writes the node test cases of the onnx package into a folder, for tests that import them.
+
+For each case NAME/model.onnx as it is, NAME/model_stripped.onnx without any declared shape but the inputs', and one
+line in index.tsv: name, category, and the type of every output that the case's data has.
+
+Does nothing if the folder holds what this script would write.
+"""
+
+import collections
+import hashlib
+import pathlib
+import sys
+import warnings
+
+import onnx
+
+CONTROL_FLOW = {"If", "Loop", "Scan", "SequenceMap"}
+STRING_OPS = {"StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch"}
+CONTAINER_OPS = {
+    "ConcatFromSequence",
+    "Optional",
+    "OptionalGetElement",
+    "OptionalHasElement",
+    "SequenceAt",
+    "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceInsert",
+    "SequenceLength",
+    "SplitToSequence",
+}
+
+
+def graphs(graph):
+    """A graph and all that are nested in it."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from graphs(attribute.g)
+
+
+def category(model):
+    """What a case is about; the first that holds of: control flow, other domains, strings, containers, plain."""
+    nodes = [node for graph in graphs(model.graph) for node in graph.node]
+    nodes += [node for function in model.functions for node in function.node]
+    values = [
+        value.type
+        for graph in graphs(model.graph)
+        for value in (*graph.input, *graph.output, *graph.value_info)
+    ]
+    ops = {node.op_type for node in nodes}
+    if ops & CONTROL_FLOW:
+        return "control-flow"
+    if any(node.domain not in ("", "ai.onnx") for node in nodes):
+        return "other-domain"
+    if ops & STRING_OPS or any(value.tensor_type.elem_type == onnx.TensorProto.STRING for value in values):
+        return "string"
+    if ops & CONTAINER_OPS or any(value.WhichOneof("value") not in ("tensor_type", None) for value in values):
+        return "sequence"
+    return "plain"
+
+
+def type_of(value, declared):
+    """The type of an output's data, as divi writes types."""
+    kind = declared.WhichOneof("value")
+    if kind == "sequence_type":
+        return "sequence"
+    if kind == "optional_type":
+        return "optional"
+    if isinstance(value, onnx.TensorProto):
+        code, dims = value.data_type, value.dims
+    else:
+        code, dims = onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
+    name = onnx.TensorProto.DataType.Name(code).lower()
+    return f"{name}[{'x'.join(map(str, dims))}]"
+
+
+def stripped(model):
+    """A model whose declared shapes say nothing that inference does not find out itself."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    del model.graph.value_info[:]
+    for output in model.graph.output:
+        if output.type.WhichOneof("value") == "tensor_type":
+            output.type.tensor_type.ClearField("shape")
+    return model
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    index = root / "index.tsv"
+    stamp = root / "stamp"
+    version = onnx.__version__ + " " + hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text() == version and index.exists():
+        return
+    # Cases compute with infinities on purpose.
+    warnings.simplefilter("ignore")
+    from onnx.backend.test.case.node import collect_testcases
+
+    lines = []
+    counts = collections.Counter()
+    for case in sorted(collect_testcases(None), key=lambda case: case.name):
+        model = case.model
+        folder = root / case.name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "model.onnx").write_bytes(model.SerializeToString())
+        (folder / "model_stripped.onnx").write_bytes(stripped(model).SerializeToString())
+        _, outputs = case.data_sets[0]
+        kind = category(model)
+        counts[kind] += 1
+        types = [type_of(value, output.type) for value, output in zip(outputs, model.graph.output, strict=True)]
+        lines.append("\t".join([case.name, kind, *types]))
+    index.write_text("\n".join(lines) + "\n")
+    stamp.write_text(version)
+    print(f"{len(lines)} cases: " + ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
+
+
+if __name__ == "__main__":
+    main()

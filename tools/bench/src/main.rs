@@ -1,0 +1,23 @@
+//! `divi-bench`: tables of divi against baselines, measured in the same run, as ratios.
+
+mod import;
+mod python;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: divi-bench import [MODEL.onnx …]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.split_first() {
+        Some((command, rest)) if command == "import" => import::run(rest),
+        _ => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("divi-bench: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Baselines are Python programs; this runs them in the environment that `tools/setup` makes.
+
+use std::{env, process::Command};
+
+/// Runs a script with arguments and returns what it prints.
+pub(crate) fn run(script: &str, arguments: &[&str]) -> Result<String, String> {
+    let python = env::var("DIVI_PYTHON").unwrap_or_else(|_| ".venv/bin/python".into());
+    let output = Command::new(&python)
+        .args(["-c", script])
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("cannot run {python}: {error}; run tools/setup, or set DIVI_PYTHON"))?;
+    if !output.status.success() {
+        return Err(format!("the baseline failed:\n{}", String::from_utf8_lossy(&output.stderr)));
+    }
+    String::from_utf8(output.stdout).map_err(|_| "the baseline printed no text".to_owned())
+}
