@@ -1,6 +1,6 @@
 //! The ONNX schema, and MLIR's side of the passes.
 
-use divi_build::{cxx, tablegen};
+use divi_build::{cxx, link_shared_mlir, tablegen};
 
 fn main() {
     compile_schema();
@@ -8,6 +8,7 @@ fn main() {
     let dialect = std::env::var("DEP_DIVI_DIALECT_INCLUDE").expect("divi-dialect says where its headers are");
     let mut build = cxx();
     build.includes(dialect.split(':')).file("cpp/Passes.cpp").compile("divi_passes");
+    link_shared_mlir();
 }
 
 /// Tensors are decoded by hand, text as text, and bytes alias the file.

@@ -1,6 +1,6 @@
 //! TableGen and C++ of the two dialects.
 
-use divi_build::{compile_if_stale, cxx, link_mlir_c_api, out_dir, tablegen};
+use divi_build::{compile_if_stale, cxx, link_mlir_c_api, link_shared_mlir, out_dir, tablegen};
 use std::{env, fs, path::PathBuf};
 
 /// The `onnx` dialect's operators are 80,000 generated lines; in shards they compile in parallel, but each shard
@@ -31,6 +31,7 @@ fn main() {
     headers.extend(["cpp/Onnx.h".into(), "cpp/OnnxShard.h".into()]);
     compile_if_stale("divi_onnx_ops", &shards, &headers);
     link_mlir_c_api();
+    link_shared_mlir();
     let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
     println!("cargo:include={here}/cpp:{}", out_dir().display());
     println!("cargo:rustc-env=DIVI_TD={here}/td");

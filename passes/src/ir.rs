@@ -28,6 +28,10 @@ pub(crate) fn error(operation: MlirOperation, message: &str) {
 /// # Safety
 /// The string must be alive for `'a`.
 pub(crate) unsafe fn text<'a>(string: MlirStringRef) -> &'a str {
+    // melior looks at the last byte, also where there is none.
+    if string.length == 0 {
+        return "";
+    }
     // SAFETY: the caller's promise.
     unsafe { StringRef::from_raw(string) }.as_str().unwrap_or_default()
 }

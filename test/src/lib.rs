@@ -1,6 +1,9 @@
 //! What the end-to-end tests share: contexts, imports, and ways to look at what came out.
 
+pub mod memory;
+pub mod model;
 pub mod node_cases;
+pub mod trial;
 
 use bytes::Bytes;
 use divi_passes::import::{self, Error, Options, Source, Warning};
@@ -154,12 +157,4 @@ pub fn result_types(module: &Module<'_>) -> Vec<MlirType> {
         }
     });
     types
-}
-
-/// The most memory that this process has had resident so far, in bytes.
-pub fn peak_resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux says how much memory a process has");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the peak is among what it says");
-    let kilobytes = line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("it is a number");
-    kilobytes << 10
 }

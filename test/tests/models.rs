@@ -7,10 +7,7 @@ use divi_dialect::{
 };
 use divi_onnx::{Dim, Node, Value, fold, infer, node::Content};
 use divi_passes::import::Options;
-use melior::{
-    Context,
-    ir::{Module, Type, operation::OperationRef},
-};
+use melior::ir::{Module, Type, operation::OperationRef};
 use mlir_sys::*;
 use std::{path::PathBuf, process::Command};
 
@@ -176,13 +173,10 @@ fn a_batch_makes_everything_static() {
     assert!(warnings.is_empty(), "{warnings:?}");
     divi_test::verify(&context, &module).unwrap();
     check_operations(&module, Batch::Fixed);
-    let results: Vec<_> = divi_test::result_types(&module).into_iter().map(|ty| as_text(&context, ty)).collect();
+    // SAFETY: the types belong to the context, which is alive.
+    let results: Vec<_> =
+        divi_test::result_types(&module).into_iter().map(|ty| unsafe { Type::from_raw(ty) }.to_string()).collect();
     assert_eq!(results, ["tensor<8x1000xf32>"]);
-}
-
-fn as_text(_: &Context, ty: MlirType) -> String {
-    // SAFETY: the type belongs to the context, which the caller has.
-    unsafe { Type::from_raw(ty) }.to_string()
 }
 
 /// A model that stays dynamic names its dimension at inputs and outputs, so that later passes can fix it.
@@ -203,7 +197,7 @@ fn a_large_model_takes_little_memory() {
     const LIMIT_BYTES: u64 = 300 << 20;
     if let Ok(name) = std::env::var(MEASURED) {
         let printed = text(&name, Options::default());
-        println!("\npeak {} for {} bytes of text", divi_test::peak_resident_bytes(), printed.len());
+        println!("\npeak {} for {} bytes of text", divi_test::memory::peak_resident_bytes(), printed.len());
         return;
     }
     let executable = std::env::current_exe().unwrap();

@@ -108,7 +108,13 @@ unsafe fn integer(raw: MlirAttribute) -> i64 {
 
 unsafe fn string(raw: MlirAttribute) -> String {
     // SAFETY: the caller checked that it is a string.
-    let text = unsafe { StringRef::from_raw(mlirStringAttrGetValue(raw)) };
+    let text = unsafe { mlirStringAttrGetValue(raw) };
+    // melior looks at the last byte, also where there is none.
+    if text.length == 0 {
+        return String::new();
+    }
+    // SAFETY: the text lives as long as the attribute.
+    let text = unsafe { StringRef::from_raw(text) };
     text.as_str().unwrap_or("\u{fffd}").to_owned()
 }
 

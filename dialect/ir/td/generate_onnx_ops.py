@@ -92,7 +92,11 @@ def table_row(schema):
         required = sum(p.option == FormalParameterOption.Single for p in parameters)
         return f"Arity {{ required: {required}, named: {len(parameters) - variadic}, variadic: {str(variadic).lower()} }}"
 
-    return f'    Schema {{ name: "{schema.name}", inputs: {arity(schema.inputs)}, outputs: {arity(schema.outputs)} }},\n'
+    attributes = ", ".join(f'"{name}"' for name in sorted(schema.attributes))
+    return (
+        f'    Schema {{ name: "{schema.name}", inputs: {arity(schema.inputs)}, outputs: {arity(schema.outputs)}, '
+        f"attributes: &[{attributes}] }},\n"
+    )
 
 
 def main(td_path, table_path):

@@ -133,15 +133,15 @@ module @unknown {
 
 // Tests that results that nobody asks for are there with type none, and that types may say less than inference knows.
 module @optional {
-  func.func @main(%x: tensor<1x1x4x4xf32>, %l: tensor<3xi64>) {
+  func.func @main(%x: tensor<1x1x4x4xf32>, %l: tensor<3xi64>, %s: tensor<2xi64>) {
     %0:2 = "onnx.MaxPool"(%x) <{kernel_shape = [2, 2]}> : (tensor<1x1x4x4xf32>) -> (tensor<*xf32>, none)
-    %1:2 = "onnx.Split"(%l, %l) <{axis = 0 : si64}> : (tensor<3xi64>, tensor<3xi64>) -> (tensor<?xi64>, tensor<?xi64>)
+    %1:2 = "onnx.Split"(%l, %s) <{axis = 0 : si64}> : (tensor<3xi64>, tensor<2xi64>) -> (tensor<?xi64>, tensor<?xi64>)
     return
   }
 }
 // CHECK: module @optional {
 // CHECK: "onnx.MaxPool"(%{{.*}}) <{{{.*}}kernel_shape = [2, 2]{{.*}}}> : (tensor<1x1x4x4xf32>) -> (tensor<*xf32>, none)
-// CHECK: "onnx.Split"(%{{.*}}, %{{.*}}) <{axis = 0 : si64}> : (tensor<3xi64>, tensor<3xi64>) -> (tensor<?xi64>, tensor<?xi64>)
+// CHECK: "onnx.Split"(%{{.*}}, %{{.*}}) <{axis = 0 : si64}> : (tensor<3xi64>, tensor<2xi64>) -> (tensor<?xi64>, tensor<?xi64>)
 
 // Tests that the bytes of a resource survive.
 {-#

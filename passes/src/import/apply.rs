@@ -81,30 +81,8 @@ impl<'m> Translator<'_, 'm> {
             Upgraded::Node(Form { op, inputs, attributes, .. }) => (op, inputs, attributes),
             Upgraded::Done(results) => return Ok(results),
         };
-        self.check_arity(op, &inputs, names)?;
+        check_signature(op, &inputs, &attributes, names)?;
         self.apply_named(op, &inputs, attributes, names)
-    }
-
-    fn check_arity(&self, op: &str, inputs: &[Option<ValueId>], names: Outputs<'_>) -> Result<()> {
-        let Some(schema) = schema::find(op) else { return Ok(()) };
-        let say = |what: &str, arity: schema::Arity, count: usize| {
-            let expected = match (arity.required, arity.named, arity.variadic) {
-                (required, _, true) => format!("at least {required}"),
-                (required, named, false) if required == named => named.to_string(),
-                (required, named, false) => format!("{required} to {named}"),
-            };
-            format!("has {count} {what}, takes {expected}")
-        };
-        if !schema.inputs.allows(inputs.len()) {
-            return Err(say("operands", schema.inputs, inputs.len()));
-        }
-        if names.len() > schema.outputs.named && !schema.outputs.variadic {
-            return Err(say("results", schema.outputs, names.len()));
-        }
-        match inputs.iter().take(schema.inputs.required).position(Option::is_none) {
-            Some(index) => Err(format!("lacks operand {index}, which is not optional")),
-            None => Ok(()),
-        }
     }
 
     fn constant_node(&mut self, node: &'m NodeProto, attributes: &Attributes) -> Result<ValueId> {
@@ -286,14 +264,10 @@ impl<'m> Translator<'_, 'm> {
                     }
                     Some(Kind::Tensor(Value::new(ty)))
                 }
-                (Some(name), None) => {
+                (Some(_), None) => {
                     let dtype = like.unwrap_or(DType::F32);
-                    let node = self.current.name.clone();
-                    self.warn(format!(
-                        "nothing declares the type of '{name}', a result of node '{node}' ({}): taken for {dtype} of any \
-                         shape; run onnx's shape inference before",
-                        self.current.op
-                    ));
+                    let (count, _) = self.undeclared.get_or_insert_with(|| (0, self.current.name.clone()));
+                    *count += 1;
                     Some(Kind::Tensor(Value::new(TensorType::unranked(dtype))))
                 }
             });
@@ -390,6 +364,35 @@ fn wanted<'a>(op: &str, names: Outputs<'a>) -> Outputs<'a> {
         return names;
     }
     &names[..names.iter().rposition(Option::is_some).map_or(1, |last| last + 1)]
+}
+
+/// Checks a node against its operator's signature.
+fn check_signature(op: &str, inputs: &[Option<ValueId>], attributes: &Attributes, names: Outputs<'_>) -> Result<()> {
+    let Some(schema) = schema::find(op) else { return Ok(()) };
+    let say = |what: &str, arity: schema::Arity, count: usize| {
+        let expected = match (arity.required, arity.named, arity.variadic) {
+            (required, _, true) => format!("at least {required}"),
+            (required, named, false) if required == named => named.to_string(),
+            (required, named, false) => format!("{required} to {named}"),
+        };
+        format!("has {count} {what}, takes {expected}")
+    };
+    if !schema.inputs.allows(inputs.len()) {
+        return Err(say("operands", schema.inputs, inputs.len()));
+    }
+    if names.len() > schema.outputs.named && !schema.outputs.variadic {
+        return Err(say("results", schema.outputs, names.len()));
+    }
+    if let Some((name, _)) = attributes.iter().find(|(name, _)| !schema.attributes.contains(name)) {
+        return Err(match schema.attributes {
+            [] => format!("has attribute '{name}', but takes none"),
+            known => format!("has attribute '{name}', but takes only {}", known.join(", ")),
+        });
+    }
+    match inputs.iter().take(schema.inputs.required).position(Option::is_none) {
+        Some(index) => Err(format!("lacks operand {index}, which is not optional")),
+        None => Ok(()),
+    }
 }
 
 /// Results that the operation has in the dialect, which lists optional ones too.

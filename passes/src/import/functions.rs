@@ -3,8 +3,9 @@
 use super::{
     attributes::find,
     proto::{FunctionProto, NodeProto},
-    translate::{Result, Translator, ValueId},
+    translate::{Result, Translator, ValueId, display_name},
 };
+use divi_onnx::schema::OPSET;
 
 /// Calls within calls; more is a function that calls itself, or might as well.
 const MAX_DEPTH: usize = 64;
@@ -45,6 +46,16 @@ impl<'m> Translator<'_, 'm> {
         let opset = function.opset_import.iter().find(|import| matches!(import.domain(), "" | "ai.onnx"));
         let outer_opset = self.opset;
         self.opset = opset.map_or(outer_opset, |import| import.version());
+        if !(1..=OPSET).contains(&self.opset) {
+            return Err(format!(
+                "calls function '{}', which is written in opset {}; divi reads 1 to {OPSET}",
+                function.name(),
+                self.opset
+            ));
+        }
+        let outer_prefix = self.prefix.len();
+        self.prefix.push_str(display_name(call));
+        self.prefix.push('/');
         self.call_stack.push(function);
         self.push_scope(None, false);
         for (name, input) in function.input.iter().zip(inputs) {
@@ -70,6 +81,7 @@ impl<'m> Translator<'_, 'm> {
         self.absent.pop();
         self.pop_scope();
         self.call_stack.pop();
+        self.prefix.truncate(outer_prefix);
         self.opset = outer_opset;
         results
     }

@@ -46,6 +46,8 @@ pub(super) struct Translator<'c, 'm> {
     pub(super) symbol_names: Vec<String>,
     /// The node being translated, for messages and locations.
     pub(super) current: NodeName,
+    /// What is put before the names of nodes that come out of a function: the calls' names.
+    pub(super) prefix: String,
     /// Functions being inlined, outermost first.
     pub(super) call_stack: Vec<&'m FunctionProto>,
     /// The attributes that each of those calls gives.
@@ -57,6 +59,8 @@ pub(super) struct Translator<'c, 'm> {
     pub(super) opaque: std::collections::BTreeMap<String, (usize, String)>,
     /// Results whose shape inference left open although its operands' were known, and the first of them.
     pub(super) data_dependent: Option<(usize, String)>,
+    /// Results of opaque operators whose type nothing declares, and the node of the first.
+    pub(super) undeclared: Option<(usize, String)>,
     pub(super) warnings: Vec<Warning>,
     pub(super) no_value: Option<MlirValue>,
     pub(super) files: Files,
@@ -88,12 +92,14 @@ pub(super) fn translate<'c>(
         symbols: FxHashMap::default(),
         symbol_names: vec![],
         current: NodeName { name: String::new(), op: String::new() },
+        prefix: String::new(),
         call_stack: vec![],
         arguments: vec![],
         absent: vec![],
         inlined_nodes: 0,
         opaque: Default::default(),
         data_dependent: None,
+        undeclared: None,
         warnings: vec![],
         no_value: None,
         files: Files::default(),
@@ -234,6 +240,7 @@ impl<'m> Translator<'_, 'm> {
     pub(super) fn nodes(&mut self, nodes: &'m [NodeProto]) -> Result<()> {
         let mut producers: Option<FxHashMap<&'m str, usize>> = None;
         let mut done = vec![false; nodes.len()];
+        let mut waiting = vec![false; nodes.len()];
         for start in 0..nodes.len() {
             let mut path = vec![start];
             while let Some(&index) = path.last() {
@@ -244,7 +251,7 @@ impl<'m> Translator<'_, 'm> {
                 let node = &nodes[index];
                 let Some(missing) = self.first_missing(node) else {
                     self.node(node)?;
-                    done[index] = true;
+                    (done[index], waiting[index]) = (true, false);
                     path.pop();
                     continue;
                 };
@@ -255,8 +262,9 @@ impl<'m> Translator<'_, 'm> {
                     nodes.iter().enumerate().flat_map(outputs).collect()
                 });
                 self.enter_node(node);
+                waiting[index] = true;
                 match producers.get(missing) {
-                    Some(&producer) if path.contains(&producer) => {
+                    Some(&producer) if waiting[producer] => {
                         let cycle: Vec<_> = path
                             .iter()
                             .skip_while(|&&index| index != producer)
@@ -288,6 +296,7 @@ impl<'m> Translator<'_, 'm> {
 
     pub(super) fn enter_node(&mut self, node: &NodeProto) {
         self.current.name.clear();
+        self.current.name.push_str(&self.prefix);
         self.current.name.push_str(display_name(node));
         self.current.op.clear();
         self.current.op.push_str(node.op_type());
@@ -321,6 +330,12 @@ impl<'m> Translator<'_, 'm> {
             let list: Vec<_> =
                 self.opaque.iter().map(|(op, (count, first))| format!("{op} ({count}, first '{first}')")).collect();
             self.warn(format!("carried along as opaque work: {}", list.join(", ")));
+        }
+        if let Some((count, first)) = self.undeclared.take() {
+            self.warn(format!(
+                "nothing declares the types of {count} results of opaque operators (first node '{first}'): each is taken \
+                 for a tensor of any shape with its first operand's elements; run onnx.shape_inference before"
+            ));
         }
         if !self.open_dimensions.is_empty() {
             self.open_dimensions.truncate(8);

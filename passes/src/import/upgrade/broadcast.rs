@@ -26,10 +26,9 @@ pub(super) fn prelu<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Resul
     let (x, slope) = (form.operand(0)?, form.operand(1)?);
     let ty = &tensor(t, slope)?.ty;
     // One number is for all channels, however it is shaped. Data of one axis have no channels to tell apart.
-    if ty.count() != Some(1) && rank(t, slope, "match it with channels")? == 1 {
-        if rank(t, x, "find its channels")? > 1 {
-            form.inputs[1] = Some(align(t, x, slope, 1)?);
-        }
+    let is_shared = ty.count() == Some(1);
+    if !is_shared && rank(t, slope, "match it with channels")? == 1 && rank(t, x, "find its channels")? > 1 {
+        form.inputs[1] = Some(align(t, x, slope, 1)?);
     }
     form.into_node()
 }

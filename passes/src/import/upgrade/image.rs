@@ -38,7 +38,7 @@ pub(super) fn upsample<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Re
         }
         _ => form.operand(1)?,
     };
-    resize_by(form, scales)
+    resize_by(form, scales, || Ok("floor"))
 }
 
 fn scales_operand(t: &mut Translator<'_, '_>, scales: &[f32]) -> ValueId {
@@ -52,7 +52,7 @@ pub(super) fn resize<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Resu
     if t.opset < 11 {
         form.takes(2..=2, t.opset)?;
         let scales = form.operand(1)?;
-        return resize_by(form, scales);
+        return resize_by(form, scales, || rounding(t, scales));
     }
     form.takes(3..=4, t.opset)?;
     for input in &mut form.inputs[1..3] {
@@ -65,8 +65,24 @@ pub(super) fn resize<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Resu
     form.into_node()
 }
 
-/// Resize as Upsample and opset 10 did: a coordinate divided by the scale, and rounded down for the nearest element.
-fn resize_by(mut form: Form<'_>, scales: ValueId) -> Result<Upgraded<'_>> {
+/// Where opset 10 found the nearest element: before the coordinate when it enlarged, which scales that are not constant
+/// are taken to do, and after it when it shrank. Its text did not say, but its test cases did.
+fn rounding(t: &Translator<'_, '_>, scales: ValueId) -> Result<&'static str> {
+    let scales = tensor(t, scales)?.tensor().and_then(Tensor::floats).unwrap_or_default();
+    let (enlarges, shrinks) = (scales.iter().any(|&scale| scale > 1.0), scales.iter().any(|&scale| scale < 1.0));
+    match (enlarges, shrinks) {
+        (_, false) => Ok("floor"),
+        (false, true) => Ok("ceil"),
+        (true, true) => Err(inexpressible("enlarges along one axis and shrinks along another", t.opset)),
+    }
+}
+
+/// Resize as Upsample and opset 10 did: a coordinate is divided by the scale, and rounded for the nearest element.
+fn resize_by<'o>(
+    mut form: Form<'o>,
+    scales: ValueId,
+    rounding: impl FnOnce() -> Result<&'static str>,
+) -> Result<Upgraded<'o>> {
     let x = form.operand(0)?;
     let mode = match form.take_str("mode")?.as_deref() {
         None | Some("nearest") => "nearest",
@@ -77,7 +93,7 @@ fn resize_by(mut form: Form<'_>, scales: ValueId) -> Result<Upgraded<'_>> {
     form.attributes.push("mode", Attr::Str(mode.into()));
     form.attributes.push("coordinate_transformation_mode", Attr::Str("asymmetric".into()));
     if mode == "nearest" {
-        form.attributes.push("nearest_mode", Attr::Str("floor".into()));
+        form.attributes.push("nearest_mode", Attr::Str(rounding()?.into()));
     }
     form.inputs = vec![Some(x), None, Some(scales)];
     form.op = "Resize";
