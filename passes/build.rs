@@ -18,6 +18,11 @@ fn compile_schema() {
     let descriptors = protox::compile([SCHEMA], ["proto"]).expect("the schema compiles");
     prost_build::Config::new()
         .bytes(["."])
+        // Attributes are many, and most have none of these, which are large.
+        .boxed(".onnx.AttributeProto.g")
+        .boxed(".onnx.AttributeProto.sparse_tensor")
+        .boxed(".onnx.AttributeProto.t")
+        .boxed(".onnx.AttributeProto.tp")
         .extern_path(".onnx.TensorProto", "crate::import::tensor_proto::TensorProto")
         .compile_fds(descriptors)
         .expect("the schema compiles");

@@ -30,7 +30,12 @@ pub fn with(mut node: NodeProto, name: &str, value: Attr) -> NodeProto {
 /// The same node with a subgraph more.
 pub fn with_graph(mut node: NodeProto, name: &str, graph: GraphProto) -> NodeProto {
     let r#type = Some(AttributeType::Graph as i32);
-    node.attribute.push(AttributeProto { name: Some(name.into()), r#type, g: Some(graph), ..Default::default() });
+    node.attribute.push(AttributeProto {
+        name: Some(name.into()),
+        r#type,
+        g: Some(graph.into()),
+        ..Default::default()
+    });
     node
 }
 
@@ -62,12 +67,8 @@ pub fn attribute(name: &str, value: Attr) -> AttributeProto {
             AttributeType::Strings
         }
         Attr::Tensor(value) => {
-            proto.t = Some(TensorProto {
-                dims: value.dims().to_vec(),
-                data_type: value.dtype().code() as i32,
-                raw_data: Some(value.bytes().clone()),
-                ..TensorProto::default()
-            });
+            let tensor = initializer("", value.dtype(), value.dims(), value.bytes().to_vec());
+            proto.t = Some(tensor.into());
             AttributeType::Tensor
         }
         Attr::DType(value) => {

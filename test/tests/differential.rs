@@ -133,13 +133,13 @@ impl Comparison {
         self.each("strings", &ours.strings, &theirs.strings, |this, ours, theirs| {
             this.same("", &ours[..], &theirs[..])
         });
-        self.maybe("t", ours.t.as_ref(), theirs.t.as_ref(), Self::tensor);
+        self.maybe("t", ours.t.as_deref(), theirs.t.as_ref(), Self::tensor);
         self.each("tensors", &ours.tensors, &theirs.tensors, Self::tensor);
-        self.maybe("g", ours.g.as_ref(), theirs.g.as_ref(), Self::graph);
+        self.maybe("g", ours.g.as_deref(), theirs.g.as_ref(), Self::graph);
         self.each("graphs", &ours.graphs, &theirs.graphs, Self::graph);
-        self.maybe("tp", ours.tp.as_ref(), theirs.tp.as_ref(), Self::ty);
+        self.maybe("tp", ours.tp.as_deref(), theirs.tp.as_ref(), Self::ty);
         self.each("type_protos", &ours.type_protos, &theirs.type_protos, Self::ty);
-        self.maybe("sparse_tensor", ours.sparse_tensor.as_ref(), theirs.sparse_tensor.as_ref(), Self::sparse);
+        self.maybe("sparse_tensor", ours.sparse_tensor.as_deref(), theirs.sparse_tensor.as_ref(), Self::sparse);
         self.each("sparse_tensors", &ours.sparse_tensors, &theirs.sparse_tensors, Self::sparse);
     }
 

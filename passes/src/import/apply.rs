@@ -315,18 +315,16 @@ impl<'m> Translator<'_, 'm> {
             .collect();
         let mut named = Vec::with_capacity(attributes.len() + 1);
         for (name, attr) in attributes.iter() {
-            let attr = match (op, name, attr) {
-                ("Cast" | "BitCast", "to", &Attr::Int(code)) => DType::from_code(code).map(Attr::DType),
-                _ => None,
-            }
-            .as_ref()
-            .unwrap_or(attr)
-            .clone();
-            let attribute = self
-                .emitter
-                .attribute(&attr)
-                .ok_or_else(|| format!("has attribute '{name}', which divi cannot carry into the IR"))?;
-            named.push(self.emitter.named_dynamic(name, attribute));
+            let attribute = match (op, name, attr) {
+                // ONNX writes a code, the dialect a type.
+                ("Cast" | "BitCast", "to", &Attr::Int(code)) => {
+                    DType::from_code(code).and_then(|dtype| self.emitter.attribute(&Attr::DType(dtype)))
+                }
+                _ => self.emitter.attribute(attr),
+            };
+            let attribute =
+                attribute.ok_or_else(|| format!("has attribute '{name}', which divi cannot carry into the IR"))?;
+            named.push(self.emitter.named(name, attribute));
         }
         let text = self.emitter.string(&self.current.name);
         named.push(self.emitter.named("onnx_node_name", text));

@@ -119,12 +119,18 @@ impl<'m> Translator<'_, 'm> {
         }
         let constant = self.slot(id).constant.clone().expect("a value without an operation is a constant");
         let attribute = self.constant_attribute(&constant)?;
+        // Attributes are unique, so the same attribute is the same constant.
+        if let Some(&shared) = self.constants.get(&attribute.ptr) {
+            self.slot_mut(id).mlir = Some(shared);
+            return Ok(shared);
+        }
         let location = self.emitter.location(&constant.name);
         let name = self.emitter.string(&constant.name);
         let attributes = [self.emitter.named("onnx_node_name", name), self.emitter.named("value", attribute)];
         let ty = self.type_of(id);
         let operation = self.emitter.operation("onnx.Constant", location, &[], &[ty], &attributes, &[], true);
         let value = super::emit::result(operation, 0);
+        self.constants.insert(attribute.ptr, value);
         self.slot_mut(id).mlir = Some(value);
         Ok(value)
     }

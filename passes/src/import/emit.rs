@@ -15,7 +15,8 @@ pub(super) struct Emitter<'c> {
     /// Blocks being filled, outermost first.
     blocks: Vec<MlirBlock>,
     file: MlirLocation,
-    identifiers: FxHashMap<&'static str, MlirIdentifier>,
+    /// Attribute names seen before; hashing them here is cheaper than in MLIR.
+    identifiers: FxHashMap<String, MlirIdentifier>,
     si64: MlirType,
     i64: MlirType,
     f32: MlirType,
@@ -72,21 +73,18 @@ impl<'c> Emitter<'c> {
         self.blocks.pop();
     }
 
-    /// An attribute by name. Names that divi itself writes are looked up once.
-    pub(super) fn named(&mut self, name: &'static str, attribute: MlirAttribute) -> MlirNamedAttribute {
-        let raw = self.raw;
-        // SAFETY: the name is static, the context alive.
-        let name = *self
-            .identifiers
-            .entry(name)
-            .or_insert_with(|| unsafe { mlirIdentifierGet(raw, StringRef::new(name).to_raw()) });
+    /// An attribute under its name.
+    pub(super) fn named(&mut self, name: &str, attribute: MlirAttribute) -> MlirNamedAttribute {
+        let name = match self.identifiers.get(name) {
+            Some(&identifier) => identifier,
+            None => {
+                // SAFETY: the name outlives the call.
+                let identifier = unsafe { mlirIdentifierGet(self.raw, StringRef::new(name).to_raw()) };
+                self.identifiers.insert(name.to_owned(), identifier);
+                identifier
+            }
+        };
         MlirNamedAttribute { name, attribute }
-    }
-
-    /// An attribute under a name from the model.
-    pub(super) fn named_dynamic(&self, name: &str, attribute: MlirAttribute) -> MlirNamedAttribute {
-        // SAFETY: the name outlives the call.
-        MlirNamedAttribute { name: unsafe { mlirIdentifierGet(self.raw, StringRef::new(name).to_raw()) }, attribute }
     }
 
     pub(super) fn string(&self, text: &str) -> MlirAttribute {

@@ -63,6 +63,8 @@ pub(super) struct Translator<'c, 'm> {
     pub(super) undeclared: Option<(usize, String)>,
     pub(super) warnings: Vec<Warning>,
     pub(super) no_value: Option<MlirValue>,
+    /// Constants that the IR has, by their attribute.
+    pub(super) constants: FxHashMap<*const std::ffi::c_void, MlirValue>,
     pub(super) files: Files,
     /// Dimensions of inputs that stay open.
     pub(super) open_dimensions: Vec<String>,
@@ -102,6 +104,7 @@ pub(super) fn translate<'c>(
         undeclared: None,
         warnings: vec![],
         no_value: None,
+        constants: FxHashMap::default(),
         files: Files::default(),
         open_dimensions: vec![],
         folded_bytes: 0,

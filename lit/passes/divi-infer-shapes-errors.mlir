@@ -1,0 +1,18 @@
+// RUN: divi-opt %s --split-input-file --divi-infer-shapes=batch=3 --verify-diagnostics
+
+// Tests that a batch size that contradicts an operator is an error on that operator, with its name.
+func.func @main(%x: tensor<?x4xf32>, %y: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  // expected-error @below {{'onnx.Add' op '/add' shapes 3x4 and 2x4 do not broadcast: dimension 0 is 3 in one and 2 in the other}}
+  %0 = "onnx.Add"(%x, %y) {onnx_node_name = "/add"} : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+// Tests that a shape that holds for one batch size only is an error for another.
+func.func @main(%x: tensor<?x4xf32>) -> tensor<2x2xf32> {
+  %shape = onnx.Constant dense<[2, 2]> : tensor<2xi64>
+  // expected-error @below {{'onnx.Reshape' op [3x4] cannot be reshaped to [2x2]: 12 elements against 4}}
+  %0 = "onnx.Reshape"(%x, %shape) : (tensor<?x4xf32>, tensor<2xi64>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
