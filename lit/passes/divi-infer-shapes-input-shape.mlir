@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{input-shape=image:2x3x32x64})' | FileCheck %s
 // RUN: divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{input-shape=image:2x3x32x64,ids:2x7})' | FileCheck %s --check-prefix=BOTH
-// RUN: not divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{input-shape=picture:2x3x32x64})' 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{input-shape=picture:2x3x32x64})' 2>&1 | FileCheck %s --check-prefix=UNNAMED
 // RUN: not divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{input-shape=image:2x3})' 2>&1 | FileCheck %s --check-prefix=RANK
 // RUN: not divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{input-shape=image})' 2>&1 | FileCheck %s --check-prefix=SYNTAX
 // RUN: not divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{batch=-2})' 2>&1 | FileCheck %s --check-prefix=NEGATIVE
@@ -11,7 +11,7 @@
 // CHECK: "onnx.Relu"{{.*}} -> tensor<2x3x32x64xf32>
 // BOTH: func.func @main(%{{.*}}: tensor<2x3x32x64xf32>{{.*}}, %{{.*}}: tensor<2x7xi64>
 // Tests that a name, a rank, a syntax or a size that is wrong is said.
-// NAME: error: 'func.func' op has no argument named 'picture' (onnx.name)
+// UNNAMED: error: 'func.func' op has no argument named 'picture' (onnx.name)
 // RANK: error: 'func.func' op has argument 'image' of another rank than its shape
 // SYNTAX: error: 'image' is no input shape: write NAME:8x3x224x224
 // NEGATIVE: error: batch is -2: it must be positive

@@ -2,7 +2,7 @@
 
 use crate::{
     import::Options,
-    ir::{attribute, blocks, describe, error, operation_name, operations, run, string_attribute, text},
+    ir::{Failure, attribute, blocks, describe, error, operation_name, operations, run, string_attribute, text},
 };
 use divi_dialect::{
     dense_elements,
@@ -35,7 +35,7 @@ pub struct Counts {
 /// Infers every function of a module. Errors are emitted on the operations.
 ///
 /// Operators that divi does not know keep their result types, even if their operands' change.
-pub fn infer_shapes(module: MlirOperation, options: &Options) -> Result<Counts, ()> {
+pub fn infer_shapes(module: MlirOperation, options: &Options) -> Result<Counts, Failure> {
     // SAFETY: the context of a live operation is alive.
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
     let mut pass = Pass {
@@ -64,7 +64,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn function(&mut self, function: MlirOperation) -> Result<(), ()> {
+    fn function(&mut self, function: MlirOperation) -> Result<(), Failure> {
         let Some(&entry) = blocks(function).first() else { return Ok(()) };
         self.arguments(function, entry)?;
         for block in blocks(function) {
@@ -75,7 +75,7 @@ impl Pass<'_> {
     }
 
     /// Gives arguments the shapes that the options ask for, and their dimensions the names they have.
-    fn arguments(&mut self, function: MlirOperation, entry: MlirBlock) -> Result<(), ()> {
+    fn arguments(&mut self, function: MlirOperation, entry: MlirBlock) -> Result<(), Failure> {
         // SAFETY: the block is alive, and indices are below the count.
         let arguments: Vec<_> =
             unsafe { (0..mlirBlockGetNumArguments(entry)).map(|i| mlirBlockGetArgument(entry, i)).collect() };
@@ -115,20 +115,20 @@ impl Pass<'_> {
         function: MlirOperation,
         values: &mut [Option<Value>],
         name_of: impl Fn(usize) -> Option<&'a str>,
-    ) -> Result<(), ()> {
+    ) -> Result<(), Failure> {
         let mut fixed: FxHashMap<Dim, Dim> = FxHashMap::default();
         for (name, dims) in &self.options.input_shapes {
             let index = (0..values.len()).find(|&i| name_of(i) == Some(name));
             let Some(Some(value)) = index.map(|index| &mut values[index]) else {
                 error(function, &format!("{} has no argument named '{name}' (onnx.name)", describe(function)));
-                return Err(());
+                return Err(Failure);
             };
             if value.ty.rank().is_some_and(|rank| rank != dims.len()) {
                 error(
                     function,
                     &format!("{} has argument '{name}' of another rank than its shape", describe(function)),
                 );
-                return Err(());
+                return Err(Failure);
             }
             if let Some(shape) = &value.ty.shape {
                 fixed.extend(shape.iter().copied().zip(dims.iter().copied().map(Dim::Known)));
@@ -153,7 +153,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn block(&mut self, block: MlirBlock) -> Result<(), ()> {
+    fn block(&mut self, block: MlirBlock) -> Result<(), Failure> {
         for operation in operations(block) {
             for nested in blocks(operation) {
                 self.block(nested)?;
@@ -163,7 +163,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn operation(&mut self, operation: MlirOperation) -> Result<(), ()> {
+    fn operation(&mut self, operation: MlirOperation) -> Result<(), Failure> {
         let Some(op) = operation_name(operation).strip_prefix("onnx.") else { return Ok(()) };
         if op == "Constant" {
             return Ok(());
@@ -195,7 +195,7 @@ impl Pass<'_> {
             Ok(types) => types,
             Err(message) => {
                 error(operation, &format!("{} {message}", describe(operation)));
-                return Err(());
+                return Err(Failure);
             }
         };
         let contents = fold::fold(&node, &types);
@@ -323,10 +323,13 @@ extern "C" fn diviRunInferShapes(
     run(module, || {
         // SAFETY: the caller's string outlives the call.
         let shapes = Options::parse_input_shapes(unsafe { text(input_shapes) });
-        let input_shapes = shapes.map_err(|message| error(module, &message))?;
+        let input_shapes = shapes.map_err(|message| {
+            error(module, &message);
+            Failure
+        })?;
         if batch < 0 {
             error(module, &format!("batch is {batch}: it must be positive"));
-            return Err(());
+            return Err(Failure);
         }
         let options = Options { batch: (batch > 0).then_some(batch), input_shapes, ..Options::default() };
         let result = infer_shapes(module, &options)?;

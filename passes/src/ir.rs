@@ -7,8 +7,12 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
+/// What went wrong has been said in diagnostics: MLIR's `failure()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure;
+
 /// The body of a pass, called from C++: a panic is a bug of ours, reported on the module, never an abort.
-pub(crate) fn run(module: MlirOperation, body: impl FnOnce() -> Result<(), ()>) -> bool {
+pub(crate) fn run(module: MlirOperation, body: impl FnOnce() -> Result<(), Failure>) -> bool {
     let outcome = catch_unwind(AssertUnwindSafe(body));
     if outcome.is_err() {
         error(module, "divi panicked, which is a bug: please report it with this module");

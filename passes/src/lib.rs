@@ -8,6 +8,8 @@ mod ir;
 mod paths;
 pub mod weights;
 
+pub use ir::Failure;
+
 unsafe extern "C" {
     fn diviRegisterPasses();
 }

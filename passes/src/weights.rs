@@ -1,7 +1,7 @@
 //! Passes over constants whose bytes lie in files: `divi-verify-weights`, `divi-rebase-weights`.
 
 use crate::{
-    ir::{attribute, describe, error, operation_name, run, text, walk},
+    ir::{Failure, attribute, describe, error, operation_name, run, text, walk},
     paths::relative,
 };
 use divi_dialect::{ExternalAttribute, elements_of};
@@ -33,7 +33,7 @@ fn constants(module: MlirOperation) -> Vec<(MlirOperation, Attribute<'static>)> 
 
 /// Checks that the bytes of every constant are there, without reading them; returns how many lie in files. Errors are
 /// emitted on the constants, all of them.
-pub fn verify_weights(module: MlirOperation, folder: &Path) -> Result<u64, ()> {
+pub fn verify_weights(module: MlirOperation, folder: &Path) -> Result<u64, Failure> {
     let mut external = 0;
     let mut failed = false;
     for (operation, value) in constants(module) {
@@ -64,7 +64,7 @@ pub fn verify_weights(module: MlirOperation, folder: &Path) -> Result<u64, ()> {
             failed = true;
         }
     }
-    if failed { Err(()) } else { Ok(external) }
+    if failed { Err(Failure) } else { Ok(external) }
 }
 
 #[unsafe(no_mangle)]
@@ -81,7 +81,7 @@ extern "C" fn diviRunVerifyWeights(module: MlirOperation, folder: MlirStringRef,
 //===----------------------------------------------------------------------===//
 
 /// Rewrites the paths of external constants, relative to `from`, to be relative to `to`. Files are not touched.
-pub fn rebase_weights(module: MlirOperation, from: &Path, to: &Path) -> Result<(), ()> {
+pub fn rebase_weights(module: MlirOperation, from: &Path, to: &Path) -> Result<(), Failure> {
     for (operation, value) in constants(module) {
         let Some(reference) = ExternalAttribute::from_attribute(value) else { continue };
         let path = relative(&from.join(reference.path()), to);
@@ -90,14 +90,14 @@ pub fn rebase_weights(module: MlirOperation, from: &Path, to: &Path) -> Result<(
                 operation,
                 &format!("{} refers to '{}', a path that is not UTF-8", describe(operation), path.display()),
             );
-            return Err(());
+            return Err(Failure);
         };
         // SAFETY: the operation is alive; type and location belong to its context.
         unsafe {
             let location = Location::from_raw(mlirOperationGetLocation(operation));
             let r#type = Type::from_raw(mlirAttributeGetType(value.to_raw()));
-            let moved =
-                ExternalAttribute::new(location, r#type, path, reference.offset(), reference.length()).ok_or(())?;
+            let moved = ExternalAttribute::new(location, r#type, path, reference.offset(), reference.length())
+                .ok_or(Failure)?;
             mlirOperationSetAttributeByName(operation, StringRef::new("value").to_raw(), moved.as_attribute().to_raw());
         }
     }

@@ -5,7 +5,6 @@ use crate::{
     parse, print, verify,
 };
 use divi_passes::import::{Options, Source, import};
-use melior::Context;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -52,8 +51,6 @@ pub struct Summary {
 
 /// Imports hostile files, and keeps a note of the one in hand: if the process dies, the note names the culprit.
 pub struct Trials {
-    context: Context,
-    used: usize,
     note: PathBuf,
     pub summary: Summary,
 }
@@ -62,22 +59,16 @@ impl Trials {
     /// `temporary` is the calling test's `CARGO_TARGET_TMPDIR`, `name` the test's.
     pub fn new(temporary: &str, name: &str) -> Self {
         let note = Path::new(temporary).join(format!("{name}.current"));
-        Self { context: crate::context(), used: 0, note, summary: Summary::default() }
+        Self { note, summary: Summary::default() }
     }
 
     /// Imports a file. The error says what must not happen: a panic, an error without the file's name, too much memory,
     /// text that does not read back.
     pub fn run(&mut self, description: &str, source: &Source) -> Result<Outcome, String> {
         std::fs::write(&self.note, description).expect("the target folder can be written");
-        // MLIR keeps every type and name it has seen, so a context does not serve for ever.
-        self.used += 1;
-        if self.used.is_multiple_of(256) {
-            self.context = crate::context();
-        }
         let resident = peak_resident_bytes();
         let start = Instant::now();
-        let context = &self.context;
-        let (outcome, heap) = measure_heap(|| catch_unwind(AssertUnwindSafe(|| attempt(context, source))));
+        let (outcome, heap) = measure_heap(|| catch_unwind(AssertUnwindSafe(|| attempt(source))));
         let elapsed = start.elapsed();
         let size = source.bytes.len() as u64;
         // The kernel's count may lag behind a little.
@@ -110,8 +101,10 @@ impl Drop for Trials {
     }
 }
 
-fn attempt(context: &Context, source: &Source) -> Result<Outcome, String> {
-    let module = match import(context, source, &Options::default()) {
+fn attempt(source: &Source) -> Result<Outcome, String> {
+    // A context remembers the names of resources, so that the same model reads differently the second time.
+    let context = crate::context();
+    let module = match import(&context, source, &Options::default()) {
         Ok((module, warnings)) => {
             if let Some(warning) = warnings.iter().find(|warning| !warning.to_string().contains(&source.name)) {
                 return Err(format!("does not name the file in the warning: {warning}"));
@@ -127,14 +120,15 @@ fn attempt(context: &Context, source: &Source) -> Result<Outcome, String> {
         }
     };
     let text = print(&module);
-    if let Err(messages) = verify(context, &module) {
+    if let Err(messages) = verify(&context, &module) {
         return match messages.contains("panicked") || messages.is_empty() {
             true => Err(format!("is refused by the verifier out of order: {messages}")),
             false => Ok(Outcome::Unverified { messages }),
         };
     }
+    let other_context = crate::context();
     let again =
-        parse(context, text.as_bytes()).map_err(|messages| format!("prints what cannot be read: {messages}"))?;
+        parse(&other_context, text.as_bytes()).map_err(|messages| format!("prints what cannot be read: {messages}"))?;
     let again = print(&again);
     match text.lines().zip(again.lines()).find(|(before, after)| before != after) {
         None if text == again => Ok(Outcome::Imported { text }),

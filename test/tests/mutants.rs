@@ -8,7 +8,7 @@
 mod wire;
 
 use divi_onnx::{Attr, DType};
-use divi_passes::import::{Source, proto::NodeProto};
+use divi_passes::import::{Source, proto::NodeProto, tensor_proto::TensorProto};
 use divi_test::{
     memory::CountingAllocator,
     model::{self, call, function, initializer, integers, node, value, with, with_graph},
@@ -234,6 +234,11 @@ fn check(original: Original) {
         random.next();
         let (kind, bytes) = original.mutant(&mut random);
         let description = format!("DIVI_SEED={base} DIVI_MUTANT={}:{index} ({kind})", original.name);
+        if only.is_some() {
+            let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("mutant.onnx");
+            std::fs::write(&path, &bytes).expect("the target folder can be written");
+            println!("{description} is in {}", path.display());
+        }
         if let Err(complaint) = trials.run(&description, &source(bytes)) {
             complaints.push(format!("{description} {complaint}"));
         }
@@ -304,11 +309,13 @@ fn kitchen_sink_model() -> divi_passes::import::proto::ModelProto {
         node("SequenceConstruct", &["first", "second"], &["sequence"]),
         node("SequenceAt", &["sequence", "index"], &["element"]),
         with(node("Cast", &["element"], &["cast"]), "to", Attr::Int(DType::F16.code())),
-        with(node("Constant", &[], &["words"]), "value_strings", Attr::Strs(vec!["a".into(), "b".into()])),
-        with(node("Slice", &["cast", "index1", "index2"], &["cut"]), "unused", Attr::Floats(vec![1.5])),
+        node("Slice", &["cast", "index1", "index2"], &["cut"]),
         NodeProto { domain: Some("far.away".into()), ..node("Mystery", &["cut"], &["unknown"]) },
     ];
+    let words =
+        TensorProto { string_data: vec!["a".into(), "b".into()], ..initializer("words", DType::String, &[2], vec![]) };
     let initializers = vec![
+        TensorProto { raw_data: None, ..words },
         integers("parts", &[3, 1]),
         initializer("index", DType::I64, &[], vec![0; 8]),
         integers("index1", &[0]),
@@ -316,9 +323,8 @@ fn kitchen_sink_model() -> divi_passes::import::proto::ModelProto {
         initializer("trips", DType::I64, &[], 4i64.to_le_bytes().into()),
     ];
     let inputs = vec![value("x", DType::F32, &[2, 3]), value("condition", DType::Bool, &[])];
-    let graph = model::graph(inputs, initializers, nodes, &["unknown", "all", "second", "cut"]);
+    let graph = model::graph(inputs, initializers, nodes, &["unknown", "all", "second", "cut", "words"]);
     let mut model = model::model(graph);
-    model.functions =
-        vec![function("Twice", &["a"], &["b"], vec![with(node("Add", &["a", "a"], &["b"]), "nothing", Attr::Int(0))])];
+    model.functions = vec![function("Twice", &["a"], &["b"], vec![node("Add", &["a", "a"], &["b"])])];
     model
 }

@@ -3,6 +3,7 @@
 use super::{
     attributes::NodeAttributes,
     constants::Constant,
+    emit::NewOperation,
     proto::NodeProto,
     translate::{Kind, Result, Slot, Translator, ValueId, display_name},
     types::ValueType,
@@ -330,7 +331,14 @@ impl<'m> Translator<'_, 'm> {
         named.push(self.emitter.named("onnx_node_name", text));
         let location = self.emitter.location(&self.current.name);
         let name = format!("onnx.{op}");
-        let operation = self.emitter.operation(&name, location, &operands, &types, &named, regions, false);
+        let operation = self.emitter.append(&NewOperation {
+            name: &name,
+            location,
+            operands: &operands,
+            results: &types,
+            attributes: &named,
+            regions,
+        });
         let none = self.emitter.none_type();
         let slots = results.into_iter().enumerate().map(|(i, kind)| Slot {
             kind: kind.unwrap_or(Kind::Other(none)),
@@ -350,7 +358,8 @@ impl<'m> Translator<'_, 'm> {
         let unit = unsafe { mlirUnitAttrGet(self.emitter.context.to_raw()) };
         let attributes = [self.emitter.named("value", unit)];
         let (location, none) = (self.emitter.file_location(), self.emitter.none_type());
-        let operation = self.emitter.operation("onnx.NoValue", location, &[], &[none], &attributes, &[], true);
+        let operation = NewOperation::new("onnx.NoValue", location);
+        let operation = self.emitter.hoist(&NewOperation { results: &[none], attributes: &attributes, ..operation });
         *self.no_value.insert(super::emit::result(operation, 0))
     }
 }

@@ -1,6 +1,7 @@
 //! Constants: where their bytes lie, and what stands for them in the IR.
 
 use super::{
+    emit::NewOperation,
     files::WeightFile,
     proto::SparseTensorProto,
     tensor_proto::{Elements, TensorProto},
@@ -128,7 +129,8 @@ impl<'m> Translator<'_, 'm> {
         let name = self.emitter.string(&constant.name);
         let attributes = [self.emitter.named("onnx_node_name", name), self.emitter.named("value", attribute)];
         let ty = self.type_of(id);
-        let operation = self.emitter.operation("onnx.Constant", location, &[], &[ty], &attributes, &[], true);
+        let operation = NewOperation::new("onnx.Constant", location);
+        let operation = self.emitter.hoist(&NewOperation { results: &[ty], attributes: &attributes, ..operation });
         let value = super::emit::result(operation, 0);
         self.constants.insert(attribute.ptr, value);
         self.slot_mut(id).mlir = Some(value);
@@ -189,12 +191,12 @@ fn densify(values: &Tensor, indices: &Tensor, dims: &[i64]) -> Result<Tensor> {
     let dtype = values.dtype();
     let length = divi_onnx::tensor::count_of(dims)
         .and_then(|count| dtype.byte_len(count))
-        .filter(|&length| length <= MAX_DENSIFIED_BYTES && dtype.bits() % 8 == 0)
+        .filter(|&length| length <= MAX_DENSIFIED_BYTES && dtype.bits().is_multiple_of(8))
         .ok_or("is sparse and too large to store densely")?;
     let width = (dtype.bits() / 8) as usize;
     let indices_of = indices.ints().ok_or("has indices that are no integers")?;
     let count = values.count();
-    let rank = if count == 0 { 1 } else { indices_of.len() / count };
+    let rank = indices_of.len().checked_div(count).unwrap_or(1);
     if indices_of.len() != count * rank || (rank != 1 && rank != dims.len()) {
         return Err(format!("has {} indices for {count} values", indices_of.len()));
     }

@@ -4,6 +4,7 @@
 use super::{
     apply::Outputs,
     attributes::NodeAttributes,
+    emit::NewOperation,
     proto::{GraphProto, NodeProto, attribute_proto::AttributeType},
     translate::{Kind, Result, Slot, Translator, ValueId},
     types::ValueType,
@@ -240,7 +241,8 @@ impl<'m> Translator<'_, 'm> {
             });
         }
         let location = self.emitter.file_location();
-        self.emitter.operation("onnx.Yield", location, &operands, &[], &[], &[], false);
+        let operation = NewOperation::new("onnx.Yield", location);
+        self.emitter.append(&NewOperation { operands: &operands, ..operation });
         Ok(yields)
     }
 
@@ -285,9 +287,10 @@ impl<'m> Translator<'_, 'm> {
         let first = inputs.first().copied().flatten().map(|id| &self.slot(id).kind);
         let element = match first {
             Some(Kind::Tensor(value)) => Some(TensorType::unranked(value.ty.dtype)),
-            // SAFETY: the type belongs to the context of this import.
             Some(&Kind::Other(ty)) => {
-                divi_dialect::contained_type(unsafe { Type::from_raw(ty) }).and_then(divi_dialect::tensor_type_of)
+                // SAFETY: the type belongs to the context of this import.
+                let container = unsafe { Type::from_raw(ty) };
+                divi_dialect::contained_type(container).and_then(divi_dialect::tensor_type_of)
             }
             None => match attributes.get("dtype") {
                 Some(&divi_onnx::Attr::Int(code)) => DType::from_code(code).map(TensorType::unranked),

@@ -117,30 +117,45 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    /// Appends an operation to the innermost block, or to the outermost with `hoist`.
-    pub(super) fn operation(
-        &self,
-        name: &str,
-        location: MlirLocation,
-        operands: &[MlirValue],
-        results: &[MlirType],
-        attributes: &[MlirNamedAttribute],
-        regions: &[MlirRegion],
-        hoist: bool,
-    ) -> MlirOperation {
-        let block = if hoist { self.blocks.first() } else { self.blocks.last() };
-        let block = *block.expect("a block is open while nodes are translated");
-        // SAFETY: every slice outlives the call, values and types belong to this context, regions are owned by nobody yet.
-        unsafe {
-            let mut state = mlirOperationStateGet(StringRef::new(name).to_raw(), location);
-            mlirOperationStateAddOperands(&mut state, operands.len() as isize, operands.as_ptr());
-            mlirOperationStateAddResults(&mut state, results.len() as isize, results.as_ptr());
-            mlirOperationStateAddAttributes(&mut state, attributes.len() as isize, attributes.as_ptr());
-            mlirOperationStateAddOwnedRegions(&mut state, regions.len() as isize, regions.as_ptr());
-            let operation = mlirOperationCreate(&mut state);
-            mlirBlockAppendOwnedOperation(block, operation);
-            operation
-        }
+    /// Appends an operation to the innermost block.
+    pub(super) fn append(&self, operation: &NewOperation<'_>) -> MlirOperation {
+        create(operation, *self.blocks.last().expect("a block is open while nodes are translated"))
+    }
+
+    /// Appends an operation to the outermost block, so that it is visible everywhere.
+    pub(super) fn hoist(&self, operation: &NewOperation<'_>) -> MlirOperation {
+        create(operation, *self.blocks.first().expect("a block is open while nodes are translated"))
+    }
+}
+
+/// An operation to be created.
+pub(super) struct NewOperation<'a> {
+    pub(super) name: &'a str,
+    pub(super) location: MlirLocation,
+    pub(super) operands: &'a [MlirValue],
+    pub(super) results: &'a [MlirType],
+    pub(super) attributes: &'a [MlirNamedAttribute],
+    pub(super) regions: &'a [MlirRegion],
+}
+
+impl<'a> NewOperation<'a> {
+    pub(super) fn new(name: &'a str, location: MlirLocation) -> Self {
+        Self { name, location, operands: &[], results: &[], attributes: &[], regions: &[] }
+    }
+}
+
+fn create(operation: &NewOperation<'_>, block: MlirBlock) -> MlirOperation {
+    let NewOperation { name, location, operands, results, attributes, regions } = *operation;
+    // SAFETY: every slice outlives the call, values and types belong to this context, regions are owned by nobody yet.
+    unsafe {
+        let mut state = mlirOperationStateGet(StringRef::new(name).to_raw(), location);
+        mlirOperationStateAddOperands(&mut state, operands.len() as isize, operands.as_ptr());
+        mlirOperationStateAddResults(&mut state, results.len() as isize, results.as_ptr());
+        mlirOperationStateAddAttributes(&mut state, attributes.len() as isize, attributes.as_ptr());
+        mlirOperationStateAddOwnedRegions(&mut state, regions.len() as isize, regions.as_ptr());
+        let operation = mlirOperationCreate(&mut state);
+        mlirBlockAppendOwnedOperation(block, operation);
+        operation
     }
 }
 

@@ -5,7 +5,7 @@ use super::{
     attributes::Arguments,
     constants::Constant,
     diagnostics::{Error, NodeName},
-    emit::Emitter,
+    emit::{Emitter, NewOperation},
     files::Files,
     names::Scope,
     proto::{FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto},
@@ -188,7 +188,8 @@ impl<'m> Translator<'_, 'm> {
             ];
             self.emitter.enter(mlirModuleGetBody(module.to_raw()));
             let location = self.emitter.location(graph.name());
-            self.emitter.operation("func.func", location, &[], &[], &attributes, &[region], false);
+            let operation = NewOperation::new("func.func", location);
+            self.emitter.append(&NewOperation { attributes: &attributes, regions: &[region], ..operation });
             self.emitter.leave();
         }
         Ok(())
@@ -220,7 +221,8 @@ impl<'m> Translator<'_, 'm> {
             result_attributes.push(self.value_attributes(name, dims));
         }
         let location = self.emitter.file_location();
-        self.emitter.operation("func.return", location, &operands, &[], &[], &[], false);
+        let operation = NewOperation::new("func.return", location);
+        self.emitter.append(&NewOperation { operands: &operands, ..operation });
         self.pop_scope();
         Ok((arguments, results, result_attributes))
     }
