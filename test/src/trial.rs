@@ -14,6 +14,9 @@ use std::{
 /// Memory that an import may take whatever the file: folding may create this much.
 const BASE_BYTES: u64 = 64 << 20;
 
+/// The same for the whole process, which has MLIR's operations: functions may be inlined to this much.
+const RESIDENT_BASE_BYTES: u64 = 256 << 20;
+
 /// Memory that an import may take for each byte of the file, decoded.
 const BYTES_A_BYTE: u64 = 40;
 
@@ -77,11 +80,14 @@ impl Trials {
         if heap > BASE_BYTES + BYTES_A_BYTE * size {
             return Err(format!("took {} MiB of heap for a file of {size} bytes", heap >> 20));
         }
-        if resident > BASE_BYTES + RESIDENT_BYTES_A_BYTE * size {
+        if resident > RESIDENT_BASE_BYTES + RESIDENT_BYTES_A_BYTE * size {
             return Err(format!("took {} MiB of memory for a file of {size} bytes", resident >> 20));
         }
         if elapsed > LIMIT {
             return Err(format!("took {elapsed:?} for a file of {size} bytes"));
+        }
+        if elapsed > Duration::from_secs(1) {
+            println!("slow: {description} took {elapsed:?}");
         }
         let summary = &mut self.summary;
         summary.most_heap_bytes = summary.most_heap_bytes.max(heap);

@@ -45,6 +45,9 @@ impl Random {
     }
 }
 
+/// One way to damage a model.
+type Mutation = fn(&Original, &mut Random) -> Vec<u8>;
+
 /// A model and what mutation needs to know of it.
 struct Original {
     name: String,
@@ -70,7 +73,7 @@ impl Original {
 
     /// A damaged copy, and what was done to it.
     fn mutant(&self, random: &mut Random) -> (&'static str, Vec<u8>) {
-        const KINDS: &[(&str, fn(&Original, &mut Random) -> Vec<u8>)] = &[
+        const KINDS: &[(&str, Mutation)] = &[
             ("truncated", Original::truncated),
             ("bits flipped", Original::flipped),
             ("spliced", Original::spliced),

@@ -4,6 +4,7 @@
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/JSON.h"
 #include <charconv>
 
 using namespace mlir;
@@ -42,6 +43,8 @@ LogicalResult ExternalAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    uint64_t length, Type type) {
   if (path.empty())
     return emitError() << "#divi.external needs the path of a file";
+  if (!llvm::json::isUTF8(path))
+    return emitError() << "#divi.external needs a path in UTF-8, has \"" << llvm::json::fixUTF8(path) << "\"";
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape())
     return emitError() << "#divi.external needs a tensor type of static shape, has " << type;

@@ -470,6 +470,12 @@ module attributes {test.a = #divi.external<"", offset = 0, length = 4> : tensor<
 
 // -----
 
+// Tests that a reference is to a file that every program can name.
+// expected-error @below {{#divi.external needs a path in UTF-8, has}}
+module attributes {test.a = #divi.external<"\FFw.bin", offset = 0, length = 4> : tensor<1xf32>} {}
+
+// -----
+
 // Tests that a reference is as long as its type.
 // expected-error @below {{#divi.external has length 5, but 'tensor<1xf32>' takes 4 bytes}}
 module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 5> : tensor<1xf32>} {}

@@ -9,7 +9,8 @@ use super::{
     types::ValueType,
     upgrade::{Form, Upgraded},
 };
-use divi_onnx::{Attr, Attributes, DType, Node, TensorType, Value, fold, infer, node::Content, schema};
+use divi_onnx::{Attr, Attributes, DType, Dim, Node, TensorType, Value, fold, infer, node::Content, schema};
+use melior::StringRef;
 use mlir_sys::*;
 
 /// Constants that folding may create in one import. Shape arithmetic takes kilobytes.
@@ -23,6 +24,10 @@ impl<'m> Translator<'_, 'm> {
         self.enter_node(node);
         if node.op_type().is_empty() {
             return Err("has no operator".into());
+        }
+        // Operations of MLIR may have every other name.
+        if node.op_type().contains('\0') {
+            return Err("has an operator with a NUL in its name".into());
         }
         let inputs: Vec<_> = node.input.iter().map(|name| self.lookup(name).filter(|_| !name.is_empty())).collect();
         let attributes = self.attributes(&node.attribute)?;
@@ -94,6 +99,14 @@ impl<'m> Translator<'_, 'm> {
         if let Some(sparse) = node.attribute.iter().find_map(|a| a.sparse_tensor.as_ref()) {
             return self.sparse_initializer(sparse);
         }
+        match (attributes.get("value_string"), attributes.get("value_strings")) {
+            (Some(Attr::Str(text)), None) => return Ok(self.text_constant(&name, &[], vec![text.clone().into()])),
+            (None, Some(Attr::Strs(texts))) => {
+                let values = texts.iter().map(|text| text.clone().into()).collect();
+                return Ok(self.text_constant(&name, &[texts.len() as i64], values));
+            }
+            _ => {}
+        }
         let node = Node { op: "Constant", inputs: &[], attributes, outputs: 1 };
         let types = infer::rule("Constant").expect("Constant has a rule")(&node).map_err(|error| error.to_string())?;
         match fold::fold(&node, &types).into_iter().next().flatten() {
@@ -132,6 +145,9 @@ impl<'m> Translator<'_, 'm> {
         };
         let node = Node { op, inputs: &values, attributes: &attributes, outputs: names.len() };
         let types = rule(&node).map_err(|error| error.to_string())?;
+        if let Some(ty) = types.iter().find(|ty| is_too_large(ty)) {
+            return Err(format!("has a result of type {ty}, which no tensor can have"));
+        }
         let contents = fold::fold(&node, &types);
         let known = values.iter().flatten().all(|value| value.ty.is_static());
         if let Some(results) = self.folded(names, &contents) {
@@ -145,11 +161,13 @@ impl<'m> Translator<'_, 'm> {
         }
         let mut types = types;
         self.refine(names, &mut types, known)?;
-        // A result of its own that has no name is absent; one of a list is there, named or not.
-        let all = names.len() == 1 || schema::find(op).is_some_and(|schema| schema.outputs.variadic);
+        // An optional result that has no name is absent; one that is not optional, or of a list, is there all the same.
+        let schema = schema::find(op);
+        let all = names.len() == 1 || schema.is_some_and(|schema| schema.outputs.variadic);
+        let required = schema.map_or(0, |schema| schema.outputs.required);
         let kinds = (0..result_count(op, names.len()))
             .map(|i| match types.get(i) {
-                Some(ty) if i < names.len() && (all || names[i].is_some()) => {
+                Some(ty) if i < names.len() && (all || i < required || names[i].is_some()) => {
                     let content = contents.get(i).cloned().flatten().filter(|c| matches!(c, Content::Partial(_)));
                     Some(Kind::Tensor(Value { ty: ty.clone(), content }))
                 }
@@ -339,6 +357,14 @@ impl<'m> Translator<'_, 'm> {
             attributes: &named,
             regions,
         });
+        // MLIR leaves out what does not fit the operator's definition.
+        // SAFETY: the operation is alive, the name outlives the call.
+        let lost = |name: &str| unsafe {
+            mlirOperationGetAttributeByName(operation, StringRef::new(name).to_raw()).ptr.is_null()
+        };
+        if let Some((name, _)) = attributes.iter().find(|(name, _)| lost(name)) {
+            return Err(format!("has attribute '{name}' of a kind that this operator does not take"));
+        }
         let none = self.emitter.none_type();
         let slots = results.into_iter().enumerate().map(|(i, kind)| Slot {
             kind: kind.unwrap_or(Kind::Other(none)),
@@ -375,6 +401,12 @@ fn wanted<'a>(op: &str, names: Outputs<'a>) -> Outputs<'a> {
 
 /// Checks a node against its operator's signature.
 fn check_signature(op: &str, inputs: &[Option<ValueId>], attributes: &Attributes, names: Outputs<'_>) -> Result<()> {
+    // The dialect has names of its own for what these mean at inference.
+    let op = match op {
+        "BatchNormalizationInferenceMode" => "BatchNormalization",
+        "MaxPoolSingleOut" => "MaxPool",
+        op => op,
+    };
     let Some(schema) = schema::find(op) else { return Ok(()) };
     let say = |what: &str, arity: schema::Arity, count: usize| {
         let expected = match (arity.required, arity.named, arity.variadic) {
@@ -387,7 +419,7 @@ fn check_signature(op: &str, inputs: &[Option<ValueId>], attributes: &Attributes
     if !schema.inputs.allows(inputs.len()) {
         return Err(say("operands", schema.inputs, inputs.len()));
     }
-    if names.len() > schema.outputs.named && !schema.outputs.variadic {
+    if !schema.outputs.allows(names.len()) {
         return Err(say("results", schema.outputs, names.len()));
     }
     if let Some((name, _)) = attributes.iter().find(|(name, _)| !schema.attributes.contains(name)) {
@@ -400,6 +432,13 @@ fn check_signature(op: &str, inputs: &[Option<ValueId>], attributes: &Attributes
         Some(index) => Err(format!("lacks operand {index}, which is not optional")),
         None => Ok(()),
     }
+}
+
+/// Whether a shape is known and has more elements than can be counted.
+fn is_too_large(ty: &TensorType) -> bool {
+    let Some(shape) = ty.shape.as_ref().filter(|_| ty.is_static()) else { return false };
+    let count = shape.iter().try_fold(1i64, |count, dim| count.checked_mul(dim.known()?));
+    count.is_none() && !shape.contains(&Dim::Known(0))
 }
 
 /// Results that the operation has in the dialect, which lists optional ones too.

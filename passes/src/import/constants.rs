@@ -53,8 +53,7 @@ impl<'m> Translator<'_, 'm> {
         let (kind, data) = match proto.elements()? {
             Elements::Here(tensor) => return Ok(self.constant(name, tensor)),
             Elements::Strings { dims, values } => {
-                let shape = dims.into_iter().map(Dim::Known).collect::<Vec<_>>();
-                (Value::new(TensorType::new(DType::String, shape)), Data::Strings(values))
+                return Ok(self.text_constant(name, &dims, values));
             }
             Elements::External { dtype, dims, location, offset, length } => {
                 let file = self.files.external(&location, self.source, self.options)?;
@@ -75,6 +74,14 @@ impl<'m> Translator<'_, 'm> {
         };
         let constant = Some(Constant { name: name.to_owned(), data });
         Ok(self.add(Slot { kind: Kind::Tensor(kind), mlir: None, constant }))
+    }
+
+    /// A constant of texts, which are as many as the shape asks for.
+    pub(super) fn text_constant(&mut self, name: &str, dims: &[i64], texts: Vec<Bytes>) -> ValueId {
+        let shape: Vec<_> = dims.iter().copied().map(Dim::Known).collect();
+        let kind = Kind::Tensor(Value::new(TensorType::new(DType::String, shape)));
+        let constant = Some(Constant { name: name.to_owned(), data: Data::Strings(texts) });
+        self.add(Slot { kind, mlir: None, constant })
     }
 
     /// A constant that is in memory.
@@ -119,7 +126,8 @@ impl<'m> Translator<'_, 'm> {
             return Ok(value);
         }
         let constant = self.slot(id).constant.clone().expect("a value without an operation is a constant");
-        let attribute = self.constant_attribute(&constant)?;
+        let ty = self.type_of(id);
+        let attribute = self.constant_attribute(&constant, ty)?;
         // Attributes are unique, so the same attribute is the same constant.
         if let Some(&shared) = self.constants.get(&attribute.ptr) {
             self.slot_mut(id).mlir = Some(shared);
@@ -128,7 +136,6 @@ impl<'m> Translator<'_, 'm> {
         let location = self.emitter.location(&constant.name);
         let name = self.emitter.string(&constant.name);
         let attributes = [self.emitter.named("onnx_node_name", name), self.emitter.named("value", attribute)];
-        let ty = self.type_of(id);
         let operation = NewOperation::new("onnx.Constant", location);
         let operation = self.emitter.hoist(&NewOperation { results: &[ty], attributes: &attributes, ..operation });
         let value = super::emit::result(operation, 0);
@@ -137,7 +144,7 @@ impl<'m> Translator<'_, 'm> {
         Ok(value)
     }
 
-    fn constant_attribute(&mut self, constant: &Constant) -> Result<MlirAttribute> {
+    fn constant_attribute(&mut self, constant: &Constant, ty: MlirType) -> Result<MlirAttribute> {
         let context = self.emitter.context;
         match &constant.data {
             Data::Tensor(tensor) => {
@@ -167,8 +174,6 @@ impl<'m> Translator<'_, 'm> {
                     .map(|bytes| std::str::from_utf8(bytes).map(|text| StringRef::new(text).to_raw()))
                     .collect::<std::result::Result<_, _>>()
                     .map_err(|_| format!("uses constant '{}', whose text is not UTF-8", constant.name))?;
-                let shape = vec![Dim::Known(texts.len() as i64)];
-                let ty = self.emitter.tensor_type(&TensorType::new(DType::String, shape));
                 // SAFETY: the texts outlive the call, and the type has as many elements.
                 Ok(unsafe { mlirDenseElementsAttrStringGet(ty, texts.len() as isize, texts.as_ptr().cast_mut()) })
             }
@@ -209,7 +214,8 @@ fn densify(values: &Tensor, indices: &Tensor, dims: &[i64]) -> Result<Tensor> {
                 (0..dim).contains(&index).then(|| linear * dim as usize + index as usize)
             }),
         };
-        let target = linear.and_then(|linear| bytes.get_mut(linear * width..(linear + 1) * width));
+        let start = linear.and_then(|linear| linear.checked_mul(width));
+        let target = start.and_then(|start| bytes.get_mut(start..)?.get_mut(..width));
         target.ok_or("has an index outside its shape")?.copy_from_slice(value);
     }
     Tensor::new(dtype, dims.to_vec(), bytes.into()).ok_or_else(|| "does not fit its shape".into())
@@ -228,6 +234,7 @@ mod tests {
         assert_eq!(densify(&values, &rows, &[2, 2]).unwrap().ints().unwrap(), [0, 7, 8, 0]);
         assert!(densify(&values, &Tensor::from_shape(&[1, 4]), &[2, 2]).is_err());
         assert!(densify(&values, &Tensor::from_shape(&[-1, 0]), &[2, 2]).is_err());
+        assert!(densify(&values, &Tensor::from_shape(&[0, i64::MAX]), &[2, 2]).is_err());
         assert!(densify(&values, &Tensor::from_shape(&[1]), &[1 << 40]).is_err());
     }
 }

@@ -29,9 +29,9 @@ impl Packed {
         if self.0.is_empty() {
             self.0 = chunk;
         } else {
-            let mut joined = BytesMut::with_capacity(self.0.len() + chunk.len());
-            joined.put_slice(&self.0);
-            joined.put_slice(&chunk);
+            // A buffer of its own grows in place: a field may come one element at a time.
+            let mut joined = std::mem::take(&mut self.0).try_into_mut().unwrap_or_else(|shared| shared[..].into());
+            joined.extend_from_slice(&chunk);
             self.0 = joined.freeze();
         }
     }

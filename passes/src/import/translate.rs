@@ -114,7 +114,8 @@ pub(super) fn translate<'c>(
     match translator.model(model, graph, &module) {
         Ok(()) => Ok((module, translator.warnings)),
         Err(message) => {
-            let node = (!translator.current.op.is_empty()).then_some(translator.current);
+            let NodeName { name, op } = &translator.current;
+            let node = (!name.is_empty() || !op.is_empty()).then_some(translator.current);
             Err(Error::new(&source.name, node, message))
         }
     }
@@ -208,7 +209,7 @@ impl<'m> Translator<'_, 'm> {
         let mut operands = vec![];
         let mut results = vec![];
         let mut result_attributes = vec![];
-        self.current.op.clear();
+        self.current = NodeName { name: String::new(), op: String::new() };
         for output in &graph.output {
             let name = output.name();
             let id = self.lookup(name).ok_or_else(|| {
