@@ -14,7 +14,7 @@
 // Tests that sizes and names that cannot be are said.
 // NEGATIVE: divi-opt: error: --batch must be positive
 // WORD: for the --batch option: 'many' value invalid
-// ABSENT: error: 'func.func' op has no argument named 'z' (onnx.name)
+// ABSENT: error: no function has an argument named 'z' (onnx.name) to give a shape
 func.func @main(%x: tensor<?x3xf32> {onnx.name = "x", onnx.dim_params = "0:N"},
                 %y: tensor<?x3xf32> {onnx.name = "y", onnx.dim_params = "0:N"}) -> tensor<?x3xf32> {
   %0 = "onnx.Add"(%x, %y) : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>

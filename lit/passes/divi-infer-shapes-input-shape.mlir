@@ -11,8 +11,8 @@
 // CHECK: "onnx.Relu"{{.*}} -> tensor<2x3x32x64xf32>
 // BOTH: func.func @main(%{{.*}}: tensor<2x3x32x64xf32>{{.*}}, %{{.*}}: tensor<2x7xi64>
 // Tests that a name, a rank, a syntax or a size that is wrong is said.
-// UNNAMED: error: 'func.func' op has no argument named 'picture' (onnx.name)
-// RANK: error: 'func.func' op has argument 'image' of another rank than its shape
+// UNNAMED: error: no function has an argument named 'picture' (onnx.name) to give a shape
+// RANK: error: 'func.func' op input 'image' has rank 4, but is given 2 dimensions
 // SYNTAX: error: 'image' is no input shape: write NAME:8x3x224x224
 // NEGATIVE: error: batch is -2: it must be positive
 func.func @main(%x: tensor<?x3x?x?xf32> {onnx.name = "image", onnx.dim_params = "0:N,2:H,3:W"},

@@ -2,7 +2,10 @@
 
 use crate::{
     import::Options,
-    ir::{Failure, attribute, blocks, describe, error, operation_name, operations, run, string_attribute, text},
+    input_shapes,
+    ir::{
+        Failure, attribute, blocks, describe, error, operation_name, operations, run, string_attribute, text, warning,
+    },
 };
 use divi_dialect::{
     dense_elements,
@@ -16,7 +19,7 @@ use melior::{
 };
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
-use std::ffi::c_void;
+use std::{collections::BTreeMap, ffi::c_void};
 
 /// What a run of the pass did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +47,8 @@ pub fn infer_shapes(module: MlirOperation, options: &Options) -> Result<Counts, 
         options,
         known: FxHashMap::default(),
         symbols: FxHashMap::default(),
+        unmatched: options.input_shapes.iter().map(|(name, _)| name.as_str()).collect(),
+        opaque: BTreeMap::new(),
         counts: Counts::default(),
     };
     for function in blocks(module).into_iter().flat_map(operations) {
@@ -51,8 +56,20 @@ pub fn infer_shapes(module: MlirOperation, options: &Options) -> Result<Counts, 
             pass.function(function)?;
         }
     }
+    if let Some(name) = pass.unmatched.first() {
+        error(module, &format!("no function has an argument named '{name}' (onnx.name) to give a shape"));
+        return Err(Failure);
+    }
+    if !pass.opaque.is_empty() {
+        let list: Vec<_> =
+            pass.opaque.iter().map(|(op, (count, first))| format!("{op} ({count}, first {first})")).collect();
+        warning(module, &format!("carried along as opaque work: {}", list.join(", ")));
+    }
     Ok(pass.counts)
 }
+
+/// Operations of the dialect that are no operators.
+const STRUCTURE: &[&str] = &["EntryPoint", "NoValue", "Return", "Yield"];
 
 struct Pass<'a> {
     context: &'a melior::Context,
@@ -60,6 +77,10 @@ struct Pass<'a> {
     /// What is known of values beyond their types: elements and named dimensions.
     known: FxHashMap<*const c_void, Value>,
     symbols: FxHashMap<String, Dim>,
+    /// Arguments that are to get a shape and have not been met yet.
+    unmatched: Vec<&'a str>,
+    /// Operators that divi does not know, with how often and where first.
+    opaque: BTreeMap<&'a str, (usize, String)>,
     counts: Counts,
 }
 
@@ -100,54 +121,20 @@ impl Pass<'_> {
                 }
             }
         }
-        self.fix_shapes(function, &mut values, |i| argument_attribute(i, "onnx.name"))?;
+        let mut inputs: Vec<_> = values
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(i, value)| Some((argument_attribute(i, "onnx.name").unwrap_or(""), &mut value.as_mut()?.ty)))
+            .collect();
+        self.unmatched.retain(|name| !inputs.iter().any(|(other, _)| other == name));
+        if let Err(message) = input_shapes::fix(self.options, &mut inputs) {
+            error(function, &format!("{} {message}", describe(function)));
+            return Err(Failure);
+        }
         for (&argument, value) in arguments.iter().zip(values) {
             if let Some(value) = value {
                 self.set_type(argument, &value);
                 self.known.insert(argument.ptr, value);
-            }
-        }
-        Ok(())
-    }
-
-    fn fix_shapes<'a>(
-        &self,
-        function: MlirOperation,
-        values: &mut [Option<Value>],
-        name_of: impl Fn(usize) -> Option<&'a str>,
-    ) -> Result<(), Failure> {
-        let mut fixed: FxHashMap<Dim, Dim> = FxHashMap::default();
-        for (name, dims) in &self.options.input_shapes {
-            let index = (0..values.len()).find(|&i| name_of(i) == Some(name));
-            let Some(Some(value)) = index.map(|index| &mut values[index]) else {
-                error(function, &format!("{} has no argument named '{name}' (onnx.name)", describe(function)));
-                return Err(Failure);
-            };
-            if value.ty.rank().is_some_and(|rank| rank != dims.len()) {
-                error(
-                    function,
-                    &format!("{} has argument '{name}' of another rank than its shape", describe(function)),
-                );
-                return Err(Failure);
-            }
-            if let Some(shape) = &value.ty.shape {
-                fixed.extend(shape.iter().copied().zip(dims.iter().copied().map(Dim::Known)));
-            }
-            value.ty.shape = Some(dims.iter().copied().map(Dim::Known).collect());
-        }
-        if let Some(batch) = self.options.batch {
-            for value in values.iter_mut().flatten() {
-                if let Some(first @ (Dim::Symbol(_) | Dim::Unknown)) =
-                    value.ty.shape.as_mut().and_then(|s| s.first_mut())
-                {
-                    fixed.insert(*first, Dim::Known(batch));
-                    *first = Dim::Known(batch);
-                }
-            }
-        }
-        for dim in values.iter_mut().flatten().flat_map(|value| value.ty.shape.iter_mut().flatten()) {
-            if let (Dim::Symbol(_), Some(&size)) = (*dim, fixed.get(dim)) {
-                *dim = size;
             }
         }
         Ok(())
@@ -168,7 +155,12 @@ impl Pass<'_> {
         if op == "Constant" {
             return Ok(());
         }
-        let Some(rule) = infer::rule(op) else { return Ok(()) };
+        if !infer::knows(op) {
+            if !STRUCTURE.contains(&op) {
+                self.opaque.entry(op).or_insert_with(|| (0, describe(operation))).0 += 1;
+            }
+            return Ok(());
+        }
         // SAFETY: the operation is alive, and indices are below the counts.
         let (operands, results): (Vec<_>, Vec<_>) = unsafe {
             let operands = (0..mlirOperationGetNumOperands(operation)).map(|i| mlirOperationGetOperand(operation, i));
@@ -191,7 +183,7 @@ impl Pass<'_> {
         // SAFETY: the operation is alive.
         let attributes = attributes_of(&unsafe { OperationRef::from_raw(operation) });
         let node = Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) };
-        let types = match rule(&node) {
+        let types = match infer::infer(&node) {
             Ok(types) => types,
             Err(message) => {
                 error(operation, &format!("{} {message}", describe(operation)));

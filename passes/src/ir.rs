@@ -1,11 +1,9 @@
 //! Small conveniences over MLIR's C API that several passes share.
 
+pub(crate) use divi_dialect::{emit_error as error, emit_warning as warning, text};
 use melior::StringRef;
 use mlir_sys::*;
-use std::{
-    ffi::CString,
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What went wrong has been said in diagnostics: MLIR's `failure()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,26 +16,6 @@ pub(crate) fn run(module: MlirOperation, body: impl FnOnce() -> Result<(), Failu
         error(module, "divi panicked, which is a bug: please report it with this module");
     }
     matches!(outcome, Ok(Ok(())))
-}
-
-/// Emits an error on an operation.
-pub(crate) fn error(operation: MlirOperation, message: &str) {
-    let message = CString::new(message.replace('\0', "\\0")).expect("no NUL is left");
-    // SAFETY: the operation is alive, the text outlives the call.
-    unsafe { mlirEmitError(mlirOperationGetLocation(operation), message.as_ptr()) };
-}
-
-/// The text of a string that MLIR owns.
-///
-/// # Safety
-/// The string must be alive for `'a`.
-pub(crate) unsafe fn text<'a>(string: MlirStringRef) -> &'a str {
-    // melior looks at the last byte, also where there is none.
-    if string.length == 0 {
-        return "";
-    }
-    // SAFETY: the caller's promise.
-    unsafe { StringRef::from_raw(string) }.as_str().unwrap_or_default()
 }
 
 pub(crate) fn operation_name<'a>(operation: MlirOperation) -> &'a str {

@@ -4,6 +4,7 @@
 
 pub mod import;
 pub mod infer_shapes;
+mod input_shapes;
 mod ir;
 mod paths;
 pub mod weights;

@@ -84,6 +84,9 @@ extern "C" fn diviRunVerifyWeights(module: MlirOperation, folder: MlirStringRef,
 pub fn rebase_weights(module: MlirOperation, from: &Path, to: &Path) -> Result<(), Failure> {
     for (operation, value) in constants(module) {
         let Some(reference) = ExternalAttribute::from_attribute(value) else { continue };
+        if Path::new(reference.path()).is_absolute() {
+            continue;
+        }
         let path = relative(&from.join(reference.path()), to);
         let Some(path) = path.to_str() else {
             error(

@@ -1,7 +1,7 @@
 //! Imports every node test case of the onnx package and compares the types of the results with those of the case's data.
 //!
 //! What is not supported is a line of `onnx_nodes/unsupported.txt` with a reason; a line that nothing needs any more fails
-//! the test, so that the list stays true.
+//! the test, so that the list stays true. `DIVI_VERBOSE=1` also lists the cases whose shapes only the declarations tell.
 
 use divi_onnx::TensorType;
 use divi_passes::import::Options;

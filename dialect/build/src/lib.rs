@@ -54,6 +54,8 @@ pub fn cxx() -> cc::Build {
         .flag("-fvisibility-inlines-hidden")
         .flag("-Wall")
         .flag("-Wno-unused-parameter")
+        // As Debian's LLVM is compiled: with assertions, some of its classes have another layout.
+        .define("NDEBUG", None)
         .define("_GNU_SOURCE", None)
         .define("__STDC_CONSTANT_MACROS", None)
         .define("__STDC_FORMAT_MACROS", None)

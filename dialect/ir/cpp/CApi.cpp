@@ -4,6 +4,8 @@
 #include "Onnx.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Registration.h"
+#include "mlir/CAPI/Support.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 
 using namespace mlir;
@@ -83,6 +85,9 @@ MlirType diviOnnxContainedTypeGet(MlirType type) {
   return MlirType{nullptr};
 }
 bool diviTypeIsAOnnxString(MlirType type) { return isa<onnx::StringType>(unwrap(type)); }
+
+void diviEmitError(MlirLocation location, MlirStringRef message) { emitError(unwrap(location)) << unwrap(message); }
+void diviEmitWarning(MlirLocation location, MlirStringRef message) { emitWarning(unwrap(location)) << unwrap(message); }
 
 /// Elements from bytes laid out as in ONNX's raw_data; they are copied.
 MlirAttribute diviDenseElementsGet(MlirType type, const uint8_t *bytes, size_t length) {

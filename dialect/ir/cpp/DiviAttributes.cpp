@@ -71,8 +71,8 @@ LogicalResult ExternalAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 /// The shortest decimal that reads back as the same number, always with a point so that it lexes as a float.
 static void printNumber(raw_ostream &os, double value) {
   char buffer[32];
-  auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
-  assert(error == std::errc() && "the shortest form of a double fits");
+  // The shortest form of a double takes at most 24 characters.
+  char *end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
   StringRef digits(buffer, end - buffer);
   size_t exponent = digits.find('e');
   os << digits.substr(0, exponent);

@@ -1,6 +1,6 @@
 //! The attributes of the `divi` dialect.
 
-use crate::ffi::*;
+use crate::{ffi::*, text};
 use melior::{
     StringRef,
     ir::{Attribute, AttributeLike, Location, Type, TypeLike},
@@ -35,9 +35,7 @@ impl<'c> ExternalAttribute<'c> {
     /// Relative to the file that the IR is in.
     pub fn path(&self) -> &'c str {
         // SAFETY: the attribute is of this kind, and its text lives as long as the context.
-        unsafe { StringRef::from_raw(diviExternalAttrGetPath(self.0.to_raw())) }
-            .as_str()
-            .expect("a path of the IR is UTF-8")
+        unsafe { text(diviExternalAttrGetPath(self.0.to_raw())) }
     }
 
     pub fn offset(&self) -> u64 {
@@ -97,10 +95,7 @@ impl<'c> CostAttribute<'c> {
         unsafe {
             (0..diviCostAttrGetCount(raw))
                 .map(|i| BatchCost {
-                    device: StringRef::from_raw(diviCostAttrGetDevice(raw, i))
-                        .as_str()
-                        .expect("a symbol of the IR is UTF-8")
-                        .to_owned(),
+                    device: text(diviCostAttrGetDevice(raw, i)).to_owned(),
                     batch: diviCostAttrGetBatch(raw, i),
                     micros: diviCostAttrGetMicros(raw, i),
                 })

@@ -37,6 +37,9 @@ unsafe extern "C" {
     pub(crate) fn diviOnnxContainedTypeGet(r#type: MlirType) -> MlirType;
     pub(crate) fn diviTypeIsAOnnxString(r#type: MlirType) -> bool;
 
+    pub(crate) fn diviEmitError(location: MlirLocation, message: MlirStringRef);
+    pub(crate) fn diviEmitWarning(location: MlirLocation, message: MlirStringRef);
+
     pub(crate) fn diviDenseElementsGet(r#type: MlirType, bytes: *const u8, length: usize) -> MlirAttribute;
     pub(crate) fn diviElementsGetByteLength(attribute: MlirAttribute) -> i64;
     pub(crate) fn diviElementsCopyBytes(attribute: MlirAttribute, bytes: *mut u8, length: usize);

@@ -4,14 +4,18 @@
 //! [`divi`] and [`onnx`] hold a typed builder and accessors for every operation, generated from the same files.
 
 mod attribute;
+mod diagnostic;
 mod elements;
 mod ffi;
 pub mod node;
+mod text;
 mod types;
 mod verify;
 
 pub use attribute::{BatchCost, CostAttribute, ExternalAttribute};
+pub use diagnostic::{emit_error, emit_warning};
 pub use elements::{dense_elements, dense_resource, elements_of};
+pub use text::text;
 pub use types::{
     contained_type, element_type, element_type_of, optional_type, sequence_type, tensor_type, tensor_type_of,
 };

@@ -1,13 +1,10 @@
 //! Operations of the `onnx` dialect as shape inference sees them.
 
-use crate::{elements_of, tensor_type_of};
-use divi_onnx::{Attr, Attributes, Value};
-use melior::{
-    StringRef,
-    ir::{
-        Attribute, AttributeLike, Type,
-        operation::{OperationLike, OperationRef},
-    },
+use crate::{elements_of, tensor_type_of, text};
+use divi_onnx::{Attr, Attributes, Node, Tensor, Value, fold, infer, node::Content};
+use melior::ir::{
+    Attribute, AttributeLike, Type,
+    operation::{OperationLike, OperationRef},
 };
 use mlir_sys::*;
 
@@ -17,8 +14,7 @@ pub const SMALL_CONSTANT: u64 = 8 * 1024;
 /// The operator's name without its dialect (`Conv`); `None` for other dialects.
 pub fn operator<'a>(operation: &impl OperationLike<'a, 'a>) -> Option<&'a str> {
     // SAFETY: the operation is alive; its name lives as long as the context.
-    let name = unsafe { StringRef::from_raw(mlirIdentifierStr(mlirOperationGetName(operation.to_raw()))) };
-    name.as_str().ok()?.strip_prefix("onnx.")
+    unsafe { text(mlirIdentifierStr(mlirOperationGetName(operation.to_raw()))) }.strip_prefix("onnx.")
 }
 
 /// What is known of an MLIR value: its type and, for a small constant, its elements.
@@ -31,14 +27,25 @@ pub fn value_of(value: MlirValue) -> Option<Value> {
         if mlirValueIsAOpResult(value) {
             let owner = OperationRef::from_raw(mlirOpResultGetOwner(value));
             if operator(&owner) == Some("Constant")
-                && let Ok(attribute) = owner.attribute("value")
-                && let Some(tensor) = elements_of(attribute, SMALL_CONSTANT)
+                && let Some(tensor) = constant_of(&owner)
             {
                 result = Value::constant(tensor);
             }
         }
     }
     Some(result)
+}
+
+/// The value of a small constant, whichever attribute has it.
+fn constant_of(operation: &OperationRef<'_, '_>) -> Option<Tensor> {
+    if let Ok(value) = operation.attribute("value") {
+        return elements_of(value, SMALL_CONSTANT);
+    }
+    let node = Node { op: "Constant", inputs: &[], attributes: &attributes_of(operation), outputs: 1 };
+    match fold::fold(&node, &infer::infer(&node).ok()?).into_iter().next()?? {
+        Content::Constant(tensor) => Some(tensor),
+        Content::Partial(_) => None,
+    }
 }
 
 /// The attributes that inference may ask for.
@@ -49,7 +56,7 @@ pub fn attributes_of<'c: 'a, 'a>(operation: &impl OperationLike<'c, 'a>) -> Attr
         (0..mlirOperationGetNumAttributes(raw))
             .map(|i| {
                 let named = mlirOperationGetAttribute(raw, i);
-                let name = StringRef::from_raw(mlirIdentifierStr(named.name)).as_str().unwrap_or_default();
+                let name = text(mlirIdentifierStr(named.name));
                 (name, convert(Attribute::from_raw(named.attribute)))
             })
             .collect()
@@ -108,14 +115,7 @@ unsafe fn integer(raw: MlirAttribute) -> i64 {
 
 unsafe fn string(raw: MlirAttribute) -> String {
     // SAFETY: the caller checked that it is a string.
-    let text = unsafe { mlirStringAttrGetValue(raw) };
-    // melior looks at the last byte, also where there is none.
-    if text.length == 0 {
-        return String::new();
-    }
-    // SAFETY: the text lives as long as the attribute.
-    let text = unsafe { StringRef::from_raw(text) };
-    text.as_str().unwrap_or("\u{fffd}").to_owned()
+    unsafe { text(mlirStringAttrGetValue(raw)) }.to_owned()
 }
 
 /// Whether a value stands for an absent optional operand or result.

@@ -1,6 +1,7 @@
 //! The verifier of every `onnx` operator: what shape inference says of it.
 
 use crate::{
+    emit_error,
     node::{attributes_of, is_none, operator, present_results, value_of},
     tensor_type, tensor_type_of,
 };
@@ -22,23 +23,17 @@ extern "C" fn diviOnnxVerifyByInference(operation: MlirOperation) -> bool {
         Ok(()) => true,
         Err(message) => {
             let name = operator(&operation).unwrap_or_default();
-            emit_error(operation, &format!("'onnx.{name}' op {message}"));
+            emit_error(operation.to_raw(), &format!("'onnx.{name}' op {message}"));
             false
         }
     }
 }
 
-fn emit_error(operation: OperationRef<'_, '_>, message: &str) {
-    let message = std::ffi::CString::new(message.replace('\0', "\\0")).expect("no NUL is left");
-    // SAFETY: location and text outlive the call.
-    unsafe { mlirEmitError(mlirOperationGetLocation(operation.to_raw()), message.as_ptr()) };
-}
-
 fn check(operation: OperationRef<'_, '_>) -> Result<(), String> {
     // Constants have a verifier of their own; most operators without a rule are no operators (Return, NoValue).
-    let Some(rule) = operator(&operation).filter(|&op| op != "Constant").and_then(infer::rule) else {
+    if !operator(&operation).is_some_and(|op| op != "Constant" && infer::knows(op)) {
         return Ok(());
-    };
+    }
     let raw = operation.to_raw();
     let mut operands = Vec::with_capacity(operation.operand_count());
     for i in 0..operation.operand_count() {
@@ -59,7 +54,7 @@ fn check(operation: OperationRef<'_, '_>) -> Result<(), String> {
         attributes: &attributes,
         outputs: present_results(raw),
     };
-    let inferred = rule(&node).map_err(|error| error.to_string())?;
+    let inferred = infer::infer(&node).map_err(|error| error.to_string())?;
     for (i, expected) in inferred.iter().enumerate().take(operation.result_count()) {
         // SAFETY: the operation is alive, and the index is below the count.
         let actual = unsafe { Type::from_raw(mlirValueGetType(mlirOperationGetResult(raw, i as isize))) };

@@ -29,10 +29,26 @@ use crate::{Error, Node, TensorType};
 pub type Types = Result<Vec<TensorType>, Error>;
 
 /// Infers the results of one operator.
-pub type Rule = fn(&Node<'_>) -> Types;
+type Rule = fn(&Node<'_>) -> Types;
 
-/// The rule for an operator, by its name in the `onnx` dialect (`Conv`); `None` if divi does not know it.
-pub fn rule(op: &str) -> Option<Rule> {
+/// Infers the types of a node's results; [`knows`] says of which operators. A result that is too large to exist is an
+/// error, whatever the operator.
+pub fn infer(node: &Node<'_>) -> Types {
+    let rule = rule(node.op).ok_or_else(|| Error::new(format!("has no rule for the operator {}", node.op)))?;
+    let types = rule(node)?;
+    match types.iter().find(|ty| ty.is_impossible()) {
+        Some(ty) => Err(Error::new(format!("has a result of type {ty}, which no tensor can have"))),
+        None => Ok(types),
+    }
+}
+
+/// Whether divi knows an operator, by its name in the `onnx` dialect.
+pub fn knows(op: &str) -> bool {
+    rule(op).is_some()
+}
+
+/// The rule for an operator, by its name in the `onnx` dialect (`Conv`).
+fn rule(op: &str) -> Option<Rule> {
     const FAMILIES: &[fn(&str) -> Option<Rule>] = &[
         elementwise::rule,
         attention::rule,

@@ -1,6 +1,6 @@
 //! Shapes whose dimensions may be known, named, or unknown.
 
-use crate::{DType, Error};
+use crate::{DType, Error, tensor::count_of};
 use std::fmt;
 
 /// A named dimension such as `batch`; the importer's symbol table has the name.
@@ -134,6 +134,11 @@ impl TensorType {
     /// Elements, where every dimension is known and the product fits.
     pub fn count(&self) -> Option<i64> {
         self.shape.as_ref().and_then(|shape| product(shape).known())
+    }
+
+    /// Whether every dimension is known and there are more elements than anything could hold, or fewer than none.
+    pub fn is_impossible(&self) -> bool {
+        self.static_shape().is_some_and(|dims| count_of(&dims).is_none_or(|count| i64::try_from(count).is_err()))
     }
 
     /// The more precise of two descriptions of the same tensor; `None` if they contradict each other.

@@ -107,8 +107,16 @@ impl<'m> Translator<'_, 'm> {
             }
             _ => {}
         }
+        match (attributes.get("value_string"), attributes.get("value_strings")) {
+            (Some(Attr::Str(text)), _) => return Ok(self.strings(&name, vec![], vec![text.clone().into()])),
+            (_, Some(Attr::Strs(texts))) => {
+                let dims = vec![texts.len() as i64];
+                return Ok(self.strings(&name, dims, texts.iter().map(|text| text.clone().into()).collect()));
+            }
+            _ => {}
+        }
         let node = Node { op: "Constant", inputs: &[], attributes, outputs: 1 };
-        let types = infer::rule("Constant").expect("Constant has a rule")(&node).map_err(|error| error.to_string())?;
+        let types = infer::infer(&node).map_err(|error| error.to_string())?;
         match fold::fold(&node, &types).into_iter().next().flatten() {
             Some(Content::Constant(tensor)) => Ok(self.constant(&name, tensor)),
             _ => Err("has a value that divi does not read".into()),
@@ -140,11 +148,11 @@ impl<'m> Translator<'_, 'm> {
                 Some(Kind::Other(_)) => None,
             })
             .collect();
-        let (Some(rule), Some(values)) = (infer::rule(op), values) else {
+        let Some(values) = values.filter(|_| infer::knows(op)) else {
             return self.opaque(op, inputs, attributes, names);
         };
         let node = Node { op, inputs: &values, attributes: &attributes, outputs: names.len() };
-        let types = rule(&node).map_err(|error| error.to_string())?;
+        let types = infer::infer(&node).map_err(|error| error.to_string())?;
         if let Some(ty) = types.iter().find(|ty| is_too_large(ty)) {
             return Err(format!("has a result of type {ty}, which no tensor can have"));
         }

@@ -27,7 +27,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: error: ", self.file)?;
         if let Some(node) = &self.node {
-            write!(f, "node '{}' ({}) ", node.name, node.op)?;
+            write!(f, "node '{}' ({}): ", node.name, node.op)?;
         }
         f.write_str(&self.message)
     }

@@ -5,6 +5,7 @@ use super::{
     translate::{Kind, Result, Slot, Translator, ValueId},
     types::ValueType,
 };
+use crate::input_shapes;
 use divi_onnx::{Dim, TensorType, Value};
 use mlir_sys::*;
 use rustc_hash::FxHashSet;
@@ -16,7 +17,7 @@ impl<'m> Translator<'_, 'm> {
         for (name, _) in &self.options.input_shapes {
             if !graph.input.iter().any(|input| input.name() == name) {
                 let names: Vec<_> = graph.input.iter().map(|input| format!("'{}'", input.name())).collect();
-                return Err(format!("has no input '{name}' to give a shape: its inputs are {}", names.join(", ")));
+                return Err(format!("there is no input '{name}' to give a shape: the inputs are {}", names.join(", ")));
             }
         }
         let mut types = vec![];
@@ -27,11 +28,10 @@ impl<'m> Translator<'_, 'm> {
                 .map_err(|message| format!("input '{}' {message}", input.name()))?;
             types.push((input.name(), declared));
         }
-        self.fix_batch(&mut types)?;
+        self.fix_shapes(&mut types)?;
         let mut attributes = vec![];
-        for (name, mut declared) in types {
-            if let ValueType::Tensor(ty) = &mut declared {
-                self.fix_shape(name, ty)?;
+        for (name, declared) in types {
+            if let ValueType::Tensor(ty) = &declared {
                 self.note_open_dimensions(name, ty);
             }
             let mlir_type = self.mlir_type(&declared);
@@ -50,69 +50,29 @@ impl<'m> Translator<'_, 'm> {
         Ok(attributes)
     }
 
-    /// `--batch`: the first dimension of every input that leaves it open, and every dimension of the same name.
-    fn fix_batch(&mut self, types: &mut [(&'m str, ValueType)]) -> Result<()> {
-        let Some(batch) = self.options.batch else { return Ok(()) };
-        let mut fixed = vec![];
-        let mut found = false;
-        for (name, ty) in types.iter_mut() {
-            if self.options.input_shapes.iter().any(|(other, _)| other == name) {
-                found = true;
-                continue;
-            }
-            let ValueType::Tensor(TensorType { shape: Some(shape), .. }) = ty else { continue };
-            match shape.first_mut() {
-                Some(first @ (Dim::Symbol(_) | Dim::Unknown)) => {
-                    fixed.push(*first);
-                    *first = Dim::Known(batch);
-                    found = true;
-                }
-                Some(Dim::Known(size)) if *size == batch => found = true,
-                _ => {}
-            }
-        }
-        if !found {
+    /// What the options say of shapes, which also says what the named dimensions are.
+    fn fix_shapes(&mut self, types: &mut [(&'m str, ValueType)]) -> Result<()> {
+        let mut inputs: Vec<_> = types
+            .iter_mut()
+            .filter_map(|(name, ty)| match ty {
+                ValueType::Tensor(ty) => Some((*name, ty)),
+                ValueType::Other(_) => None,
+            })
+            .collect();
+        if let Some(batch) = self.options.batch
+            && !input_shapes::has_batch(batch, &inputs)
+        {
             return Err(format!(
-                "has no input whose first dimension is open, so there is no batch to set to {batch}: give shapes with \
+                "no input leaves its first dimension open, so there is no batch to set to {batch}: give shapes with \
                  --input-shape=NAME:{batch}x…"
             ));
         }
-        fixed.retain(|dim| matches!(dim, Dim::Symbol(_)));
-        for dim in self.symbols.values_mut().filter(|dim| fixed.contains(dim)) {
-            *dim = Dim::Known(batch);
-        }
-        for (_, ty) in types {
-            if let ValueType::Tensor(TensorType { shape: Some(shape), .. }) = ty {
-                shape.iter_mut().filter(|dim| fixed.contains(dim)).for_each(|dim| *dim = Dim::Known(batch));
-            }
-        }
-        Ok(())
-    }
-
-    /// `--input-shape`, which also says what the named dimensions are.
-    fn fix_shape(&mut self, name: &str, ty: &mut TensorType) -> Result<()> {
-        if let Some((_, dims)) = self.options.input_shapes.iter().find(|(other, _)| other == name) {
-            if let Some(shape) = &ty.shape {
-                if shape.len() != dims.len() {
-                    return Err(format!(
-                        "input '{name}' has rank {}, but --input-shape gives it {}",
-                        shape.len(),
-                        dims.len()
-                    ));
-                }
-                for (&declared, &dim) in shape.iter().zip(dims) {
-                    if let Some(name) = self.symbol_name(declared).map(str::to_owned) {
-                        self.symbols.insert(name, Dim::Known(dim));
-                    }
-                }
-            }
-            ty.shape = Some(dims.iter().copied().map(Dim::Known).collect());
-        } else if let Some(shape) = &mut ty.shape {
-            // A dimension may have been fixed by an input that came before.
-            for dim in shape {
-                if let Some(fixed) = self.symbol_name(*dim).and_then(|name| self.symbols.get(name)) {
-                    *dim = *fixed;
-                }
+        let sizes = input_shapes::fix(self.options, &mut inputs)?;
+        for dim in self.symbols.values_mut() {
+            if let Dim::Symbol(symbol) = dim
+                && let Some(&size) = sizes.get(symbol)
+            {
+                *dim = Dim::Known(size);
             }
         }
         Ok(())

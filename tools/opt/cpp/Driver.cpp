@@ -71,7 +71,8 @@ static std::string shapeOptions() {
 
 static LogicalResult addPass(PassManager &manager, StringRef pass, const llvm::Twine &options) {
   const PassInfo *info = PassInfo::lookup(pass);
-  assert(info && "divi's passes are registered");
+  if (!info)
+    return complain("pass '" + pass + "' is not registered, which is a bug: please report it");
   auto complainAbout = [](const llvm::Twine &message) { return complain(message); };
   return info->addToPipeline(manager, options.str(), complainAbout);
 }

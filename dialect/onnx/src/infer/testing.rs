@@ -79,7 +79,7 @@ impl Case {
     }
 
     fn types(&self) -> infer::Types {
-        self.with_node(|node| infer::rule(self.op).expect("the operator has a rule")(node))
+        self.with_node(|node| infer::infer(node))
     }
 
     /// Asserts the inferred types, written as messages print them.

@@ -1,0 +1,111 @@
+//! `--input-shape` and `--batch`: shapes of a model's inputs that the user fixes.
+
+use crate::import::Options;
+use divi_onnx::{Dim, Symbol, TensorType};
+use rustc_hash::FxHashMap;
+
+/// The sizes that named dimensions get.
+pub(crate) type Sizes = FxHashMap<Symbol, i64>;
+
+/// Gives inputs the shapes that the options ask for. A named dimension that is fixed in one input is fixed in all.
+///
+/// Shapes for inputs that are not among these are the caller's to complain about.
+pub(crate) fn fix(options: &Options, inputs: &mut [(&str, &mut TensorType)]) -> Result<Sizes, String> {
+    let mut sizes = Sizes::default();
+    for (name, dims) in &options.input_shapes {
+        let Some((_, ty)) = inputs.iter_mut().find(|(other, _)| other == name) else { continue };
+        if let Some(shape) = &ty.shape {
+            if shape.len() != dims.len() {
+                return Err(format!("input '{name}' has rank {}, but is given {} dimensions", shape.len(), dims.len()));
+            }
+            for (&dim, &size) in shape.iter().zip(dims) {
+                set(&mut sizes, dim, size).map_err(|other| {
+                    format!("input '{name}' is given {size} for a dimension that another makes {other}")
+                })?;
+            }
+        }
+        ty.shape = Some(dims.iter().copied().map(Dim::Known).collect());
+    }
+    if let Some(batch) = options.batch {
+        fix_batch(batch, inputs, &mut sizes);
+    }
+    for dim in inputs.iter_mut().filter_map(|(_, ty)| ty.shape.as_mut()).flatten() {
+        if let Dim::Symbol(symbol) = dim
+            && let Some(&size) = sizes.get(symbol)
+        {
+            *dim = Dim::Known(size);
+        }
+    }
+    Ok(sizes)
+}
+
+/// Whether any input takes this batch size: its first dimension is open, or has that size already.
+pub(crate) fn has_batch(batch: i64, inputs: &[(&str, &mut TensorType)]) -> bool {
+    let first = |ty: &TensorType| ty.shape.as_ref().and_then(|shape| shape.first().copied());
+    inputs.iter().any(|(_, ty)| first(ty).is_some_and(|dim| dim.known().is_none_or(|size| size == batch)))
+}
+
+/// Sets the first dimension of every input that leaves it open.
+fn fix_batch(batch: i64, inputs: &mut [(&str, &mut TensorType)], sizes: &mut Sizes) {
+    for (_, ty) in inputs.iter_mut() {
+        if let Some(first @ (Dim::Symbol(_) | Dim::Unknown)) = ty.shape.as_mut().and_then(|shape| shape.first_mut())
+            && set(sizes, *first, batch).is_ok()
+        {
+            *first = Dim::Known(batch);
+        }
+    }
+}
+
+/// Records the size of a named dimension; the error is the size that it has already.
+fn set(sizes: &mut Sizes, dim: Dim, size: i64) -> Result<(), i64> {
+    let Dim::Symbol(symbol) = dim else { return Ok(()) };
+    match *sizes.entry(symbol).or_insert(size) {
+        other if other != size => Err(other),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use divi_onnx::DType;
+
+    const N: Dim = Dim::Symbol(Symbol(0));
+    const M: Dim = Dim::Symbol(Symbol(1));
+
+    fn fixed(options: &Options, shapes: &[(&str, &[Dim])]) -> Result<Vec<Vec<Dim>>, String> {
+        let mut types: Vec<_> =
+            shapes.iter().map(|(name, shape)| (*name, TensorType::new(DType::F32, shape.to_vec()))).collect();
+        let mut inputs: Vec<_> = types.iter_mut().map(|(name, ty)| (*name, ty)).collect();
+        fix(options, &mut inputs)?;
+        Ok(types.into_iter().map(|(_, ty)| ty.shape.unwrap()).collect())
+    }
+
+    #[test]
+    fn a_named_dimension_is_fixed_everywhere() {
+        let options = Options { input_shapes: vec![("y".into(), vec![8, 3])], ..Options::default() };
+        let shapes = fixed(&options, &[("x", &[N, M]), ("y", &[N, Dim::Known(3)])]).unwrap();
+        assert_eq!(shapes, [[Dim::Known(8), M], [Dim::Known(8), Dim::Known(3)]]);
+    }
+
+    #[test]
+    fn batch_fixes_what_is_open() {
+        let options = Options { batch: Some(4), ..Options::default() };
+        let shapes = fixed(&options, &[("x", &[N]), ("mask", &[Dim::Known(1), N]), ("z", &[Dim::Unknown])]).unwrap();
+        assert_eq!(shapes, [vec![Dim::Known(4)], vec![Dim::Known(1), Dim::Known(4)], vec![Dim::Known(4)]]);
+    }
+
+    #[test]
+    fn a_batch_needs_an_input_that_takes_it() {
+        let takes = |dim| has_batch(4, &[("x", &mut TensorType::new(DType::F32, vec![dim]))]);
+        assert!(takes(N) && takes(Dim::Unknown) && takes(Dim::Known(4)) && !takes(Dim::Known(1)));
+    }
+
+    #[test]
+    fn shapes_that_contradict_are_refused() {
+        let shapes = vec![("x".into(), vec![2]), ("y".into(), vec![3])];
+        let options = Options { input_shapes: shapes, ..Options::default() };
+        assert!(fixed(&options, &[("x", &[N]), ("y", &[N])]).unwrap_err().contains("another makes 2"));
+        assert!(fixed(&options, &[("x", &[N, N])]).unwrap_err().contains("rank 2"));
+    }
+}
