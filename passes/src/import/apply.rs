@@ -9,7 +9,7 @@ use super::{
     types::ValueType,
     upgrade::{Form, Upgraded},
 };
-use divi_onnx::{Attr, Attributes, DType, Dim, Node, TensorType, Value, fold, infer, node::Content, schema};
+use divi_onnx::{Attr, Attributes, DType, Node, TensorType, Value, fold, infer, node::Content, schema};
 use melior::StringRef;
 use mlir_sys::*;
 
@@ -107,14 +107,6 @@ impl<'m> Translator<'_, 'm> {
             }
             _ => {}
         }
-        match (attributes.get("value_string"), attributes.get("value_strings")) {
-            (Some(Attr::Str(text)), _) => return Ok(self.strings(&name, vec![], vec![text.clone().into()])),
-            (_, Some(Attr::Strs(texts))) => {
-                let dims = vec![texts.len() as i64];
-                return Ok(self.strings(&name, dims, texts.iter().map(|text| text.clone().into()).collect()));
-            }
-            _ => {}
-        }
         let node = Node { op: "Constant", inputs: &[], attributes, outputs: 1 };
         let types = infer::infer(&node).map_err(|error| error.to_string())?;
         match fold::fold(&node, &types).into_iter().next().flatten() {
@@ -153,9 +145,6 @@ impl<'m> Translator<'_, 'm> {
         };
         let node = Node { op, inputs: &values, attributes: &attributes, outputs: names.len() };
         let types = infer::infer(&node).map_err(|error| error.to_string())?;
-        if let Some(ty) = types.iter().find(|ty| is_too_large(ty)) {
-            return Err(format!("has a result of type {ty}, which no tensor can have"));
-        }
         let contents = fold::fold(&node, &types);
         let known = values.iter().flatten().all(|value| value.ty.is_static());
         if let Some(results) = self.folded(names, &contents) {
@@ -440,13 +429,6 @@ fn check_signature(op: &str, inputs: &[Option<ValueId>], attributes: &Attributes
         Some(index) => Err(format!("lacks operand {index}, which is not optional")),
         None => Ok(()),
     }
-}
-
-/// Whether a shape is known and has more elements than can be counted.
-fn is_too_large(ty: &TensorType) -> bool {
-    let Some(shape) = ty.shape.as_ref().filter(|_| ty.is_static()) else { return false };
-    let count = shape.iter().try_fold(1i64, |count, dim| count.checked_mul(dim.known()?));
-    count.is_none() && !shape.contains(&Dim::Known(0))
 }
 
 /// Results that the operation has in the dialect, which lists optional ones too.

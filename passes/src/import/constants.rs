@@ -84,14 +84,6 @@ impl<'m> Translator<'_, 'm> {
         self.add(Slot { kind, mlir: None, constant })
     }
 
-    /// A constant of strings.
-    pub(super) fn strings(&mut self, name: &str, dims: Vec<i64>, values: Vec<Bytes>) -> ValueId {
-        let shape: Vec<_> = dims.into_iter().map(Dim::Known).collect();
-        let kind = Kind::Tensor(Value::new(TensorType::new(DType::String, shape)));
-        let constant = Some(Constant { name: name.to_owned(), data: Data::Strings(values) });
-        self.add(Slot { kind, mlir: None, constant })
-    }
-
     /// A constant that is in memory.
     pub(super) fn constant(&mut self, name: &str, tensor: Tensor) -> ValueId {
         let constant = Some(Constant { name: name.to_owned(), data: Data::Tensor(tensor.clone()) });
