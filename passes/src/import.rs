@@ -13,6 +13,7 @@ mod files;
 mod functions;
 mod inputs;
 mod names;
+mod opaque;
 mod options;
 pub mod proto;
 mod source;

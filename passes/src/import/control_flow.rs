@@ -10,17 +10,17 @@ use super::{
     types::ValueType,
 };
 use divi_onnx::{Attributes, DType, Dim, TensorType, Value};
-use melior::ir::{Type, TypeLike};
+use melior::ir::{Block, BlockLike, Region, RegionLike, Type, TypeLike};
 use mlir_sys::*;
 use rustc_hash::FxHashSet;
 
 /// A subgraph as a region, and what it yields.
-struct Subgraph {
-    region: MlirRegion,
+struct Subgraph<'c> {
+    region: Region<'c>,
     yields: Vec<Kind>,
 }
 
-impl<'m> Translator<'_, 'm> {
+impl<'c, 'm> Translator<'c, 'm> {
     pub(super) fn control_flow(
         &mut self,
         node: &'m NodeProto,
@@ -45,17 +45,10 @@ impl<'m> Translator<'_, 'm> {
         let body = find("body")?;
         let (arguments, count) = self.body_arguments(node, inputs, &attributes.plain, body)?;
         let subgraph = self.subgraph(node, body, arguments)?;
-        let results = self.body_results(node, &attributes.plain, subgraph.yields, count, names);
-        let results = match results {
-            Ok(results) => results,
-            Err(message) => {
-                // SAFETY: nobody else has the region.
-                unsafe { mlirRegionDestroy(subgraph.region) };
-                return Err(message);
-            }
-        };
+        let results = self.body_results(node, subgraph.yields, count, names)?;
         self.count_opaque(node.op_type().to_owned());
-        self.emit_with_regions(node.op_type(), inputs, &attributes.plain, results, &[subgraph.region])
+        let regions = [subgraph.region.into_raw()];
+        self.emit_with_regions(node.op_type(), inputs, &attributes.plain, results, &regions)
     }
 
     fn inline_branch(&mut self, branch: &'m GraphProto) -> Result<Vec<ValueId>> {
@@ -76,24 +69,15 @@ impl<'m> Translator<'_, 'm> {
     ) -> Result<Vec<ValueId>> {
         let [then_branch, else_branch] = branches;
         let then_graph = self.subgraph(node, then_branch, vec![])?;
-        let else_graph = match self.subgraph(node, else_branch, vec![]) {
-            Ok(graph) => graph,
-            Err(message) => {
-                // SAFETY: nobody else has the region.
-                unsafe { mlirRegionDestroy(then_graph.region) };
-                return Err(message);
-            }
-        };
-        let regions = [then_graph.region, else_graph.region];
-        let results = then_graph.yields.into_iter().zip(else_graph.yields).map(|(a, b)| either(a, b));
-        let results: Option<Vec<_>> = results.collect();
-        let Some(results) = results.filter(|results| results.len() >= names.len()) else {
-            // SAFETY: nobody else has the regions.
-            regions.iter().for_each(|&region| unsafe { mlirRegionDestroy(region) });
-            return Err("has branches that do not yield values of the same types for each of its results".into());
-        };
+        let else_graph = self.subgraph(node, else_branch, vec![])?;
+        let results: Option<Vec<_>> =
+            then_graph.yields.into_iter().zip(else_graph.yields).map(|(a, b)| either(a, b)).collect();
+        let results = results
+            .filter(|results| results.len() >= names.len())
+            .ok_or("has branches that do not yield values of the same types for each of its results")?;
         self.count_opaque("If".into());
         let results = results.into_iter().take(names.len()).map(Some).collect();
+        let regions = [then_graph.region, else_graph.region].map(Region::into_raw);
         self.emit_with_regions("If", inputs, attributes, results, &regions)
     }
 
@@ -146,7 +130,6 @@ impl<'m> Translator<'_, 'm> {
     fn body_results(
         &mut self,
         node: &NodeProto,
-        attributes: &Attributes,
         yields: Vec<Kind>,
         carried: usize,
         names: Outputs<'_>,
@@ -160,7 +143,6 @@ impl<'m> Translator<'_, 'm> {
                 yields.len() - conditions.min(yields.len())
             ));
         }
-        let _ = attributes;
         let mut results = vec![];
         for (i, (kind, name)) in yields.into_iter().skip(conditions).zip(names).enumerate() {
             let declared = match name {
@@ -186,35 +168,23 @@ impl<'m> Translator<'_, 'm> {
         Ok(results)
     }
 
-    fn sequence_of(&self, element: &TensorType) -> MlirType {
+    pub(super) fn sequence_of(&self, element: &TensorType) -> MlirType {
         // SAFETY: the type belongs to the context of this import.
         divi_dialect::sequence_type(unsafe { Type::from_raw(self.emitter.tensor_type(element)) }).to_raw()
     }
 
     /// Translates a subgraph into a region that ends in `onnx.Yield`.
-    fn subgraph(&mut self, node: &NodeProto, graph: &'m GraphProto, arguments: Vec<Kind>) -> Result<Subgraph> {
-        // SAFETY: the region owns the block; it is destroyed below if translation fails.
-        let (region, block) = unsafe {
-            let (region, block) = (mlirRegionCreate(), mlirBlockCreate(0, std::ptr::null(), std::ptr::null()));
-            mlirRegionAppendOwnedBlock(region, block);
-            (region, block)
-        };
+    fn subgraph(&mut self, node: &NodeProto, graph: &'m GraphProto, arguments: Vec<Kind>) -> Result<Subgraph<'c>> {
+        let region = Region::new();
+        let block = region.append_block(Block::new(&[])).to_raw();
         self.push_scope(Some(graph), true);
         self.emitter.enter(block);
         let outcome = self.subgraph_body(graph, arguments, block);
         self.emitter.leave();
         self.pop_scope();
-        match outcome {
-            Ok(yields) => {
-                self.enter_node(node);
-                Ok(Subgraph { region, yields })
-            }
-            Err(message) => {
-                // SAFETY: nobody else has the region.
-                unsafe { mlirRegionDestroy(region) };
-                Err(message)
-            }
-        }
+        let yields = outcome?;
+        self.enter_node(node);
+        Ok(Subgraph { region, yields })
     }
 
     fn subgraph_body(&mut self, graph: &'m GraphProto, arguments: Vec<Kind>, block: MlirBlock) -> Result<Vec<Kind>> {
@@ -264,57 +234,6 @@ impl<'m> Translator<'_, 'm> {
             }
         }
         free
-    }
-
-    /// Result types of operators on sequences and optionals.
-    pub(super) fn container_types(
-        &mut self,
-        op: &str,
-        inputs: &[Option<ValueId>],
-        attributes: &Attributes,
-        names: Outputs<'_>,
-    ) -> Result<Option<Vec<Option<Kind>>>> {
-        if let [Some(name)] = names
-            && let Some(declared) = self.declared(name)?
-            && !matches!((&declared, self.options.overrides_shapes()), (ValueType::Tensor(_), true))
-        {
-            return Ok(Some(vec![Some(match declared {
-                ValueType::Tensor(ty) => Kind::Tensor(Value::new(ty)),
-                ValueType::Other(ty) => Kind::Other(ty),
-            })]));
-        }
-        let tensor = |dtype, shape: Option<Vec<Dim>>| Some(Kind::Tensor(Value::new(TensorType::new(dtype, shape))));
-        let first = inputs.first().copied().flatten().map(|id| &self.slot(id).kind);
-        let element = match first {
-            Some(Kind::Tensor(value)) => Some(TensorType::unranked(value.ty.dtype)),
-            Some(&Kind::Other(ty)) => {
-                // SAFETY: the type belongs to the context of this import.
-                let container = unsafe { Type::from_raw(ty) };
-                divi_dialect::contained_type(container).and_then(divi_dialect::tensor_type_of)
-            }
-            None => match attributes.get("dtype") {
-                Some(&divi_onnx::Attr::Int(code)) => DType::from_code(code).map(TensorType::unranked),
-                _ => Some(TensorType::unranked(DType::F32)),
-            },
-        };
-        let same = first.map(|kind| match kind {
-            Kind::Tensor(value) => Kind::Tensor(Value::new(value.ty.clone())),
-            Kind::Other(ty) => Kind::Other(*ty),
-        });
-        let kind = match (op, element) {
-            ("SequenceConstruct" | "SequenceEmpty" | "SplitToSequence", Some(element)) => {
-                Some(Kind::Other(self.sequence_of(&element)))
-            }
-            ("SequenceInsert" | "SequenceErase" | "Identity" | "StringNormalizer", _) => same,
-            ("SequenceAt" | "ConcatFromSequence" | "OptionalGetElement", Some(element)) => {
-                Some(Kind::Tensor(Value::new(TensorType::unranked(element.dtype))))
-            }
-            ("SequenceLength", _) => tensor(DType::I64, Some(vec![])),
-            ("OptionalHasElement", _) => tensor(DType::Bool, Some(vec![])),
-            ("RegexFullMatch", _) => tensor(DType::Bool, None),
-            _ => None,
-        };
-        Ok(kind.map(|kind| vec![Some(kind)]))
     }
 }
 

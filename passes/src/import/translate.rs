@@ -12,7 +12,10 @@ use super::{
     types::ValueType,
 };
 use divi_onnx::{Dim, Value};
-use melior::{Context, ir::Module};
+use melior::{
+    Context,
+    ir::{Block, BlockLike, Module, Region, RegionLike},
+};
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
 
@@ -147,25 +150,12 @@ impl<'m> Translator<'_, 'm> {
 
     /// The model's graph as `func.func @main`.
     fn function(&mut self, graph: &'m GraphProto, module: &Module<'_>) -> Result<()> {
-        // SAFETY: a block without arguments; it goes into the function's region below, also when translation fails.
-        let block = unsafe { mlirBlockCreate(0, std::ptr::null(), std::ptr::null()) };
-        // SAFETY: the region takes ownership of the block, and `body` of the region until the function has it.
-        let region = unsafe {
-            let region = mlirRegionCreate();
-            mlirRegionAppendOwnedBlock(region, block);
-            region
-        };
+        let region = Region::new();
+        let block = region.append_block(Block::new(&[])).to_raw();
         self.emitter.enter(block);
         let outcome = self.function_body(graph, block);
         self.emitter.leave();
-        let (argument_attributes, results, result_attributes) = match outcome {
-            Ok(signature) => signature,
-            Err(message) => {
-                // SAFETY: nobody else has the region.
-                unsafe { mlirRegionDestroy(region) };
-                return Err(message);
-            }
-        };
+        let (argument_attributes, results, result_attributes) = outcome?;
         let raw = self.emitter.context.to_raw();
         // SAFETY: all slices outlive the calls, and the function takes ownership of the region.
         unsafe {
@@ -190,7 +180,7 @@ impl<'m> Translator<'_, 'm> {
             self.emitter.enter(mlirModuleGetBody(module.to_raw()));
             let location = self.emitter.location(graph.name());
             let operation = NewOperation::new("func.func", location);
-            self.emitter.append(&NewOperation { attributes: &attributes, regions: &[region], ..operation });
+            self.emitter.append(&NewOperation { attributes: &attributes, regions: &[region.into_raw()], ..operation });
             self.emitter.leave();
         }
         Ok(())

@@ -1,7 +1,9 @@
 """Writes the node test cases of the onnx package into a folder, for tests that import them.
 
 For each case NAME/model.onnx as it is, NAME/model_stripped.onnx without any declared shape but the inputs', and one
-line in index.tsv: name, category, and the type of every output that the case's data has.
+line in index.tsv: name, category, and the type of every output that the case's data has. For each plain case also
+NAME/model_constant.onnx, whose inputs are constants with the case's data, and NAME/output_N.bin, the elements of output N
+as ONNX's raw_data has them.
 
 Does nothing if the folder holds what this script would write.
 """
@@ -86,6 +88,22 @@ def stripped(model):
     return model
 
 
+def tensor_of(value, name):
+    """A case's data as a tensor with raw_data."""
+    if isinstance(value, onnx.TensorProto):
+        value = onnx.numpy_helper.to_array(value)
+    return onnx.numpy_helper.from_array(value, name)
+
+
+def constant(model, inputs):
+    """A model whose inputs are constants, so that all that can be folded is."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    for value, declared in zip(inputs, model.graph.input, strict=True):
+        model.graph.initializer.append(tensor_of(value, declared.name))
+    del model.graph.input[:]
+    return model
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     index = root / "index.tsv"
@@ -105,8 +123,12 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "model.onnx").write_bytes(model.SerializeToString())
         (folder / "model_stripped.onnx").write_bytes(stripped(model).SerializeToString())
-        _, outputs = case.data_sets[0]
+        inputs, outputs = case.data_sets[0]
         kind = category(model)
+        if kind == "plain":
+            (folder / "model_constant.onnx").write_bytes(constant(model, inputs).SerializeToString())
+            for i, value in enumerate(outputs):
+                (folder / f"output_{i}.bin").write_bytes(tensor_of(value, "").raw_data)
         counts[kind] += 1
         types = [type_of(value, output.type) for value, output in zip(outputs, model.graph.output, strict=True)]
         lines.append("\t".join([case.name, kind, *types]))

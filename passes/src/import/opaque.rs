@@ -1,0 +1,136 @@
+//! Operators that divi carries along without understanding them: of other domains, on sequences and optionals, or newer
+//! than divi.
+
+use super::{
+    apply::Outputs,
+    attributes::NodeAttributes,
+    translate::{Kind, Result, Translator, ValueId},
+    types::ValueType,
+};
+use divi_onnx::{Attr, Attributes, DType, Dim, TensorType, Value};
+use melior::ir::Type;
+
+impl<'m> Translator<'_, 'm> {
+    /// An operator of another domain: `onnx.Custom`, as in onnx-mlir.
+    pub(super) fn custom(
+        &mut self,
+        domain: &str,
+        inputs: &[Option<ValueId>],
+        attributes: NodeAttributes<'m>,
+        names: Outputs<'_>,
+    ) -> Result<Vec<ValueId>> {
+        if let Some((name, _)) = attributes.graphs.first() {
+            return Err(format!("of domain '{domain}' has a subgraph '{name}', which divi cannot carry along"));
+        }
+        let mut plain = attributes.plain;
+        plain.push("domain_name", Attr::Str(domain.to_owned()));
+        plain.push("function_name", Attr::Str(self.current.op.clone()));
+        self.count_opaque(format!("{domain}.{}", self.current.op));
+        let types = self.opaque_types(inputs, names)?;
+        self.emit("Custom", inputs, &plain, types)
+    }
+
+    /// An operator that divi does not know, or operands that are no tensors.
+    pub(super) fn opaque(
+        &mut self,
+        op: &str,
+        inputs: &[Option<ValueId>],
+        attributes: Attributes,
+        names: Outputs<'_>,
+    ) -> Result<Vec<ValueId>> {
+        self.count_opaque(op.to_owned());
+        let types = match self.container_types(op, inputs, &attributes, names)? {
+            Some(types) => types,
+            None => self.opaque_types(inputs, names)?,
+        };
+        self.emit(op, inputs, &attributes, types)
+    }
+
+    pub(super) fn count_opaque(&mut self, op: String) {
+        let first = self.current.name.clone();
+        self.opaque.entry(op).or_insert((0, first)).0 += 1;
+    }
+
+    /// Result types of an operator without a rule: as declared, or else like its first operand, of any shape.
+    fn opaque_types(&mut self, inputs: &[Option<ValueId>], names: Outputs<'_>) -> Result<Vec<Option<Kind>>> {
+        let like = inputs.iter().flatten().find_map(|&id| match &self.slot(id).kind {
+            Kind::Tensor(value) => Some(value.ty.dtype),
+            Kind::Other(_) => None,
+        });
+        let mut types = vec![];
+        for name in names {
+            let declared = match name {
+                Some(name) => self.declared(name)?,
+                None => None,
+            };
+            types.push(match (name, declared) {
+                (None, _) => None,
+                (Some(_), Some(ValueType::Other(ty))) => Some(Kind::Other(ty)),
+                (Some(_), Some(ValueType::Tensor(mut ty))) => {
+                    if self.options.overrides_shapes() {
+                        ty.shape = ty.shape.map(|shape| vec![Dim::Unknown; shape.len()]);
+                    }
+                    Some(Kind::Tensor(Value::new(ty)))
+                }
+                (Some(_), None) => {
+                    let dtype = like.unwrap_or(DType::F32);
+                    let (count, _) = self.undeclared.get_or_insert_with(|| (0, self.current.name.clone()));
+                    *count += 1;
+                    Some(Kind::Tensor(Value::new(TensorType::unranked(dtype))))
+                }
+            });
+        }
+        Ok(types)
+    }
+
+    /// Result types of operators on sequences and optionals.
+    fn container_types(
+        &mut self,
+        op: &str,
+        inputs: &[Option<ValueId>],
+        attributes: &Attributes,
+        names: Outputs<'_>,
+    ) -> Result<Option<Vec<Option<Kind>>>> {
+        if let [Some(name)] = names
+            && let Some(declared) = self.declared(name)?
+            && !matches!((&declared, self.options.overrides_shapes()), (ValueType::Tensor(_), true))
+        {
+            return Ok(Some(vec![Some(match declared {
+                ValueType::Tensor(ty) => Kind::Tensor(Value::new(ty)),
+                ValueType::Other(ty) => Kind::Other(ty),
+            })]));
+        }
+        let tensor = |dtype, shape: Option<Vec<Dim>>| Some(Kind::Tensor(Value::new(TensorType::new(dtype, shape))));
+        let first = inputs.first().copied().flatten().map(|id| &self.slot(id).kind);
+        let element = match first {
+            Some(Kind::Tensor(value)) => Some(TensorType::unranked(value.ty.dtype)),
+            Some(&Kind::Other(ty)) => {
+                // SAFETY: the type belongs to the context of this import.
+                let container = unsafe { Type::from_raw(ty) };
+                divi_dialect::contained_type(container).and_then(divi_dialect::tensor_type_of)
+            }
+            None => match attributes.get("dtype") {
+                Some(&Attr::Int(code)) => DType::from_code(code).map(TensorType::unranked),
+                _ => Some(TensorType::unranked(DType::F32)),
+            },
+        };
+        let same = first.map(|kind| match kind {
+            Kind::Tensor(value) => Kind::Tensor(Value::new(value.ty.clone())),
+            Kind::Other(ty) => Kind::Other(*ty),
+        });
+        let kind = match (op, element) {
+            ("SequenceConstruct" | "SequenceEmpty" | "SplitToSequence", Some(element)) => {
+                Some(Kind::Other(self.sequence_of(&element)))
+            }
+            ("SequenceInsert" | "SequenceErase" | "Identity" | "StringNormalizer", _) => same,
+            ("SequenceAt" | "ConcatFromSequence" | "OptionalGetElement", Some(element)) => {
+                Some(Kind::Tensor(Value::new(TensorType::unranked(element.dtype))))
+            }
+            ("SequenceLength", _) => tensor(DType::I64, Some(vec![])),
+            ("OptionalHasElement", _) => tensor(DType::Bool, Some(vec![])),
+            ("RegexFullMatch", _) => tensor(DType::Bool, None),
+            _ => None,
+        };
+        Ok(kind.map(|kind| vec![Some(kind)]))
+    }
+}
