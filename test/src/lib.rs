@@ -1,16 +1,20 @@
 //! What the end-to-end tests share: contexts, imports, and ways to look at what came out.
 
+pub mod exceptions;
 pub mod memory;
 pub mod model;
 pub mod node_cases;
+pub mod numbers;
 pub mod trial;
 
 use bytes::Bytes;
+use divi_dialect::ExternalAttribute;
+pub use divi_dialect::new_context as context;
+use divi_onnx::Tensor;
 use divi_passes::import::{self, Error, Options, Source, Warning};
 use melior::{
     Context, StringRef,
-    dialect::{DialectHandle, DialectRegistry},
-    ir::{Module, operation::OperationLike},
+    ir::{Attribute, AttributeLike, Module, Type, operation::OperationLike},
 };
 use mlir_sys::*;
 use std::{
@@ -18,18 +22,6 @@ use std::{
     path::{Path, PathBuf},
     rc::Rc,
 };
-
-/// A context as `divi-opt` sets it up for an import. Without threads: tests run in parallel already.
-pub fn context() -> Context {
-    let registry = DialectRegistry::new();
-    divi_dialect::register(&registry);
-    DialectHandle::func().insert_dialect(&registry);
-    let context = Context::new();
-    context.enable_multi_threading(false);
-    context.append_dialect_registry(&registry);
-    context.load_all_available_dialects();
-    context
-}
 
 /// The repository's root.
 pub fn repository() -> &'static Path {
@@ -157,4 +149,42 @@ pub fn result_types(module: &Module<'_>) -> Vec<MlirType> {
         }
     });
     types
+}
+
+/// What `@main` returns, by result: the constant that stands there, `None` where something else does. `folder` is that of
+/// the file that the module came from.
+pub fn returned_constants(module: &Module<'_>, folder: &Path) -> Vec<Option<Tensor>> {
+    let mut constants = vec![];
+    walk(module, &mut |operation| {
+        if operation_name(operation) != "func.return" {
+            return;
+        }
+        // SAFETY: the operation is alive; a value that is no block argument is a result of an operation.
+        unsafe {
+            for i in 0..mlirOperationGetNumOperands(operation) {
+                let value = mlirOperationGetOperand(operation, i);
+                let owner = mlirValueIsAOpResult(value).then(|| mlirOpResultGetOwner(value));
+                let owner = owner.filter(|&owner| operation_name(owner) == "onnx.Constant");
+                let value = owner.and_then(|owner| attribute(owner, "value"));
+                constants.push(value.map(|value| read_constant(Attribute::from_raw(value), folder)));
+            }
+        }
+    });
+    constants
+}
+
+/// The elements of a constant, whether they are in the IR or in a file.
+fn read_constant(value: Attribute<'_>, folder: &Path) -> Tensor {
+    if let Some(tensor) = divi_dialect::elements_of(value, u64::MAX) {
+        return tensor;
+    }
+    let external = ExternalAttribute::from_attribute(value).unwrap_or_else(|| panic!("{value} is no constant"));
+    let path = folder.join(external.path());
+    let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
+    let start = external.offset() as usize;
+    let bytes = Bytes::from(bytes).slice(start..start + external.length() as usize);
+    // SAFETY: elements have a type.
+    let ty = divi_dialect::tensor_type_of(unsafe { Type::from_raw(mlirAttributeGetType(value.to_raw())) });
+    let tensor = ty.and_then(|ty| Tensor::new(ty.dtype, ty.static_shape()?, bytes));
+    tensor.unwrap_or_else(|| panic!("{value} is not as long as its type asks for"))
 }

@@ -1,11 +1,13 @@
 //! The node test cases that come with the onnx package, exported by `tests/onnx_nodes/export.py`.
 
 use crate::{python, repository};
-use divi_onnx::{DType, Dim, TensorType};
+use divi_onnx::{DType, Dim, Tensor, TensorType};
+use melior::Context;
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::Command,
+    sync::Mutex,
 };
 
 /// One of onnx's node test cases.
@@ -42,6 +44,20 @@ impl NodeCase {
     pub fn stripped_model(&self) -> PathBuf {
         self.folder.join("model_stripped.onnx")
     }
+
+    /// The model with the case's data for its inputs; plain cases have it.
+    pub fn constant_model(&self) -> PathBuf {
+        self.folder.join("model_constant.onnx")
+    }
+
+    /// What the constant model is to compute, by output; plain cases have it.
+    pub fn expected(&self, output: usize) -> Tensor {
+        let path = self.folder.join(format!("output_{output}.bin"));
+        let bytes = fs::read(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
+        let ty = self.outputs[output].as_ref();
+        let tensor = ty.and_then(|ty| Tensor::new(ty.dtype, ty.static_shape()?, bytes.into()));
+        tensor.unwrap_or_else(|| panic!("{} does not have the bytes that its type asks for", path.display()))
+    }
 }
 
 /// Every node test case. The first call after a change of the script or of the onnx package exports them, which takes some
@@ -66,6 +82,27 @@ pub fn node_cases(temporary: &str) -> Vec<NodeCase> {
     );
     let index = fs::read_to_string(root.join("index.tsv")).expect("the script writes an index");
     index.lines().map(|line| parse(&root, line)).collect()
+}
+
+/// Does something with every case, on as many threads as there are cores, a context each.
+pub fn for_each_case<T: Send>(cases: &[NodeCase], work: impl Fn(&Context, &NodeCase) -> T + Sync) -> Vec<T> {
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let results = Mutex::new(vec![]);
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let (results, work) = (&results, &work);
+            scope.spawn(move || {
+                let context = crate::context();
+                for (i, case) in cases.iter().enumerate().skip(thread).step_by(threads) {
+                    let result = work(&context, case);
+                    results.lock().expect("no thread panics").push((i, result));
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().expect("no thread panicked");
+    results.sort_by_key(|(i, _)| *i);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 fn parse(root: &Path, line: &str) -> NodeCase {

@@ -5,9 +5,12 @@
 
 use divi_onnx::TensorType;
 use divi_passes::import::Options;
-use divi_test::node_cases::{Category, NodeCase, node_cases};
+use divi_test::{
+    exceptions::Exceptions,
+    node_cases::{Category, NodeCase, for_each_case, node_cases},
+};
 use melior::{Context, ir::Type};
-use std::{collections::BTreeMap, path::Path, sync::Mutex};
+use std::{collections::BTreeMap, path::Path};
 
 /// How the import of one model compares with the case's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,54 +40,13 @@ impl Outcome {
     }
 }
 
-/// A line of the list: which cases are not supported, and why.
-struct Unsupported {
-    pattern: String,
-    reason: String,
-}
-
-impl Unsupported {
-    fn read() -> Vec<Self> {
-        let lines = include_str!("onnx_nodes/unsupported.txt").lines();
-        let lines = lines.filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-        lines
-            .map(|line| {
-                let (pattern, reason) = line.split_once(':').unwrap_or_else(|| panic!("'{line}' gives no reason"));
-                assert!(!reason.trim().is_empty(), "'{line}' gives no reason");
-                Self { pattern: pattern.trim().to_owned(), reason: reason.trim().to_owned() }
-            })
-            .collect()
-    }
-
-    fn covers(&self, name: &str) -> bool {
-        matches(&self.pattern, name)
-    }
-}
-
-/// Whether a name has the form of a pattern, in which `*` stands for any text.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((head, rest)) => name
-            .strip_prefix(head)
-            .is_some_and(|tail| (0..=tail.len()).any(|i| tail.is_char_boundary(i) && matches(rest, &tail[i..]))),
-    }
-}
-
-#[test]
-fn patterns_match() {
-    assert!(matches("test_if", "test_if"));
-    assert!(!matches("test_if", "test_if_seq"));
-    assert!(matches("test_*_seq", "test_if_seq"));
-    assert!(matches("test_if*", "test_if"));
-    assert!(!matches("*_seq", "test_if_seq_none"));
-}
-
 #[test]
 fn node_cases_import_with_the_right_types() {
     let cases = node_cases(env!("CARGO_TARGET_TMPDIR"));
-    let outcomes = import_all(&cases);
-    let unsupported = Unsupported::read();
+    let outcomes = for_each_case(&cases, |context, case| Outcome {
+        declared: import_one(context, &case.model(), case),
+        stripped: import_one(context, &case.stripped_model(), case),
+    });
 
     let plain = || cases.iter().zip(&outcomes).filter(|(case, _)| case.category == Category::Plain);
     let (mut right, mut consistent, mut exact) = (0, 0, 0);
@@ -112,46 +74,13 @@ fn node_cases_import_with_the_right_types() {
         }
     }
 
-    let mut complaints = vec![];
-    let mut needed = vec![false; unsupported.len()];
-    for (case, outcome) in cases.iter().zip(&outcomes) {
-        let lines: Vec<_> = (0..unsupported.len()).filter(|&i| unsupported[i].covers(&case.name)).collect();
-        match (outcome.complaint(case.category), &lines[..]) {
-            (Some(message), []) => complaints.push(format!("{} ({:?}): {message}", case.name, case.category)),
-            (Some(_), lines) => lines.iter().for_each(|&i| needed[i] = true),
-            (None, []) => {}
-            (None, [line, ..]) => complaints.push(format!(
-                "{} is right, but unsupported.txt lists it: '{}: {}'",
-                case.name, unsupported[*line].pattern, unsupported[*line].reason
-            )),
-        }
-    }
-    for (line, _) in unsupported.iter().zip(&needed).filter(|(_, needed)| !**needed) {
-        complaints.push(format!("unsupported.txt lists '{}', which no failing case has the name of", line.pattern));
-    }
-    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
-}
-
-/// Imports both variants of every case, on as many threads as there are cores.
-fn import_all(cases: &[NodeCase]) -> Vec<Outcome> {
-    let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
-    let outcomes = Mutex::new(vec![]);
-    std::thread::scope(|scope| {
-        for thread in 0..threads {
-            let outcomes = &outcomes;
-            scope.spawn(move || {
-                let context = divi_test::context();
-                for (i, case) in cases.iter().enumerate().skip(thread).step_by(threads) {
-                    let declared = import_one(&context, &case.model(), case);
-                    let stripped = import_one(&context, &case.stripped_model(), case);
-                    outcomes.lock().expect("no thread panics").push((i, Outcome { declared, stripped }));
-                }
-            });
-        }
+    let unsupported = Exceptions::parse("unsupported.txt", include_str!("onnx_nodes/unsupported.txt"));
+    let verdicts = cases.iter().zip(&outcomes).map(|(case, outcome)| {
+        let complaint = outcome.complaint(case.category);
+        (&case.name[..], complaint.map(|message| format!("({:?}) {message}", case.category)))
     });
-    let mut outcomes = outcomes.into_inner().expect("no thread panicked");
-    outcomes.sort_by_key(|(i, _)| *i);
-    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+    let complaints = unsupported.complaints(verdicts);
+    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
 }
 
 fn import_one(context: &Context, path: &Path, case: &NodeCase) -> Result<Precision, String> {

@@ -20,7 +20,10 @@ pub use types::{
     contained_type, element_type, element_type_of, optional_type, sequence_type, tensor_type, tensor_type_of,
 };
 
-use melior::dialect::{DialectHandle, DialectRegistry};
+use melior::{
+    Context,
+    dialect::{DialectHandle, DialectRegistry},
+};
 
 /// Operations of the `divi` dialect.
 pub mod divi {
@@ -40,6 +43,18 @@ pub mod onnx {
         include_directory_env_vars: ["DIVI_TD"],
     }
     pub use self::onnx::*;
+}
+
+/// A context with both dialects and `func`, for work on one thread.
+pub fn new_context() -> Context {
+    let registry = DialectRegistry::new();
+    register(&registry);
+    DialectHandle::func().insert_dialect(&registry);
+    let context = Context::new();
+    context.enable_multi_threading(false);
+    context.append_dialect_registry(&registry);
+    context.load_all_available_dialects();
+    context
 }
 
 /// Adds both dialects to a registry.

@@ -1,30 +1,16 @@
 //! The typed builders and accessors that are generated from the dialects' TableGen.
 
-use divi_dialect::{BatchCost, CostAttribute, ExternalAttribute, divi, onnx};
-use melior::{
-    Context,
-    dialect::{DialectHandle, DialectRegistry},
-    ir::{
-        Block, BlockLike, Location, Module, Type, Value,
-        attribute::{FlatSymbolRefAttribute, IntegerAttribute, StringAttribute},
-        operation::OperationLike,
-        r#type::IntegerType,
-    },
+use divi_dialect::{BatchCost, CostAttribute, ExternalAttribute, divi, new_context, onnx};
+use melior::ir::{
+    Block, BlockLike, Location, Module, Type, Value,
+    attribute::{FlatSymbolRefAttribute, IntegerAttribute, StringAttribute},
+    operation::OperationLike,
+    r#type::IntegerType,
 };
-
-fn context() -> Context {
-    let registry = DialectRegistry::new();
-    divi_dialect::register(&registry);
-    DialectHandle::func().insert_dialect(&registry);
-    let context = Context::new();
-    context.append_dialect_registry(&registry);
-    context.load_all_available_dialects();
-    context
-}
 
 #[test]
 fn a_device_is_built_and_read() {
-    let context = context();
+    let context = new_context();
     let location = Location::unknown(&context);
     let device = divi::DeviceOperationBuilder::new(&context, location)
         .sym_name(StringAttribute::new(&context, "gpu0"))
@@ -43,7 +29,7 @@ fn a_device_is_built_and_read() {
 
 #[test]
 fn a_transfer_is_built_and_read() {
-    let context = context();
+    let context = new_context();
     let location = Location::unknown(&context);
     let tensor = Type::parse(&context, "tensor<1x8xf32>").unwrap();
     let block = Block::new(&[(tensor, location)]);
@@ -60,7 +46,7 @@ fn a_transfer_is_built_and_read() {
 
 #[test]
 fn an_operator_is_built_and_read() {
-    let context = context();
+    let context = new_context();
     let location = Location::unknown(&context);
     let tensor = Type::parse(&context, "tensor<1x8xf32>").unwrap();
     let block = Block::new(&[(tensor, location)]);
@@ -72,7 +58,7 @@ fn an_operator_is_built_and_read() {
 
 #[test]
 fn costs_read_back() {
-    let context = context();
+    let context = new_context();
     let location = Location::unknown(&context);
     let entry = |device: &str, batch, micros| BatchCost { device: device.into(), batch, micros };
     let entries = [entry("gpu0", 1, 37.0), entry("gpu0", 4, 58.1), entry("cpu0", 1, 345.1)];
@@ -85,7 +71,7 @@ fn costs_read_back() {
 
 #[test]
 fn references_to_weights_read_back() {
-    let context = context();
+    let context = new_context();
     let location = Location::unknown(&context);
     let tensor = Type::parse(&context, "tensor<2x3xf32>").unwrap();
     let external = ExternalAttribute::new(location, tensor, "weights.bin", 16, 24).unwrap();

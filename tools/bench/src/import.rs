@@ -5,10 +5,6 @@
 
 use crate::python;
 use divi_passes::import::{Options, Source, import};
-use melior::{
-    Context,
-    dialect::{DialectHandle, DialectRegistry},
-};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -77,15 +73,9 @@ fn defaults() -> Result<Vec<Row>, String> {
 
 /// The median time of an import into a new context.
 fn measure(path: &Path, repeats: usize) -> Result<Duration, String> {
-    let registry = DialectRegistry::new();
-    divi_dialect::register(&registry);
-    DialectHandle::func().insert_dialect(&registry);
     let mut samples = vec![];
     for _ in 0..=repeats {
-        let context = Context::new();
-        context.enable_multi_threading(false);
-        context.append_dialect_registry(&registry);
-        context.load_all_available_dialects();
+        let context = divi_dialect::new_context();
         let start = Instant::now();
         let source = Source::open(path).map_err(|error| error.to_string())?;
         let module = import(&context, &source, &Options::default()).map_err(|error| error.to_string())?;

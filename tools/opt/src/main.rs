@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use divi_passes::import::{Options, Source, import, is_onnx};
-use melior::{Context, dialect::DialectRegistry};
 use mlir_sys::{
     MlirStringRef, mlirBytecodeWriterConfigCreate, mlirBytecodeWriterConfigDestroy,
     mlirOperationWriteBytecodeWithConfig,
@@ -109,13 +108,7 @@ fn bytecode(
     } else {
         Source::open(name.as_ref()).map_err(|error| format!("divi-opt: error: {error}"))?
     };
-    let registry = DialectRegistry::new();
-    divi_dialect::register(&registry);
-    melior::dialect::DialectHandle::func().insert_dialect(&registry);
-    let context = Context::new();
-    context.enable_multi_threading(false);
-    context.append_dialect_registry(&registry);
-    context.load_all_available_dialects();
+    let context = divi_dialect::new_context();
     let (module, warnings) = import(&context, &source, &import_options).map_err(|error| error.to_string())?;
     if !options.quiet {
         for warning in warnings {

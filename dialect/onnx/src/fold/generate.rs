@@ -2,7 +2,7 @@
 
 use super::{
     Folder, MAX_ELEMENTS,
-    array::{Numbers, constant, int, int_array, ints},
+    array::{Array, Numbers, constant, ints},
     bounded,
     source::{Source, content},
     walk::{Walk, strides},
@@ -117,9 +117,24 @@ fn positions<T: Copy>(values: &[T], wanted: impl Fn(T) -> bool) -> Vec<usize> {
     values.iter().enumerate().filter(|&(_, &value)| wanted(value)).map(|(i, _)| i).collect()
 }
 
+/// The integers of an operand that may have any type of number. `None` if one is no whole number.
+fn whole_array(node: &Node<'_>, index: usize) -> Option<Array<i64>> {
+    const LARGEST: f64 = 9e15;
+    match Numbers::of(constant(node, index)?)? {
+        Numbers::Ints(values) => Some(values),
+        Numbers::Floats(values) => {
+            values.map(|value| (value.fract() == 0.0 && value.abs() < LARGEST).then_some(value as i64))
+        }
+    }
+}
+
+/// Indices and depth may be floating-point numbers.
 fn one_hot(node: &Node<'_>) -> Option<Content> {
-    let indices = int_array(node, 0)?;
-    let depth = int(node, 1).filter(|&depth| depth > 0)?;
+    let indices = whole_array(node, 0)?;
+    let depth = match whole_array(node, 1)?.data[..] {
+        [depth] if depth > 0 => depth,
+        _ => return None,
+    };
     let values = Source::of(node, 2)?;
     if values.dims[..] != [2] {
         return None;
@@ -220,8 +235,17 @@ mod tests {
         case(ints(&[2], &[1, -1]), 3).folds_to(floats(&[2, 3], &[0.0, 5.0, 0.0, 0.0, 0.0, 5.0]));
         case(ints(&[2], &[0, 9]), 2).int("axis", 0).folds_to(floats(&[2, 2], &[5.0, 0.0, 0.0, 0.0]));
         case(tensor(DType::I32, &[], &[1]), 2).folds_to(floats(&[2], &[0.0, 5.0]));
+        case(floats(&[2], &[1.0, -2.0]), 2).folds_to(floats(&[2, 2], &[0.0, 5.0, 5.0, 0.0]));
+        case(floats(&[1], &[0.5]), 2).folds_to_nothing("float[*]");
         case(ints(&[2], &[0, 9]), 1 << 62).folds_to_nothing("float[*]");
         case(ints(&[2], &[0, 9]), -1).folds_to_nothing("float[*]");
         case(ints(&[2], &[0, 9]), 2).int("axis", 2).folds_to_nothing("float[*]");
+        let with_depth = |depth: f64| {
+            let case = Case::new("OneHot").shape_input(&[1]).constant(floats(&[], &[depth]));
+            case.constant(floats(&[2], &[0.0, 5.0]))
+        };
+        with_depth(2.0).folds_to(floats(&[1, 2], &[0.0, 5.0]));
+        with_depth(2.5).folds_to_nothing("float[*]");
+        with_depth(f64::INFINITY).folds_to_nothing("float[*]");
     }
 }

@@ -79,7 +79,7 @@ impl Case {
     }
 
     fn types(&self) -> infer::Types {
-        self.with_node(|node| infer::infer(node))
+        self.with_node(infer::infer)
     }
 
     /// Asserts the inferred types, written as messages print them.

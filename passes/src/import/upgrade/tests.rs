@@ -13,11 +13,7 @@ use crate::import::{
 };
 use bytes::Bytes;
 use divi_onnx::{Attr, DType, Tensor};
-use melior::{
-    Context,
-    dialect::{DialectHandle, DialectRegistry},
-    ir::operation::OperationLike,
-};
+use melior::ir::operation::OperationLike;
 use prost::Message;
 
 mod cases;
@@ -143,12 +139,7 @@ impl Case {
         let opset = OperatorSetIdProto { domain: None, version: Some(self.opset) };
         let (graph, opset_import) = (Some(self.graph), vec![opset]);
         let model = ModelProto { ir_version: Some(3), graph, opset_import, ..Default::default() };
-        let registry = DialectRegistry::new();
-        divi_dialect::register(&registry);
-        DialectHandle::func().insert_dialect(&registry);
-        let context = Context::new();
-        context.append_dialect_registry(&registry);
-        context.load_all_available_dialects();
+        let context = divi_dialect::new_context();
         let source = Source::from_memory("test", model.encode_to_vec().into());
         let (module, _) = import(&context, &source, &Options::default()).map_err(|error| error.to_string())?;
         let text = module.as_operation().to_string();

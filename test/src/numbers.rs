@@ -1,0 +1,103 @@
+//! Whether two constants are the same, as far as arithmetic allows.
+
+use divi_onnx::{DType, Tensor};
+
+/// The distance from one to the next number. `None` for types that must agree to the bit.
+fn epsilon(dtype: DType) -> Option<f64> {
+    let digits = match dtype {
+        DType::F64 => 52,
+        DType::F32 => 23,
+        DType::F16 => 10,
+        DType::BF16 => 7,
+        _ => return None,
+    };
+    Some(0.5f64.powi(digits))
+}
+
+/// Units in the last place by which two right results may differ: libraries round logarithms and the like differently.
+const UNITS: f64 = 4.0;
+
+/// Says where a constant differs from the one that was expected. Integers, booleans and types that have no arithmetic must
+/// be the same to the bit; floating-point numbers nearly, and neither or both not a number.
+///
+/// Nearly is some units in the last place of the number itself and one of the largest: where a sum cancels, the error is
+/// of the size of its terms. ONNX's own runner allows a relative `1e-3`, in which a wrong formula can hide.
+pub fn compare(actual: &Tensor, expected: &Tensor) -> Result<(), String> {
+    if (actual.dtype(), actual.dims()) != (expected.dtype(), expected.dims()) {
+        let text = |tensor: &Tensor| format!("{}{:?}", tensor.dtype(), tensor.dims());
+        return Err(format!("is {}, not {}", text(actual), text(expected)));
+    }
+    let floats = epsilon(expected.dtype()).and_then(|epsilon| Some((epsilon, actual.floats()?, expected.floats()?)));
+    let Some((epsilon, actual, expected)) = floats else {
+        let differ = actual.bytes().iter().zip(expected.bytes()).position(|(actual, expected)| actual != expected);
+        return differ.map_or(Ok(()), |at| Err(describe_difference(actual, expected, at)));
+    };
+    let finite = expected.iter().filter(|value| value.is_finite());
+    let largest = finite.fold(0f64, |largest, value| largest.max(value.abs()));
+    let near = |actual: f64, expected: f64| {
+        // Infinities are equal or wrong: between them there is no distance.
+        actual == expected
+            || actual.is_nan() && expected.is_nan()
+            || expected.is_finite() && (actual - expected).abs() <= epsilon * (UNITS * expected.abs() + largest)
+    };
+    let wrong: Vec<_> = (0..expected.len()).filter(|&i| !near(actual[i], expected[i])).collect();
+    let Some(&first) = wrong.first() else { return Ok(()) };
+    Err(format!(
+        "{} of {} elements differ, the first at {first}: {:?}, not {:?}",
+        wrong.len(),
+        expected.len(),
+        actual[first],
+        expected[first]
+    ))
+}
+
+/// The first difference of two tensors that differ in the byte `at`.
+fn describe_difference(actual: &Tensor, expected: &Tensor, at: usize) -> String {
+    if let (Some(actual), Some(expected)) = (actual.ints(), expected.ints())
+        && let Some(i) = actual.iter().zip(&expected).position(|(actual, expected)| actual != expected)
+    {
+        return format!("element {i} is {}, not {}", actual[i], expected[i]);
+    }
+    format!("byte {at} is {:#x}, not {:#x}", actual.bytes()[at], expected.bytes()[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn floats(dtype: DType, values: &[f64]) -> Tensor {
+        Tensor::from_floats(dtype, vec![values.len() as i64], values).unwrap()
+    }
+
+    #[test]
+    fn floats_are_compared_nearly() {
+        let of = |actual: f64, expected: f64| compare(&floats(DType::F32, &[actual]), &floats(DType::F32, &[expected]));
+        assert!(of(1.0, 1.000_000_5).is_ok());
+        assert!(of(1.0, 1.000_001).is_err());
+        assert!(of(0.0, 1e-30).is_err());
+        assert!(of(f64::NAN, f64::NAN).is_ok());
+        assert!(of(f64::NAN, 1.0).is_err());
+        assert!(of(1.0, f64::NAN).is_err());
+        assert!(of(f64::INFINITY, f64::INFINITY).is_ok());
+        assert!(of(f64::NEG_INFINITY, f64::INFINITY).is_err());
+        assert!(of(3e38, f64::INFINITY).is_err());
+        assert!(of(f64::INFINITY, 3e38).is_err());
+        assert!(compare(&floats(DType::F64, &[1.0]), &floats(DType::F64, &[1.000_000_5])).is_err());
+        // The error of a difference of numbers that are about one.
+        assert!(compare(&floats(DType::F32, &[1.0, 1e-7]), &floats(DType::F32, &[1.0, 0.0])).is_ok());
+        assert!(compare(&floats(DType::F32, &[1.0, 1e-6]), &floats(DType::F32, &[1.0, 0.0])).is_err());
+    }
+
+    #[test]
+    fn everything_else_is_compared_exactly() {
+        let ints = |dtype, values: &[i64]| Tensor::from_ints(dtype, vec![values.len() as i64], values).unwrap();
+        assert!(compare(&ints(DType::I8, &[1, -1]), &ints(DType::I8, &[1, -1])).is_ok());
+        let message = compare(&ints(DType::I8, &[1, -1]), &ints(DType::I8, &[1, 1])).unwrap_err();
+        assert_eq!(message, "element 1 is -1, not 1");
+        assert!(compare(&ints(DType::I8, &[1]), &ints(DType::U8, &[1])).is_err());
+        assert!(compare(&ints(DType::I8, &[1]), &ints(DType::I8, &[1, 1])).is_err());
+        let bytes = |byte: u8| Tensor::new(DType::F8E5M2, vec![1], vec![byte].into()).unwrap();
+        assert!(compare(&bytes(3), &bytes(3)).is_ok());
+        assert_eq!(compare(&bytes(3), &bytes(4)).unwrap_err(), "byte 0 is 0x3, not 0x4");
+    }
+}

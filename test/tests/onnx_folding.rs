@@ -1,0 +1,84 @@
+//! Imports every plain node test case of the onnx package with the case's data for its inputs, and compares each output
+//! that folding made a constant with the data that the case expects.
+//!
+//! Cases whose data are not the only right answer are lines of `onnx_folding/incomparable.txt`, a reason each.
+//! `DIVI_VERBOSE=1` also lists the cases in which an output is not folded, or is not the same to the bit.
+
+use divi_passes::import::Options;
+use divi_test::{
+    exceptions::Exceptions,
+    node_cases::{Category, NodeCase, for_each_case, node_cases},
+    numbers,
+};
+use melior::Context;
+
+/// Outputs that at least must be folded: as many as are today, less a few that a new version of the cases may lose. Whoever
+/// folds more may raise it; a loss is not noticed otherwise, as what is not folded is not compared.
+const MIN_FOLDED: usize = 1;
+
+/// What became of one case.
+#[derive(Default)]
+struct Outcome {
+    outputs: usize,
+    folded: usize,
+    /// Those of the folded ones that are the same to the bit.
+    exact: usize,
+    complaint: Option<String>,
+}
+
+#[test]
+fn folding_computes_what_the_node_cases_expect() {
+    let cases = node_cases(env!("CARGO_TARGET_TMPDIR"));
+    let cases: Vec<_> = cases.into_iter().filter(|case| case.category == Category::Plain).collect();
+    let outcomes = for_each_case(&cases, fold_one);
+
+    let sum = |count: fn(&Outcome) -> usize| outcomes.iter().map(count).sum::<usize>();
+    let folded = sum(|outcome| outcome.folded);
+    println!(
+        "{folded} of {} outputs of {} cases are folded and compared, {} are the same to the bit",
+        sum(|outcome| outcome.outputs),
+        cases.len(),
+        sum(|outcome| outcome.exact)
+    );
+    if std::env::var_os("DIVI_VERBOSE").is_some() {
+        for (case, outcome) in cases.iter().zip(&outcomes) {
+            if outcome.folded < outcome.outputs {
+                println!("not folded: {}", case.name);
+            }
+            if outcome.exact < outcome.folded {
+                println!("not the same to the bit: {}", case.name);
+            }
+        }
+    }
+
+    let exceptions = Exceptions::parse("incomparable.txt", include_str!("onnx_folding/incomparable.txt"));
+    let complaints =
+        exceptions.complaints(cases.iter().zip(outcomes).map(|(case, outcome)| (&case.name[..], outcome.complaint)));
+    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
+    assert!(folded >= MIN_FOLDED, "{folded} outputs are folded, {MIN_FOLDED} were once");
+}
+
+fn fold_one(context: &Context, case: &NodeCase) -> Outcome {
+    let path = case.constant_model();
+    let module = match divi_test::import_file(context, &path, Options::default()) {
+        Ok((module, _)) => module,
+        Err(error) => return Outcome { complaint: Some(error.to_string()), ..Outcome::default() },
+    };
+    let folder = path.parent().expect("a model is in a folder");
+    let constants = divi_test::returned_constants(&module, folder);
+    let mut outcome = Outcome { outputs: constants.len(), ..Outcome::default() };
+    if constants.len() != case.outputs.len() {
+        outcome.complaint = Some(format!("has {} results, not {}", constants.len(), case.outputs.len()));
+        return outcome;
+    }
+    for (i, constant) in constants.iter().enumerate() {
+        let Some(constant) = constant else { continue };
+        let expected = case.expected(i);
+        outcome.folded += 1;
+        outcome.exact += usize::from(*constant == expected);
+        if let Err(message) = numbers::compare(constant, &expected) {
+            outcome.complaint.get_or_insert_with(|| format!("output {i}: {message}"));
+        }
+    }
+    outcome
+}
