@@ -190,7 +190,7 @@ mod tests {
         let case = |bins, length| Case::new("MelWeightMatrix").constant(scalar(bins)).constant(scalar(length));
         let rest = |case: Case| case.input("int32[]").input("float[]").input("float[]");
         rest(case(8, 16)).infers(&["float[9x8]"]);
-        rest(case(8, i64::MAX)).infers(&["float[4611686018427387904x8]"]);
+        rest(case(8, i64::MAX)).fails("which no tensor can have");
         case(8, 16).fails("operand 2 is missing");
     }
 }

@@ -268,7 +268,7 @@ mod tests {
         case().shape_input(&[-1, -1]).fails("more than one -1");
         case().shape_input(&[-2, 3]).fails("the dimension -2");
         case().shape_input(&[2, 3, 4, 0]).fails("no dimension to copy");
-        case().shape_input(&[1 << 62, 1 << 62]).infers(&["float[4611686018427387904x4611686018427387904]"]);
+        case().shape_input(&[1 << 62, 1 << 62]).fails("which no tensor can have");
     }
 
     #[test]
