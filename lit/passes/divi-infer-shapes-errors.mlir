@@ -16,3 +16,14 @@ func.func @main(%x: tensor<?x4xf32>) -> tensor<2x2xf32> {
   %0 = "onnx.Reshape"(%x, %shape) : (tensor<?x4xf32>, tensor<2xi64>) -> tensor<2x2xf32>
   return %0 : tensor<2x2xf32>
 }
+
+// -----
+
+// Tests that a shape that contradicts what an operation of another kind insists on is an error on that operation.
+func.func private @declared(tensor<2xf32>)
+func.func @main(%x: tensor<?xf32>) {
+  %0 = "onnx.Relu"(%x) : (tensor<?xf32>) -> tensor<2xf32>
+  // expected-error @below {{'func.call' op insists on tensor<2xf32> as operand 0, which new shapes make tensor<3xf32>}}
+  call @declared(%0) : (tensor<2xf32>) -> ()
+  return
+}

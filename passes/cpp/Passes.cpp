@@ -4,6 +4,7 @@
 #include "Divi.h"
 #include "Onnx.h"
 #include "mlir/CAPI/IR.h"
+#include "mlir/CAPI/Pass.h"
 #include "mlir/CAPI/Support.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/StringExtras.h"
@@ -67,3 +68,19 @@ struct RebaseWeights : impl::RebaseWeightsBase<RebaseWeights> {
 } // namespace divi
 
 extern "C" void diviRegisterPasses() { divi::registerDiviPasses(); }
+
+// For the driver, whose options may hold what the text of a pipeline cannot: spaces, commas, braces.
+extern "C" MlirPass diviCreateInferShapes(int64_t batch, const MlirStringRef *shapes, size_t count) {
+  divi::InferShapesOptions options;
+  options.batch = batch;
+  for (MlirStringRef shape : ArrayRef(shapes, count))
+    options.inputShapes.push_back(unwrap(shape).str());
+  return wrap(divi::createInferShapes(std::move(options)).release());
+}
+
+extern "C" MlirPass diviCreateRebaseWeights(MlirStringRef from, MlirStringRef to) {
+  divi::RebaseWeightsOptions options;
+  options.from = unwrap(from).str();
+  options.to = unwrap(to).str();
+  return wrap(divi::createRebaseWeights(std::move(options)).release());
+}

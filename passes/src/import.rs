@@ -21,6 +21,7 @@ pub mod tensor_proto;
 mod translate;
 mod types;
 mod upgrade;
+mod verify;
 
 pub use diagnostics::{Error, Warning};
 pub use options::Options;
@@ -31,7 +32,7 @@ use melior::{Context, ir::Module};
 use prost::Message;
 use proto::ModelProto;
 
-/// Imports a model into a module with one function, `@main`.
+/// Imports a model into a module with one function, `@main`, that verifies.
 ///
 /// Warnings say what is carried along without being understood and what stays dynamic.
 pub fn import<'c>(
@@ -43,7 +44,9 @@ pub fn import<'c>(
     let model = decode(source).map_err(fail)?;
     let graph = model.graph.as_ref().ok_or_else(|| fail("the model has no graph".into()))?;
     let opset = check_versions(&model).map_err(fail)?;
-    translate::translate(context, source, options, &model, graph, opset)
+    let (module, warnings) = translate::translate(context, source, options, &model, graph, opset)?;
+    verify::verify(context, &module, &source.name)?;
+    Ok((module, warnings))
 }
 
 /// Decodes the protobuf; tensors alias the source.

@@ -1,21 +1,25 @@
 //! `divi-infer-shapes`: inference and folding on a module that is there already.
 
+mod functions;
+
 use crate::{
     import::Options,
     input_shapes,
     ir::{
-        Failure, attribute, blocks, describe, error, operation_name, operations, run, string_attribute, text, warning,
+        Failure, attribute, blocks, blocks_in_order, describe, error, operands, operation_name, operations,
+        reshaped_type, results, run, string_attribute, text, type_of, uses, warning,
     },
 };
 use divi_dialect::{
     dense_elements,
     node::{attributes_of, is_none, present_results, value_of},
-    tensor_type, tensor_type_of,
+    tensor_type_of,
 };
-use divi_onnx::{Dim, Node, Symbol, Value, fold, infer, node::Content};
+use divi_onnx::{Dim, Node, Symbol, Tensor, TensorType, Value, fold, infer, node::Content};
+use functions::Functions;
 use melior::{
     ContextRef, StringRef,
-    ir::{AttributeLike, Type, TypeLike, operation::OperationRef},
+    ir::{AttributeLike, Type, operation::OperationRef},
 };
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
@@ -45,17 +49,14 @@ pub fn infer_shapes(module: MlirOperation, options: &Options) -> Result<Counts, 
         // SAFETY: the context outlives the pass.
         context: unsafe { context.to_ref() },
         options,
+        functions: Functions::of(module),
         known: FxHashMap::default(),
         symbols: FxHashMap::default(),
         unmatched: options.input_shapes.iter().map(|(name, _)| name.as_str()).collect(),
         opaque: BTreeMap::new(),
         counts: Counts::default(),
     };
-    for function in blocks(module).into_iter().flat_map(operations) {
-        if operation_name(function) == "func.func" {
-            pass.function(function)?;
-        }
-    }
+    pass.all_functions()?;
     if let Some(name) = pass.unmatched.first() {
         error(module, &format!("no function has an argument named '{name}' (onnx.name) to give a shape"));
         return Err(Failure);
@@ -74,6 +75,7 @@ const STRUCTURE: &[&str] = &["EntryPoint", "NoValue", "Return", "Yield"];
 struct Pass<'a> {
     context: &'a melior::Context,
     options: &'a Options,
+    functions: Functions,
     /// What is known of values beyond their types: elements and named dimensions.
     known: FxHashMap<*const c_void, Value>,
     symbols: FxHashMap<String, Dim>,
@@ -85,21 +87,9 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn function(&mut self, function: MlirOperation) -> Result<(), Failure> {
-        let Some(&entry) = blocks(function).first() else { return Ok(()) };
-        self.arguments(function, entry)?;
-        for block in blocks(function) {
-            self.block(block)?;
-        }
-        self.update_function_type(function, entry);
-        Ok(())
-    }
-
-    /// Gives arguments the shapes that the options ask for, and their dimensions the names they have.
-    fn arguments(&mut self, function: MlirOperation, entry: MlirBlock) -> Result<(), Failure> {
-        // SAFETY: the block is alive, and indices are below the count.
-        let arguments: Vec<_> =
-            unsafe { (0..mlirBlockGetNumArguments(entry)).map(|i| mlirBlockGetArgument(entry, i)).collect() };
+    /// Gives a function's arguments the names of their dimensions and, if it is `open` to them, the shapes that the
+    /// options ask for.
+    fn arguments(&mut self, function: MlirOperation, arguments: &[MlirValue], open: bool) -> Result<(), Failure> {
         let attributes = attribute(function, "arg_attrs");
         let argument_attribute = |index: usize, name: &str| {
             // SAFETY: the attributes are alive; a function has one dictionary an argument.
@@ -126,14 +116,16 @@ impl Pass<'_> {
             .enumerate()
             .filter_map(|(i, value)| Some((argument_attribute(i, "onnx.name").unwrap_or(""), &mut value.as_mut()?.ty)))
             .collect();
-        self.unmatched.retain(|name| !inputs.iter().any(|(other, _)| other == name));
-        if let Err(message) = input_shapes::fix(self.options, &mut inputs) {
-            error(function, &format!("{} {message}", describe(function)));
-            return Err(Failure);
+        if open {
+            self.unmatched.retain(|name| !inputs.iter().any(|(other, _)| other == name));
+            if let Err(message) = input_shapes::fix(self.options, &mut inputs) {
+                error(function, &format!("{} {message}", describe(function)));
+                return Err(Failure);
+            }
         }
         for (&argument, value) in arguments.iter().zip(values) {
             if let Some(value) = value {
-                self.set_type(argument, &value);
+                self.set_shape(argument, &value.ty)?;
                 self.known.insert(argument.ptr, value);
             }
         }
@@ -142,12 +134,50 @@ impl Pass<'_> {
 
     fn block(&mut self, block: MlirBlock) -> Result<(), Failure> {
         for operation in operations(block) {
-            for nested in blocks(operation) {
-                self.block(nested)?;
+            match operation_name(operation) {
+                // Symbols of other scopes than the module's.
+                "builtin.module" | "func.func" => {}
+                "divi.cluster" => self.cluster(operation)?,
+                "divi.transfer" => self.hand_on(&operands(operation), &results(operation))?,
+                "divi.launch" | "func.call" => self.call(operation)?,
+                _ => {
+                    self.body(operation)?;
+                    self.operation(operation)?;
+                }
             }
-            self.operation(operation)?;
         }
         Ok(())
+    }
+
+    /// What is below an operation, definitions before uses.
+    fn body(&mut self, operation: MlirOperation) -> Result<(), Failure> {
+        blocks_in_order(operation).into_iter().try_for_each(|block| self.block(block))
+    }
+
+    /// A cluster's body has its operands as arguments, and it has what the body yields as results.
+    fn cluster(&mut self, operation: MlirOperation) -> Result<(), Failure> {
+        let Some(&block) = blocks(operation).first() else { return Ok(()) };
+        self.hand_on(&operands(operation), &arguments_of(block))?;
+        self.body(operation)?;
+        // SAFETY: the block is alive, and a cluster's body ends in a terminator.
+        let terminator = unsafe { mlirBlockGetTerminator(block) };
+        self.hand_on(&operands(terminator), &results(operation))
+    }
+
+    /// Makes values what others are: their types, and what is known of them.
+    fn hand_on(&mut self, from: &[MlirValue], to: &[MlirValue]) -> Result<(), Failure> {
+        for (&from, &to) in from.iter().zip(to) {
+            self.set_type(to, type_of(from))?;
+            if let Some(value) = self.value(from) {
+                self.known.insert(to.ptr, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known of a value; `None` if it is no tensor.
+    fn value(&self, value: MlirValue) -> Option<Value> {
+        self.known.get(&value.ptr).cloned().or_else(|| value_of(value))
     }
 
     fn operation(&mut self, operation: MlirOperation) -> Result<(), Failure> {
@@ -161,19 +191,15 @@ impl Pass<'_> {
             }
             return Ok(());
         }
-        // SAFETY: the operation is alive, and indices are below the counts.
-        let (operands, results): (Vec<_>, Vec<_>) = unsafe {
-            let operands = (0..mlirOperationGetNumOperands(operation)).map(|i| mlirOperationGetOperand(operation, i));
-            let results = (0..mlirOperationGetNumResults(operation)).map(|i| mlirOperationGetResult(operation, i));
-            (operands.collect(), results.collect())
-        };
-        if let ("Identity", [operand], [result]) = (op, &operands[..], &results[..]) {
-            self.replace(operation, &[(*result, *operand)]);
+        let (operands, results) = (operands(operation), results(operation));
+        if let ("Identity", &[operand], &[result]) = (op, &operands[..], &results[..])
+            && self.identity(operation, operand, result)
+        {
             return Ok(());
         }
         let mut values = Vec::with_capacity(operands.len());
         for &operand in &operands {
-            match self.known.get(&operand.ptr).cloned().or_else(|| value_of(operand)) {
+            match self.value(operand) {
                 Some(value) => values.push(Some(value)),
                 None if is_none(operand) => values.push(None),
                 None => return Ok(()),
@@ -191,53 +217,88 @@ impl Pass<'_> {
             }
         };
         let contents = fold::fold(&node, &types);
-        if !results.is_empty()
-            && results
-                .iter()
-                .enumerate()
-                .all(|(i, &result)| is_none(result) || matches!(contents.get(i), Some(Some(Content::Constant(_)))))
-        {
-            self.fold(operation, &results, &contents);
-            return Ok(());
+        if let Some(constants) = self.constants(&results, &contents) {
+            return self.fold(operation, &constants);
         }
         for (i, (&result, ty)) in results.iter().zip(types).enumerate() {
-            if is_none(result) {
-                continue;
-            }
-            // SAFETY: the result is alive.
-            let before = tensor_type_of(unsafe { Type::from_raw(mlirValueGetType(result)) });
+            // SAFETY: the type of a live value is alive.
+            let Some(before) = tensor_type_of(unsafe { Type::from_raw(type_of(result)) }) else { continue };
             // Without new shapes, what the IR says already may be more precise than inference.
-            let ty = match before {
-                Some(before) if !self.options_change_shapes() => before.unify(&ty).unwrap_or(ty),
-                _ => ty,
-            };
-            let value = Value { ty, content: contents.get(i).cloned().flatten() };
-            self.set_type(result, &value);
-            self.known.insert(result.ptr, value);
+            let ty = if self.options_change_shapes() { ty } else { before.unify(&ty).unwrap_or(ty) };
+            self.set_shape(result, &ty)?;
+            self.known.insert(result.ptr, Value { ty, content: contents.get(i).cloned().flatten() });
         }
         Ok(())
+    }
+
+    /// Takes an Identity away if its operand is as good as its result. Says whether all is done for it.
+    fn identity(&mut self, operation: MlirOperation, operand: MlirValue, result: MlirValue) -> bool {
+        let (from, to) = (type_of(operand), type_of(result));
+        // SAFETY: values and types are alive.
+        let (same_value, same_type, from_tensor, to_tensor) = unsafe {
+            let tensor = |r#type| tensor_type_of(Type::from_raw(r#type));
+            (mlirValueEqual(operand, result), mlirTypeEqual(from, to), tensor(from), tensor(to))
+        };
+        // In code that is never reached, an operation may be its own operand.
+        if same_value {
+            return true;
+        }
+        if !same_type {
+            let (Some(from_tensor), Some(to_tensor)) = (from_tensor, to_tensor) else { return false };
+            let precise = match from_tensor.unify(&to_tensor) {
+                Some(both) => both == from_tensor,
+                None => self.options_change_shapes(),
+            };
+            // SAFETY: the types are alive.
+            if !precise || !unsafe { mlirTypeEqual(reshaped_type(self.context, to, &from_tensor), from) } {
+                return false;
+            }
+            // It is there to forget the shape for one that insists on its operand's type.
+            if to_tensor.unify(&from_tensor).is_some() && uses(result).iter().any(|&(user, _)| !self.follows(user)) {
+                if let Some(value) = self.value(operand) {
+                    self.known.insert(result.ptr, value);
+                }
+                return true;
+            }
+        }
+        self.replace(operation, &[(result, operand)]);
+        true
+    }
+
+    /// The constants that results are, if there are any and no other result is used.
+    fn constants<'c>(
+        &self,
+        results: &[MlirValue],
+        contents: &'c [Option<Content>],
+    ) -> Option<Vec<(MlirValue, &'c Tensor)>> {
+        let mut constants = vec![];
+        for (i, &result) in results.iter().enumerate() {
+            match contents.get(i) {
+                Some(Some(Content::Constant(tensor))) if !is_none(result) => {
+                    let r#type = reshaped_type(self.context, type_of(result), &tensor_type_of_constant(tensor));
+                    let constant = dense_elements(self.context, tensor).to_raw();
+                    // SAFETY: attribute and types are alive; what insists on signs or an encoding is no constant.
+                    if !unsafe { mlirTypeEqual(mlirAttributeGetType(constant), r#type) } {
+                        return None;
+                    }
+                    constants.push((result, tensor));
+                }
+                _ if is_none(result) && uses(result).is_empty() => {}
+                _ => return None,
+            }
+        }
+        (!constants.is_empty()).then_some(constants)
     }
 
     fn options_change_shapes(&self) -> bool {
         self.options.batch.is_some() || !self.options.input_shapes.is_empty()
     }
 
-    fn set_type(&mut self, value: MlirValue, known: &Value) {
-        let r#type = tensor_type(self.context, &known.ty).to_raw();
-        // SAFETY: value and type are alive.
-        unsafe {
-            if !mlirTypeEqual(mlirValueGetType(value), r#type) {
-                mlirValueSetType(value, r#type);
-                self.counts.inferred += 1;
-            }
-        }
-    }
-
     /// Puts constants in an operator's place.
-    fn fold(&mut self, operation: MlirOperation, results: &[MlirValue], contents: &[Option<Content>]) {
+    fn fold(&mut self, operation: MlirOperation, constants: &[(MlirValue, &Tensor)]) -> Result<(), Failure> {
         let mut replacements = vec![];
-        for (&result, content) in results.iter().zip(contents) {
-            let Some(Content::Constant(tensor)) = content else { continue };
+        for &(result, tensor) in constants {
+            self.set_shape(result, &tensor_type_of_constant(tensor))?;
             // SAFETY: everything belongs to one context; the block takes ownership of the constant.
             unsafe {
                 let location = mlirOperationGetLocation(operation);
@@ -254,6 +315,7 @@ impl Pass<'_> {
             }
         }
         self.replace(operation, &replacements);
+        Ok(())
     }
 
     fn named(&self, name: &str, attribute: MlirAttribute) -> MlirNamedAttribute {
@@ -263,46 +325,31 @@ impl Pass<'_> {
     }
 
     fn replace(&mut self, operation: MlirOperation, replacements: &[(MlirValue, MlirValue)]) {
-        // SAFETY: nothing uses the operation's results afterwards, and nothing refers to it any more.
-        unsafe {
-            for &(before, after) in replacements {
-                mlirValueReplaceAllUsesOfWith(before, after);
-                self.known.remove(&before.ptr);
-            }
-            mlirOperationDestroy(operation);
+        for &(before, after) in replacements {
+            // SAFETY: both values are alive.
+            unsafe { mlirValueReplaceAllUsesOfWith(before, after) };
         }
+        let results = results(operation);
+        if results.iter().any(|&result| !uses(result).is_empty()) {
+            return;
+        }
+        for result in results {
+            self.known.remove(&result.ptr);
+        }
+        // SAFETY: nothing uses the operation's results, `known` has forgotten them, and the loop over its block, which
+        // has a list of its own, is past it or at it.
+        unsafe { mlirOperationDestroy(operation) };
         self.counts.folded += 1;
     }
+}
 
-    /// A function's type is that of its arguments and of what it returns.
-    fn update_function_type(&self, function: MlirOperation, entry: MlirBlock) {
-        // SAFETY: function and block are alive; a function's body ends in a terminator.
-        unsafe {
-            let arguments: Vec<_> = (0..mlirBlockGetNumArguments(entry))
-                .map(|i| mlirValueGetType(mlirBlockGetArgument(entry, i)))
-                .collect();
-            let last = blocks(function).pop().unwrap_or(entry);
-            let terminator = mlirBlockGetTerminator(last);
-            if terminator.ptr.is_null() {
-                return;
-            }
-            let results: Vec<_> = (0..mlirOperationGetNumOperands(terminator))
-                .map(|i| mlirValueGetType(mlirOperationGetOperand(terminator, i)))
-                .collect();
-            let r#type = mlirFunctionTypeGet(
-                self.context.to_raw(),
-                arguments.len() as isize,
-                arguments.as_ptr(),
-                results.len() as isize,
-                results.as_ptr(),
-            );
-            mlirOperationSetAttributeByName(
-                function,
-                StringRef::new("function_type").to_raw(),
-                mlirTypeAttrGet(r#type),
-            );
-        }
-    }
+fn tensor_type_of_constant(tensor: &Tensor) -> TensorType {
+    TensorType::new(tensor.dtype(), tensor.dims().iter().copied().map(Dim::Known).collect::<Vec<_>>())
+}
+
+fn arguments_of(block: MlirBlock) -> Vec<MlirValue> {
+    // SAFETY: the block is alive, and indices are below the count.
+    unsafe { (0..mlirBlockGetNumArguments(block)).map(|i| mlirBlockGetArgument(block, i)).collect() }
 }
 
 #[unsafe(no_mangle)]

@@ -18,6 +18,14 @@ pub(crate) fn fix(options: &Options, inputs: &mut [(&str, &mut TensorType)]) -> 
             if shape.len() != dims.len() {
                 return Err(format!("input '{name}' has rank {}, but is given {} dimensions", shape.len(), dims.len()));
             }
+            if let (Some(batch), Some(Dim::Symbol(_) | Dim::Unknown), Some(&size)) =
+                (options.batch, shape.first(), dims.first())
+                && size != batch
+            {
+                return Err(format!(
+                    "input '{name}' is given {size} for its first dimension, but the batch is {batch}"
+                ));
+            }
             for (&dim, &size) in shape.iter().zip(dims) {
                 set(&mut sizes, dim, size).map_err(|other| {
                     format!("input '{name}' is given {size} for a dimension that another makes {other}")

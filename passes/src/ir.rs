@@ -1,8 +1,14 @@
 //! Small conveniences over MLIR's C API that several passes share.
 
 pub(crate) use divi_dialect::{emit_error as error, emit_warning as warning, text};
-use melior::StringRef;
+use divi_dialect::{tensor_type, tensor_type_of};
+use divi_onnx::TensorType;
+use melior::{
+    Context, StringRef,
+    ir::{Type, TypeLike},
+};
 use mlir_sys::*;
+use rustc_hash::FxHashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What went wrong has been said in diagnostics: MLIR's `failure()`.
@@ -72,6 +78,90 @@ pub(crate) fn blocks(operation: MlirOperation) -> Vec<MlirBlock> {
         }
     }
     blocks
+}
+
+/// The blocks of all regions of an operation, each behind those that dominate it.
+pub(crate) fn blocks_in_order(operation: MlirOperation) -> Vec<MlirBlock> {
+    let mut ordered = vec![];
+    let mut visited = FxHashSet::default();
+    // A region's first block comes first and reaches all others but dead ones.
+    for root in blocks(operation) {
+        if !visited.insert(root.ptr) {
+            continue;
+        }
+        let start = ordered.len();
+        let mut path = vec![(root, 0)];
+        while let Some((block, next)) = path.last_mut() {
+            // SAFETY: the block is alive, and the index is below the count, which is 0 without a terminator.
+            let successor = unsafe {
+                let count =
+                    if mlirBlockGetTerminator(*block).ptr.is_null() { 0 } else { mlirBlockGetNumSuccessors(*block) };
+                (*next < count).then(|| mlirBlockGetSuccessor(*block, *next))
+            };
+            *next += 1;
+            match successor {
+                Some(successor) if visited.insert(successor.ptr) => path.push((successor, 0)),
+                Some(_) => {}
+                None => {
+                    ordered.push(*block);
+                    path.pop();
+                }
+            }
+        }
+        ordered[start..].reverse();
+    }
+    ordered
+}
+
+pub(crate) fn operands(operation: MlirOperation) -> Vec<MlirValue> {
+    // SAFETY: the operation is alive, and indices are below the count.
+    unsafe { (0..mlirOperationGetNumOperands(operation)).map(|i| mlirOperationGetOperand(operation, i)).collect() }
+}
+
+pub(crate) fn results(operation: MlirOperation) -> Vec<MlirValue> {
+    // SAFETY: the operation is alive, and indices are below the count.
+    unsafe { (0..mlirOperationGetNumResults(operation)).map(|i| mlirOperationGetResult(operation, i)).collect() }
+}
+
+/// The operations that use a value, each with the operand that it is, as they are when this is called.
+pub(crate) fn uses(value: MlirValue) -> Vec<(MlirOperation, isize)> {
+    let mut uses = vec![];
+    // SAFETY: the value is alive; the list ends with null.
+    unsafe {
+        let mut next = mlirValueGetFirstUse(value);
+        while !mlirOpOperandIsNull(next) {
+            uses.push((mlirOpOperandGetOwner(next), mlirOpOperandGetOperandNumber(next) as isize));
+            next = mlirOpOperandGetNextUse(next);
+        }
+    }
+    uses
+}
+
+pub(crate) fn type_of(value: MlirValue) -> MlirType {
+    // SAFETY: the value is alive.
+    unsafe { mlirValueGetType(value) }
+}
+
+/// A tensor type with another shape: how `original` writes elements stays, and its encoding, if the rank does.
+pub(crate) fn reshaped_type(context: &Context, original: MlirType, ty: &TensorType) -> MlirType {
+    // SAFETY: the type is alive.
+    let before = tensor_type_of(unsafe { Type::from_raw(original) });
+    let Some(before) = before.filter(|before| before.dtype == ty.dtype) else {
+        return tensor_type(context, ty).to_raw();
+    };
+    // SAFETY: the original is a tensor type, and a ranked one where its encoding is asked for; the shape outlives the
+    // call.
+    unsafe {
+        let element = mlirShapedTypeGetElementType(original);
+        let Some(shape) = &ty.shape else { return mlirUnrankedTensorTypeGet(element) };
+        let encoding = match before.shape {
+            Some(before) if before.len() == shape.len() => mlirRankedTensorTypeGetEncoding(original),
+            _ => mlirAttributeGetNull(),
+        };
+        let dynamic = mlirShapedTypeGetDynamicSize();
+        let dims: Vec<i64> = shape.iter().map(|dim| dim.known().unwrap_or(dynamic)).collect();
+        mlirRankedTensorTypeGet(dims.len() as isize, dims.as_ptr(), element, encoding)
+    }
 }
 
 /// Calls `visit` on every operation below `root`, parents first.

@@ -4,13 +4,25 @@ use std::path::{Component, Path, PathBuf};
 
 /// `path` as seen from `folder`. Both are absolute or relative to the working directory; an empty folder is the latter.
 pub(crate) fn relative(path: &Path, folder: &Path) -> PathBuf {
-    let (Ok(path), Ok(folder)) = (std::path::absolute(path), std::path::absolute(folder.join("."))) else {
+    let (Some(path), Some(folder)) = (resolve(path), resolve(&folder.join("."))) else {
         return path.to_owned();
     };
-    let (path, folder) = (normalize(&path), normalize(&folder));
     let shared = path.components().zip(folder.components()).take_while(|(a, b)| a == b).count();
     let up = folder.components().skip(shared).map(|_| Component::ParentDir);
     up.chain(path.components().skip(shared)).collect()
+}
+
+/// An absolute path without `.` and `..`. Links to folders are followed, because `..` leads out of what they lead to; the
+/// last component need not be there.
+fn resolve(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    if path.is_dir() {
+        return path.canonicalize().ok();
+    }
+    match (path.parent().and_then(|parent| parent.canonicalize().ok()), path.file_name()) {
+        (Some(parent), Some(name)) => Some(parent.join(name)),
+        _ => Some(normalize(&path)),
+    }
 }
 
 /// Resolves `.` and `..` by name.

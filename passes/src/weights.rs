@@ -1,7 +1,7 @@
 //! Passes over constants whose bytes lie in files: `divi-verify-weights`, `divi-rebase-weights`.
 
 use crate::{
-    ir::{Failure, attribute, describe, error, operation_name, run, text, walk},
+    ir::{Failure, attribute, describe, error, operation_name, run, walk},
     paths::relative,
 };
 use divi_dialect::{ExternalAttribute, elements_of};
@@ -11,7 +11,19 @@ use melior::{
     ir::{Attribute, AttributeLike, Location, Type},
 };
 use mlir_sys::*;
-use std::path::Path;
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
+
+/// A path that MLIR owns; it need not be UTF-8.
+///
+/// # Safety
+/// The string must be alive for `'a`.
+unsafe fn path<'a>(string: MlirStringRef) -> &'a Path {
+    if string.length == 0 {
+        return Path::new("");
+    }
+    // SAFETY: the caller's promise.
+    Path::new(OsStr::from_bytes(unsafe { std::slice::from_raw_parts(string.data.cast(), string.length) }))
+}
 
 /// Every `onnx.Constant` below `module` with its value.
 fn constants(module: MlirOperation) -> Vec<(MlirOperation, Attribute<'static>)> {
@@ -71,7 +83,7 @@ pub fn verify_weights(module: MlirOperation, folder: &Path) -> Result<u64, Failu
 extern "C" fn diviRunVerifyWeights(module: MlirOperation, folder: MlirStringRef, external: *mut u64) -> bool {
     run(module, || {
         // SAFETY: the caller's string and counter outlive the call.
-        unsafe { *external = verify_weights(module, Path::new(text(folder)))? };
+        unsafe { *external = verify_weights(module, path(folder))? };
         Ok(())
     })
 }
@@ -110,5 +122,5 @@ pub fn rebase_weights(module: MlirOperation, from: &Path, to: &Path) -> Result<(
 #[unsafe(no_mangle)]
 extern "C" fn diviRunRebaseWeights(module: MlirOperation, from: MlirStringRef, to: MlirStringRef) -> bool {
     // SAFETY: the caller's strings outlive the call.
-    run(module, || unsafe { rebase_weights(module, Path::new(text(from)), Path::new(text(to))) })
+    run(module, || unsafe { rebase_weights(module, path(from), path(to)) })
 }

@@ -152,19 +152,29 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError, Arr
 // Attributes on operators of any dialect
 //===----------------------------------------------------------------------===//
 
+/// The device that an attribute names is one of the module.
+static LogicalResult verifyIsDevice(Operation *op, StringRef attribute, FlatSymbolRefAttr device) {
+  if (isa_and_present<DeviceOp>(SymbolTable::lookupNearestSymbolFrom(op, device)))
+    return success();
+  return op->emitOpError() << "attribute '" << attribute << "' names " << device
+                           << ", which is no divi.device of this module: declare it with 'divi.device " << device
+                           << " {kind = …, memory = …}'";
+}
+
 /// `divi.device` and `divi.pin` name a device of the module.
 static LogicalResult verifyDeviceReference(Operation *op, NamedAttribute attribute) {
   auto device = dyn_cast<FlatSymbolRefAttr>(attribute.getValue());
   if (!device)
     return op->emitOpError() << "attribute '" << attribute.getName().getValue()
                              << "' must name a device, as in @gpu0; it is " << attribute.getValue();
-  // Within a function that is verified by itself the module may be out of reach; then there is nothing to compare with.
-  Operation *found = SymbolTable::lookupNearestSymbolFrom(op, device);
-  if (isa_and_present<DeviceOp>(found))
-    return success();
-  return op->emitOpError() << "attribute '" << attribute.getName().getValue() << "' names " << device
-                           << ", which is no divi.device of this module: declare it with 'divi.device " << device
-                           << " {kind = …, memory = …}'";
+  return verifyIsDevice(op, attribute.getName().getValue(), device);
+}
+
+/// `divi.device` is where the operator runs, so that is where its operands must be.
+static LogicalResult verifyDecision(Operation *op, NamedAttribute attribute) {
+  if (failed(verifyDeviceReference(op, attribute)))
+    return failure();
+  return DiviDialect::verifyOperandsOnDevice(op, cast<FlatSymbolRefAttr>(attribute.getValue()));
 }
 
 template <typename AttrT>
@@ -175,6 +185,20 @@ static LogicalResult verifyKind(Operation *op, StringRef name, Attribute value, 
   if (!value)
     return diagnostic << ", is missing";
   return diagnostic << ", is " << value;
+}
+
+/// `divi.cost` gives times on devices of the module.
+static LogicalResult verifyCost(Operation *op, StringRef name, Attribute value) {
+  if (failed(verifyKind<CostAttr>(op, name, value, "a #divi.cost")))
+    return failure();
+  // The entries of a device are together.
+  FlatSymbolRefAttr checked;
+  for (FlatSymbolRefAttr device : cast<CostAttr>(value).getDevices()) {
+    if (device != checked && failed(verifyIsDevice(op, name, device)))
+      return failure();
+    checked = device;
+  }
+  return success();
 }
 
 /// The certificate: what was minimised, what came out, and how good that is.
@@ -204,10 +228,12 @@ static LogicalResult verifyPlan(Operation *op, Attribute value) {
 LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName().getValue();
   Attribute value = attribute.getValue();
-  if (name == "divi.device" || name == "divi.pin")
+  if (name == "divi.device")
+    return verifyDecision(op, attribute);
+  if (name == "divi.pin")
     return verifyDeviceReference(op, attribute);
   if (name == "divi.cost")
-    return verifyKind<CostAttr>(op, name, value, "a #divi.cost");
+    return verifyCost(op, name, value);
   if (name == "divi.plan")
     return verifyPlan(op, value);
   if (name == "divi.start") {

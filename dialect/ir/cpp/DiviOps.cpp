@@ -47,17 +47,20 @@ static DeviceOp hostDevice(Operation *op) {
 
 /// The device whose memory holds a value; null where it is everywhere (constants) or nobody says.
 static FlatSymbolRefAttr homeOf(Value value, Operation *user) {
+  // The defining operator may not have been verified yet: its properties may be null.
   if (auto transfer = value.getDefiningOp<TransferOp>())
-    return transfer.getToAttr();
+    return transfer.getProperties().to;
   if (auto launch = value.getDefiningOp<LaunchOp>())
-    return launch.getDeviceAttr();
-  auto argument = dyn_cast<BlockArgument>(value);
-  if (!argument)
-    return {};
-  auto function = dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
-  if (!function)
+    return launch.getProperties().device;
+  if (Operation *definer = value.getDefiningOp())
+    return definer->getAttrOfType<FlatSymbolRefAttr>("divi.device");
+  auto argument = cast<BlockArgument>(value);
+  auto function = dyn_cast_if_present<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  if (!function || !argument.getOwner()->isEntryBlock())
     return {};
   if (auto device = function.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(), "divi.device"))
+    return device;
+  if (auto device = function->getAttrOfType<FlatSymbolRefAttr>("divi.device"))
     return device;
   DeviceOp host = hostDevice(user);
   return host ? FlatSymbolRefAttr::get(host.getSymNameAttr()) : FlatSymbolRefAttr();
@@ -70,6 +73,13 @@ static LogicalResult verifyOnDevice(Operation *op, Value value, unsigned index, 
     return success();
   return op->emitOpError() << "reads operand " << index << " on " << device << ", but it is on " << home
                            << ": insert 'divi.transfer … from " << home << " to " << device << "'";
+}
+
+LogicalResult DiviDialect::verifyOperandsOnDevice(Operation *op, FlatSymbolRefAttr device) {
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    if (failed(verifyOnDevice(op, operand, index, device)))
+      return failure();
+  return success();
 }
 
 LogicalResult DeviceOp::verify() {
@@ -99,7 +109,19 @@ LogicalResult LinkOp::verify() {
 }
 
 LogicalResult LinkOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return success(findDevice(*this, getFromAttr(), symbols) && findDevice(*this, getToAttr(), symbols));
+  if (!findDevice(*this, getFromAttr(), symbols) || !findDevice(*this, getToAttr(), symbols))
+    return failure();
+  for (LinkOp earlier : (*this)->getParentOfType<ModuleOp>().getOps<LinkOp>()) {
+    if (earlier == *this)
+      break;
+    if (earlier.getFromAttr() == getFromAttr() && earlier.getToAttr() == getToAttr()) {
+      InFlightDiagnostic diagnostic = emitOpError() << "from " << getFromAttr() << " to " << getToAttr()
+                                                    << " is declared twice: merge the two into one";
+      diagnostic.attachNote(earlier.getLoc()) << "the first is here";
+      return diagnostic;
+    }
+  }
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -177,8 +199,5 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (compiledFor && compiledFor != getDeviceAttr())
     return emitOpError() << "runs " << getCalleeAttr() << " on " << getDeviceAttr() << ", but that function is for "
                          << compiledFor << ": launch it there or change its divi.device";
-  for (auto [index, input] : llvm::enumerate(getInputs()))
-    if (failed(verifyOnDevice(*this, input, index, getDeviceAttr())))
-      return failure();
-  return success();
+  return DiviDialect::verifyOperandsOnDevice(*this, getDeviceAttr());
 }

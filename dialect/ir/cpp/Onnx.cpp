@@ -146,6 +146,13 @@ LogicalResult ReturnOp::verify() {
   return success();
 }
 
+/// Operators with subgraphs (If, Loop, Scan, SequenceMap) need not be registered, so this says what the parent is not.
+LogicalResult YieldOp::verify() {
+  if (isa_and_present<func::FuncOp>((*this)->getParentOp()))
+    return emitOpError("ends a subgraph, not a function: end the function with 'onnx.Return' or 'func.return'");
+  return success();
+}
+
 LogicalResult EntryPointOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getFuncAttr()))
     return success();

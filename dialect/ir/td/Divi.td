@@ -28,6 +28,10 @@ def Divi_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// Every operand of an operator that runs on `device` must be there; where nobody says, it is.
+    static ::llvm::LogicalResult verifyOperandsOnDevice(::mlir::Operation *op, ::mlir::FlatSymbolRefAttr device);
+  }];
 }
 
 //===----------------------------------------------------------------------===//

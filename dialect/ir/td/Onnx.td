@@ -97,6 +97,7 @@ def ONNX_YieldOp : ONNX_Op<"Yield", [Pure, Terminator, ReturnLike]> {
   let summary = "ends a subgraph";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let hasVerifier = 1;
 }
 
 def ONNX_EntryPointOp : ONNX_Op<"EntryPoint", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {

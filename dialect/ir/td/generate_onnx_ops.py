@@ -92,7 +92,10 @@ def table_row(schema):
         required = sum(p.option == FormalParameterOption.Single for p in parameters)
         return f"Arity {{ required: {required}, named: {len(parameters) - variadic}, variadic: {str(variadic).lower()} }}"
 
-    attributes = ", ".join(f'"{name}"' for name in sorted(schema.attributes))
+    attributes = ", ".join(
+        f'Attribute {{ name: "{name}", required: {str(attribute.required).lower()} }}'
+        for name, attribute in sorted(schema.attributes.items())
+    )
     return (
         f'    Schema {{ name: "{schema.name}", inputs: {arity(schema.inputs)}, outputs: {arity(schema.outputs)}, '
         f"attributes: &[{attributes}] }},\n"
@@ -109,7 +112,7 @@ def main(td_path, table_path):
         out.write("\n\n".join(definition(schemas[name]) for name in names) + "\n")
     with open(table_path, "w") as out:
         out.write(note)
-        out.write("use super::{Arity, Schema};\n\n")
+        out.write("use super::{Arity, Attribute, Schema};\n\n")
         out.write(f"pub(super) const OPSET: i64 = {opset};\n")
         out.write(f"pub(super) const IR_VERSION: i64 = {onnx.IR_VERSION};\n\n")
         out.write("#[rustfmt::skip]\npub(super) const SCHEMAS: &[Schema] = &[\n")

@@ -33,8 +33,15 @@ pub struct Schema {
     pub name: &'static str,
     pub inputs: Arity,
     pub outputs: Arity,
-    /// Names, sorted.
-    pub attributes: &'static [&'static str],
+    /// Sorted by name.
+    pub attributes: &'static [Attribute],
+}
+
+/// An attribute that an operator takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attribute {
+    pub name: &'static str,
+    pub required: bool,
 }
 
 /// The signature of an ai.onnx operator; `None` if ONNX has none of that name.
@@ -57,7 +64,7 @@ mod tests {
         let conv = find("Conv").unwrap();
         assert_eq!(conv.inputs, Arity { required: 2, named: 3, variadic: false });
         assert!(conv.inputs.allows(2) && conv.inputs.allows(3) && !conv.inputs.allows(4) && !conv.inputs.allows(1));
-        assert!(conv.attributes.contains(&"dilations"));
+        assert!(conv.attributes.contains(&Attribute { name: "dilations", required: false }));
         assert!(find("Concat").unwrap().inputs.allows(9));
         assert_eq!(find("NoSuchOperator"), None);
     }

@@ -107,6 +107,16 @@ divi.link @cpu0 -> @cpu1 {bandwidth = 1.0 : f64, latency = 0x7FF0000000000000 : 
 
 // -----
 
+// Tests that there is one link from a device to another.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+divi.link @cpu0 -> @gpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64} // expected-note {{the first is here}}
+divi.link @gpu0 -> @cpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
+// expected-error @below {{'divi.link' op from @cpu0 to @gpu0 is declared twice: merge the two into one}}
+divi.link @cpu0 -> @gpu0 {bandwidth = 2.0 : f64, latency = 0.0 : f64}
+
+// -----
+
 // Tests that a cluster says what kind of task it is.
 func.func @main() {
   // expected-error @below {{'divi.cluster' op needs a kind, as in "conv_bn_relu"}}
@@ -241,6 +251,81 @@ divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32> {divi.device = @gpu0}) {
   // expected-error @below {{'divi.transfer' op reads operand 0 on @cpu0, but it is on @gpu0}}
   %0 = divi.transfer %x from @cpu0 to @gpu0 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that a function's arguments are on the device that it is for.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func @stage(%x: tensor<2xf32>) attributes {divi.device = @gpu0} {
+  // expected-error @below {{'divi.transfer' op reads operand 0 on @cpu0, but it is on @gpu0: insert 'divi.transfer … from @gpu0 to @cpu0'}}
+  %0 = divi.transfer %x from @cpu0 to @gpu0 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that an argument that says where it is need not be where its function is.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func @stage(%x: tensor<2xf32> {divi.device = @cpu0}) attributes {divi.device = @gpu0} {
+  // expected-error @below {{'onnx.Relu' op reads operand 0 on @gpu0, but it is on @cpu0: insert 'divi.transfer … from @cpu0 to @gpu0'}}
+  %0 = "onnx.Relu"(%x) {divi.device = @gpu0} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that an operator runs where its operands are, whichever operand it is.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  %0 = divi.transfer %x from @cpu0 to @gpu0 : tensor<2xf32>
+  // expected-error @below {{'onnx.Add' op reads operand 1 on @gpu0, but it is on @cpu0: insert 'divi.transfer … from @cpu0 to @gpu0'}}
+  %1 = "onnx.Add"(%0, %x) {divi.device = @gpu0} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that a cluster runs where its operands are, and that those of an operator with a decision are there.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  %0 = "onnx.Relu"(%x) {divi.device = @cpu0} : (tensor<2xf32>) -> tensor<2xf32>
+  // expected-error @below {{'divi.cluster' op reads operand 0 on @gpu0, but it is on @cpu0}}
+  divi.cluster "nothing"(%0 : tensor<2xf32>) attributes {divi.device = @gpu0} {
+  ^bb0(%a: tensor<2xf32>):
+    divi.yield
+  }
+  return
+}
+
+// -----
+
+// Tests that a transfer starts where a cluster ran.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  %0 = divi.cluster "same"(%x : tensor<2xf32>) -> tensor<2xf32> attributes {divi.device = @cpu0} {
+  ^bb0(%a: tensor<2xf32>):
+    divi.yield %a : tensor<2xf32>
+  }
+  // expected-error @below {{'divi.transfer' op reads operand 0 on @gpu0, but it is on @cpu0}}
+  %1 = divi.transfer %0 from @gpu0 to @cpu0 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that operators that divi does not know run where their operands are, too.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.FancyNewOp' op reads operand 0 on @gpu0, but it is on @cpu0}}
+  "onnx.FancyNewOp"(%x) {divi.device = @gpu0} : (tensor<2xf32>) -> ()
   return
 }
 
@@ -389,6 +474,16 @@ func.func private @stage() attributes {divi.start = -1.0 : f64}
 // Tests that costs are costs.
 // expected-error @below {{'func.func' op attribute 'divi.cost' must be a #divi.cost, is 3.700000e+01 : f64}}
 func.func private @stage() attributes {divi.cost = 37.0 : f64}
+
+// -----
+
+// Tests that costs are those of devices of the module.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.cost' names @nowhere, which is no divi.device of this module: declare it with 'divi.device @nowhere {kind = …, memory = …}'}}
+  %0 = "onnx.Relu"(%x) {divi.cost = #divi.cost<@cpu0 = {1 = 1.0, 2 = 1.5}, @nowhere = {1 = 1.0}>} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
 
 // -----
 

@@ -121,6 +121,46 @@ module @certificate attributes {divi.plan = {objective = "pipeline", value = 12.
 
 // -----
 
+// Tests that values are where decisions, functions and arguments say, that constants, absent operands and what nobody
+// decided are everywhere, and that later blocks' arguments are not the function's.
+module @decisions {
+  divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+  divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+  func.func @stage(%x: tensor<2xf32>, %y: tensor<2xf32> {divi.device = @cpu0}) attributes {divi.device = @gpu0} {
+    %0 = "onnx.Relu"(%x) {divi.device = @gpu0} : (tensor<2xf32>) -> tensor<2xf32>
+    %1 = "onnx.Relu"(%y) {divi.device = @cpu0} : (tensor<2xf32>) -> tensor<2xf32>
+    %2 = divi.transfer %1 from @cpu0 to @gpu0 : tensor<2xf32>
+    %3 = onnx.Constant dense<1.0> : tensor<2xf32>
+    %4 = "onnx.Add"(%2, %3) {divi.device = @gpu0} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %5 = "onnx.Add"(%0, %1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %6 = "onnx.Add"(%5, %3) {divi.device = @cpu0} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    return
+  }
+  func.func @main(%x: tensor<2xf32>) {
+    %0 = divi.cluster "relu"(%x : tensor<2xf32>) -> tensor<2xf32> attributes {divi.device = @cpu0} {
+    ^bb0(%a: tensor<2xf32>):
+      %1 = "onnx.Relu"(%a) {divi.device = @cpu0} : (tensor<2xf32>) -> tensor<2xf32>
+      divi.yield %1 : tensor<2xf32>
+    }
+    %2 = divi.transfer %0 from @cpu0 to @gpu0 : tensor<2xf32>
+    %none = "onnx.NoValue"() <{value}> : () -> none
+    %3 = "onnx.Clip"(%2, %none, %none) {divi.device = @gpu0} : (tensor<2xf32>, none, none) -> tensor<2xf32>
+    cf.br ^bb1(%x, %3 : tensor<2xf32>, tensor<2xf32>)
+  ^bb1(%b: tensor<2xf32>, %c: tensor<2xf32>):
+    %4 = "onnx.Add"(%b, %c) {divi.device = @gpu0} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    return
+  }
+}
+// CHECK: module @decisions {
+// CHECK: func.func @stage(%[[X:.*]]: tensor<2xf32>, %[[Y:.*]]: tensor<2xf32> {divi.device = @cpu0}) attributes {divi.device = @gpu0} {
+// CHECK-NEXT: "onnx.Relu"(%[[X]]) {divi.device = @gpu0}
+// CHECK-NEXT: "onnx.Relu"(%[[Y]]) {divi.device = @cpu0}
+// CHECK: func.func @main(
+// CHECK-NEXT: divi.cluster "relu"(%{{.*}} : tensor<2xf32>) -> tensor<2xf32> attributes {divi.device = @cpu0} {
+// CHECK: "onnx.Add"(%{{.*}}, %{{.*}}) {divi.device = @gpu0}
+
+// -----
+
 // Tests that times print as the shortest number that reads back, whatever its size, and that no device may support a task.
 module @costs attributes {
   test.some = #divi.cost<@a = {1 = 0.1, 64 = 1.0e-7}, @b = {2 = 123456789012.0}, @c = {1 = 0.0}, @d = {1 = 0.30000000000000004}>,

@@ -93,6 +93,14 @@ onnx.Return
 
 // -----
 
+// Tests that functions return, and do not yield.
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @below {{'onnx.Yield' op ends a subgraph, not a function: end the function with 'onnx.Return' or 'func.return'}}
+  onnx.Yield %x : tensor<2xf32>
+}
+
+// -----
+
 // Tests that an entry point is a function.
 // expected-error @below {{'onnx.EntryPoint' op names @main, which is no function of this module}}
 "onnx.EntryPoint"() {func = @main} : () -> ()

@@ -69,6 +69,9 @@ impl<'m> Translator<'_, 'm> {
                     self.opset
                 ));
             }
+            "Scan" if attributes.plain.get("num_scan_inputs").is_none() => {
+                return Err("needs the attribute 'num_scan_inputs'".into());
+            }
             "If" | "Loop" | "Scan" | "SequenceMap" => return self.control_flow(node, &inputs, attributes, names),
             op => {
                 // A model may bring its own definition of an operator that ONNX does not have.
@@ -205,8 +208,7 @@ impl<'m> Translator<'_, 'm> {
             if ty.is_static() {
                 continue;
             }
-            if !self.options.overrides_shapes()
-                && let Some(ValueType::Tensor(declared)) = self.declared(name)?
+            if let Some(ValueType::Tensor(declared)) = self.declared(name)?
                 && let Some(unified) = ty.unify(&declared)
             {
                 *ty = unified;
@@ -324,6 +326,9 @@ fn wanted<'a>(op: &str, names: Outputs<'a>) -> Outputs<'a> {
     &names[..names.iter().rposition(Option::is_some).map_or(1, |last| last + 1)]
 }
 
+/// Operations of the dialect that no model can name.
+const DIALECT_ONLY: &[&str] = &["Custom", "EntryPoint", "NoValue", "Return", "Yield"];
+
 /// Checks a node against its operator's signature.
 fn check_signature(op: &str, inputs: &[Option<ValueId>], attributes: &Attributes, names: Outputs<'_>) -> Result<()> {
     // The dialect has names of its own for what these mean at inference.
@@ -332,7 +337,12 @@ fn check_signature(op: &str, inputs: &[Option<ValueId>], attributes: &Attributes
         "MaxPoolSingleOut" => "MaxPool",
         op => op,
     };
-    let Some(schema) = schema::find(op) else { return Ok(()) };
+    let Some(schema) = schema::find(op) else {
+        return match DIALECT_ONLY.contains(&op) {
+            true => Err("is no operator of ONNX, but a name that the dialect has for itself".into()),
+            false => Ok(()),
+        };
+    };
     let say = |what: &str, arity: schema::Arity, count: usize| {
         let expected = match (arity.required, arity.named, arity.variadic) {
             (required, _, true) => format!("at least {required}"),
@@ -347,11 +357,17 @@ fn check_signature(op: &str, inputs: &[Option<ValueId>], attributes: &Attributes
     if !schema.outputs.allows(names.len()) {
         return Err(say("results", schema.outputs, names.len()));
     }
-    if let Some((name, _)) = attributes.iter().find(|(name, _)| !schema.attributes.contains(name)) {
-        return Err(match schema.attributes {
+    let takes = |name: &str| schema.attributes.iter().any(|attribute| attribute.name == name);
+    if let Some((name, _)) = attributes.iter().find(|(name, _)| !takes(name)) {
+        let known: Vec<_> = schema.attributes.iter().map(|attribute| attribute.name).collect();
+        return Err(match &known[..] {
             [] => format!("has attribute '{name}', but takes none"),
             known => format!("has attribute '{name}', but takes only {}", known.join(", ")),
         });
+    }
+    let lacks = |attribute: &&schema::Attribute| attribute.required && attributes.get(attribute.name).is_none();
+    if let Some(attribute) = schema.attributes.iter().find(lacks) {
+        return Err(format!("needs the attribute '{}'", attribute.name));
     }
     match inputs.iter().take(schema.inputs.required).position(Option::is_none) {
         Some(index) => Err(format!("lacks operand {index}, which is not optional")),

@@ -117,7 +117,8 @@ impl<'c, 'm> Translator<'c, 'm> {
         }
         // What the body declares of its parameters holds in every iteration.
         for (argument, input) in arguments.iter_mut().zip(&body.input) {
-            match self.declared_type(input.r#type.as_ref())? {
+            let declared = self.declared_type(input.r#type.as_ref())?;
+            match declared.map(|declared| self.still_valid(declared)) {
                 Some(ValueType::Tensor(ty)) => *argument = Kind::Tensor(Value::new(ty)),
                 Some(ValueType::Other(ty)) => *argument = Kind::Other(ty),
                 None => {}
@@ -259,6 +260,8 @@ fn either(a: Kind, b: Kind) -> Option<Kind> {
 fn free_names<'m>(graph: &'m GraphProto, bound: &mut Vec<FxHashSet<&'m str>>, free: &mut Vec<&'m str>) {
     let mut names: FxHashSet<&str> = graph.input.iter().map(|input| input.name()).collect();
     names.extend(graph.initializer.iter().map(|tensor| tensor.name.as_str()));
+    let sparse = graph.sparse_initializer.iter().filter_map(|sparse| sparse.values.as_ref());
+    names.extend(sparse.map(|values| values.name.as_str()));
     names.extend(graph.node.iter().flat_map(|node| node.output.iter().map(String::as_str)));
     bound.push(names);
     let mut used: Vec<&str> = graph.output.iter().map(|output| output.name()).collect();

@@ -15,6 +15,9 @@ impl<'m> Translator<'_, 'm> {
     pub(super) fn inputs(&mut self, graph: &'m GraphProto, block: MlirBlock) -> Result<Vec<MlirAttribute>> {
         let initialized: FxHashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
         for (name, _) in &self.options.input_shapes {
+            if initialized.contains(name.as_str()) {
+                return Err(format!("input '{name}' has an initializer, so it is a constant and takes no other shape"));
+            }
             if !graph.input.iter().any(|input| input.name() == name) {
                 let names: Vec<_> = graph.input.iter().map(|input| format!("'{}'", input.name())).collect();
                 return Err(format!("there is no input '{name}' to give a shape: the inputs are {}", names.join(", ")));
@@ -52,6 +55,11 @@ impl<'m> Translator<'_, 'm> {
 
     /// What the options say of shapes, which also says what the named dimensions are.
     fn fix_shapes(&mut self, types: &mut [(&'m str, ValueType)]) -> Result<()> {
+        let shaped = |name: &str| self.options.input_shapes.iter().any(|(other, _)| other == name);
+        let is_tensor = |ty: &ValueType| matches!(ty, ValueType::Tensor(_));
+        if let Some((name, _)) = types.iter().find(|(name, ty)| shaped(name) && !is_tensor(ty)) {
+            return Err(format!("input '{name}' is no tensor, so it takes no shape"));
+        }
         let mut inputs: Vec<_> = types
             .iter_mut()
             .filter_map(|(name, ty)| match ty {
@@ -95,7 +103,11 @@ impl<'m> Translator<'_, 'm> {
         let Kind::Tensor(Value { ty: TensorType { shape: Some(shape), .. }, .. }) = &self.slot(id).kind else {
             return String::new();
         };
-        let named = shape.iter().enumerate().filter_map(|(i, &dim)| Some(format!("{i}:{}", self.symbol_name(dim)?)));
+        let named = shape.iter().enumerate().filter_map(|(i, &dim)| {
+            // A name that the list could not be split at again is left out.
+            let name = self.symbol_name(dim).filter(|name| !name.contains([',', ':']))?;
+            Some(format!("{i}:{name}"))
+        });
         named.collect::<Vec<_>>().join(",")
     }
 

@@ -5,6 +5,7 @@ use super::{
     translate::{Kind, Result, Slot, Translator, ValueId},
     types::ValueType,
 };
+use divi_onnx::TensorType;
 use mlir_sys::MlirType;
 use prost::Message;
 use rustc_hash::FxHashMap;
@@ -73,7 +74,7 @@ impl<'m> Translator<'_, 'm> {
         }
     }
 
-    /// The type that the innermost graph declares for a value.
+    /// The type that the innermost graph declares for a value, as far as it holds.
     pub(super) fn declared(&mut self, name: &str) -> Result<Option<ValueType>> {
         let scope = self.scopes.last_mut().expect("a scope is open while a graph is translated");
         let Some(graph) = scope.declared.graph else { return Ok(None) };
@@ -92,6 +93,18 @@ impl<'m> Translator<'_, 'm> {
         };
         let Some(info) = types.get(name) else { return Ok(None) };
         let ty = info.r#type.clone();
-        self.declared_type(ty.as_ref()).map_err(|message| format!("declares '{name}', which {message}"))
+        let declared =
+            self.declared_type(ty.as_ref()).map_err(|message| format!("declares '{name}', which {message}"))?;
+        Ok(declared.map(|declared| self.still_valid(declared)))
+    }
+
+    /// What remains of a declared type: other input shapes than the model's make every dimension uncertain.
+    pub(super) fn still_valid(&self, declared: ValueType) -> ValueType {
+        match declared {
+            ValueType::Tensor(TensorType { dtype, shape: Some(shape) }) if self.options.overrides_shapes() => {
+                ValueType::Tensor(TensorType::of_rank(dtype, shape.len()))
+            }
+            declared => declared,
+        }
     }
 }

@@ -23,6 +23,7 @@ impl<'m> Translator<'_, 'm> {
             return Err(format!("of domain '{domain}' has a subgraph '{name}', which divi cannot carry along"));
         }
         let mut plain = attributes.plain;
+        check_names(&plain)?;
         plain.push("domain_name", Attr::Str(domain.to_owned()));
         plain.push("function_name", Attr::Str(self.current.op.clone()));
         self.count_opaque(format!("{domain}.{}", self.current.op));
@@ -38,6 +39,7 @@ impl<'m> Translator<'_, 'm> {
         attributes: Attributes,
         names: Outputs<'_>,
     ) -> Result<Vec<ValueId>> {
+        check_names(&attributes)?;
         self.count_opaque(op.to_owned());
         let types = match self.container_types(op, inputs, &attributes, names)? {
             Some(types) => types,
@@ -66,12 +68,7 @@ impl<'m> Translator<'_, 'm> {
             types.push(match (name, declared) {
                 (None, _) => None,
                 (Some(_), Some(ValueType::Other(ty))) => Some(Kind::Other(ty)),
-                (Some(_), Some(ValueType::Tensor(mut ty))) => {
-                    if self.options.overrides_shapes() {
-                        ty.shape = ty.shape.map(|shape| vec![Dim::Unknown; shape.len()]);
-                    }
-                    Some(Kind::Tensor(Value::new(ty)))
-                }
+                (Some(_), Some(ValueType::Tensor(ty))) => Some(Kind::Tensor(Value::new(ty))),
                 (Some(_), None) => {
                     let dtype = like.unwrap_or(DType::F32);
                     let (count, _) = self.undeclared.get_or_insert_with(|| (0, self.current.name.clone()));
@@ -93,7 +90,6 @@ impl<'m> Translator<'_, 'm> {
     ) -> Result<Option<Vec<Option<Kind>>>> {
         if let [Some(name)] = names
             && let Some(declared) = self.declared(name)?
-            && !matches!((&declared, self.options.overrides_shapes()), (ValueType::Tensor(_), true))
         {
             return Ok(Some(vec![Some(match declared {
                 ValueType::Tensor(ty) => Kind::Tensor(Value::new(ty)),
@@ -132,5 +128,14 @@ impl<'m> Translator<'_, 'm> {
             _ => None,
         };
         Ok(kind.map(|kind| vec![Some(kind)]))
+    }
+}
+
+/// Attributes of operators that divi does not know go into the IR under their own names, if it has no other use for them.
+fn check_names(attributes: &Attributes) -> Result<()> {
+    const RESERVED: &[&str] = &["domain_name", "function_name", "onnx_node_name"];
+    match attributes.iter().find(|(name, _)| RESERVED.contains(name)) {
+        Some((name, _)) => Err(format!("has attribute '{name}', a name that the IR has another use for: rename it")),
+        None => Ok(()),
     }
 }

@@ -17,7 +17,7 @@ use melior::{
     ir::{Block, BlockLike, Module, Region, RegionLike},
 };
 use mlir_sys::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A value of the model, by its place in [`Translator::values`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,58 +236,89 @@ impl<'m> Translator<'_, 'm> {
     pub(super) fn nodes(&mut self, nodes: &'m [NodeProto]) -> Result<()> {
         let mut producers: Option<FxHashMap<&'m str, usize>> = None;
         let mut done = vec![false; nodes.len()];
-        let mut waiting = vec![false; nodes.len()];
         for start in 0..nodes.len() {
-            let mut path = vec![start];
-            while let Some(&index) = path.last() {
-                if done[index] {
-                    path.pop();
-                    continue;
-                }
-                let node = &nodes[index];
-                let Some(missing) = self.first_missing(node) else {
-                    self.node(node)?;
-                    (done[index], waiting[index]) = (true, false);
-                    path.pop();
-                    continue;
+            if done[start] {
+                continue;
+            }
+            if self.is_ready(&nodes[start]) {
+                self.node(&nodes[start])?;
+                done[start] = true;
+                continue;
+            }
+            let producers = producers.get_or_insert_with(|| {
+                let outputs = |(index, node): (usize, &'m NodeProto)| {
+                    node.output.iter().map(move |output| (output.as_str(), index))
                 };
-                let producers = producers.get_or_insert_with(|| {
-                    let outputs = |(index, node): (usize, &'m NodeProto)| {
-                        node.output.iter().map(move |output| (output.as_str(), index))
-                    };
-                    nodes.iter().enumerate().flat_map(outputs).collect()
-                });
-                self.enter_node(node);
-                waiting[index] = true;
-                match producers.get(missing) {
-                    Some(&producer) if waiting[producer] => {
-                        let cycle: Vec<_> = path
-                            .iter()
-                            .skip_while(|&&index| index != producer)
-                            .map(|&index| format!("'{}'", display_name(&nodes[index])))
-                            .take(8)
-                            .collect();
-                        return Err(format!("is part of a cycle: {}", cycle.join(" needs ")));
-                    }
-                    // A node that is done has bound its outputs, so a missing one was never there.
-                    Some(&producer) if !done[producer] => path.push(producer),
-                    _ => {
-                        return Err(format!(
-                            "needs '{missing}', which is neither an input, an initializer, nor the result of a node"
-                        ));
-                    }
+                nodes.iter().enumerate().flat_map(outputs).collect()
+            });
+            self.node_after_its_producers(nodes, start, producers, &mut done)?;
+        }
+        Ok(())
+    }
+
+    /// Translates a node that is listed before some of what it needs.
+    fn node_after_its_producers(
+        &mut self,
+        nodes: &'m [NodeProto],
+        start: usize,
+        producers: &FxHashMap<&'m str, usize>,
+        done: &mut [bool],
+    ) -> Result<()> {
+        // Nodes that wait for the one after them, each with what it still needs.
+        let mut path = vec![(start, self.needs(&nodes[start]))];
+        let mut waiting = FxHashSet::from_iter([start]);
+        while let Some((index, needs)) = path.last_mut() {
+            let node = &nodes[*index];
+            while needs.last().is_some_and(|name| self.lookup(name).is_some()) {
+                needs.pop();
+            }
+            let Some(&missing) = needs.last() else {
+                self.node(node)?;
+                done[*index] = true;
+                waiting.remove(index);
+                path.pop();
+                continue;
+            };
+            self.enter_node(node);
+            match producers.get(missing) {
+                Some(&producer) if waiting.contains(&producer) => {
+                    let cycle: Vec<_> = path
+                        .iter()
+                        .skip_while(|(index, _)| *index != producer)
+                        .map(|(index, _)| format!("'{}'", display_name(&nodes[*index])))
+                        .take(8)
+                        .collect();
+                    return Err(format!("is part of a cycle: {}", cycle.join(" needs ")));
+                }
+                // A node that is done has bound its outputs, so a missing one was never there.
+                Some(&producer) if !done[producer] => {
+                    waiting.insert(producer);
+                    path.push((producer, self.needs(&nodes[producer])));
+                }
+                _ => {
+                    return Err(format!(
+                        "needs '{missing}', which is neither an input, an initializer, nor the result of a node"
+                    ));
                 }
             }
         }
         Ok(())
     }
 
-    /// The first value that a node needs, or its subgraphs do, and that is not there yet.
-    fn first_missing(&self, node: &'m NodeProto) -> Option<&'m str> {
+    /// The values that a node and its subgraphs use, the first last.
+    fn needs(&self, node: &'m NodeProto) -> Vec<&'m str> {
         let absent = self.absent.last().map_or(&[][..], Vec::as_slice);
-        let missing = |name: &&'m str| !name.is_empty() && self.lookup(name).is_none() && !absent.contains(name);
-        let mut inputs = node.input.iter().map(String::as_str);
-        inputs.find(missing).or_else(|| self.captures(node).into_iter().find(missing))
+        let inputs = node.input.iter().map(String::as_str).chain(self.captures(node));
+        let mut needs: Vec<_> = inputs.filter(|name| !name.is_empty() && !absent.contains(name)).collect();
+        needs.reverse();
+        needs
+    }
+
+    /// Whether everything is there that a node needs; most nodes come after all of it.
+    fn is_ready(&self, node: &'m NodeProto) -> bool {
+        let absent = self.absent.last().map_or(&[][..], Vec::as_slice);
+        let there = |name: &str| name.is_empty() || self.lookup(name).is_some() || absent.contains(&name);
+        node.input.iter().all(|name| there(name)) && self.captures(node).into_iter().all(there)
     }
 
     pub(super) fn enter_node(&mut self, node: &NodeProto) {

@@ -3,12 +3,12 @@
 #include "Divi.h"
 #include "Onnx.h"
 #include "mlir/CAPI/IR.h"
+#include "mlir/CAPI/Pass.h"
 #include "mlir/CAPI/Support.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/ADT/StringExtras.h"
@@ -19,8 +19,10 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/ToolOutputFile.h"
+#include <filesystem>
 
 using namespace mlir;
+namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
 /// What the command line says about reading the input.
@@ -32,9 +34,12 @@ extern "C" struct DiviImportOptions {
 
 extern "C" {
 void diviRegisterPasses();
+MlirPass diviCreateInferShapes(int64_t batch, const MlirStringRef *shapes, size_t count);
+MlirPass diviCreateRebaseWeights(MlirStringRef from, MlirStringRef to);
 bool diviIsOnnx(MlirStringRef bytes);
-/// Imports a model and hands its MLIR bytecode to `sink`. False, with errors printed, if it cannot be imported.
-bool diviImportOnnx(MlirStringRef name, bool isStdin, MlirStringRef bytes, const DiviImportOptions *options,
+/// Imports a model and hands its MLIR bytecode to `sink`. False, with errors printed, if it cannot be imported. `name`
+/// is a file that constants may refer to (`isFile`), or only what errors call the bytes.
+bool diviImportOnnx(MlirStringRef name, bool isFile, MlirStringRef bytes, const DiviImportOptions *options,
                     void (*sink)(MlirStringRef bytes, void *buffer), void *buffer);
 }
 
@@ -53,6 +58,16 @@ static llvm::cl::opt<bool> quiet("q", llvm::cl::cat(category), llvm::cl::desc("P
 
 static bool isStream(StringRef file) { return file == "-"; }
 
+/// Whether a name is of an open descriptor rather than of the file behind it: nothing can refer to that by this name,
+/// and it must not be replaced.
+static bool isDescriptor(StringRef file) {
+  return file == "/dev/stdin" || file == "/dev/stdout" || file == "/dev/stderr" || file.starts_with("/dev/fd/") ||
+         file.starts_with("/proc/");
+}
+
+/// Whether a name is of a file that can be read again.
+static bool isRegular(StringRef file) { return !isStream(file) && !isDescriptor(file) && fs::is_regular_file(file); }
+
 /// The folder of a file, "" for a stream: the working directory.
 static std::string folderOf(StringRef file) { return isStream(file) ? "" : path::parent_path(file).str(); }
 
@@ -61,48 +76,35 @@ static LogicalResult complain(const llvm::Twine &message) {
   return failure();
 }
 
-/// Options that change how types come out, as pass options.
-static std::string shapeOptions() {
-  std::string options = "batch=" + std::to_string(batch);
-  for (const std::string &shape : inputShapes)
-    options += " input-shape=" + shape;
-  return options;
-}
-
-static LogicalResult addPass(PassManager &manager, StringRef pass, const llvm::Twine &options) {
-  const PassInfo *info = PassInfo::lookup(pass);
-  if (!info)
-    return complain("pass '" + pass + "' is not registered, which is a bug: please report it");
-  auto complainAbout = [](const llvm::Twine &message) { return complain(message); };
-  return info->addToPipeline(manager, options.str(), complainAbout);
-}
-
 /// MLIR input goes through the same options that import takes itself: shapes first, and paths of weights last.
-static LogicalResult extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef output) {
+static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef output) {
   MlirOptMainConfig plain = config;
   std::string from = weightsDir.empty() ? folderOf(input) : weightsDir;
   std::string to = folderOf(output);
   SmallString<128> absoluteFrom(from), absoluteTo(to);
-  llvm::sys::fs::make_absolute(absoluteFrom);
-  llvm::sys::fs::make_absolute(absoluteTo);
+  fs::make_absolute(absoluteFrom);
+  fs::make_absolute(absoluteTo);
   path::remove_dots(absoluteFrom, /*remove_dot_dot=*/true);
   path::remove_dots(absoluteTo, /*remove_dot_dot=*/true);
   // IR that goes to a stream keeps its paths: nobody knows where it will be.
   bool rebase = !weightsDir.empty() || (!isStream(output) && absoluteFrom != absoluteTo);
   bool reshape = batch != 0 || !inputShapes.empty();
   if (!rebase && !reshape)
-    return success();
+    return;
   config.setPassPipelineSetupFn([=](PassManager &manager) -> LogicalResult {
-    if (reshape && failed(addPass(manager, "divi-infer-shapes", shapeOptions())))
-      return failure();
+    if (reshape) {
+      SmallVector<MlirStringRef> shapes;
+      for (const std::string &shape : inputShapes)
+        shapes.push_back(wrap(StringRef(shape)));
+      manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateInferShapes(batch, shapes.data(), shapes.size()))));
+    }
     if (failed(plain.setupPassPipeline(manager)))
       return failure();
     auto folder = [](StringRef name) { return name.empty() ? StringRef(".") : name; };
-    if (rebase && failed(addPass(manager, "divi-rebase-weights", "from=" + folder(from) + " to=" + folder(to))))
-      return failure();
+    if (rebase)
+      manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateRebaseWeights(wrap(folder(from)), wrap(folder(to))))));
     return success();
   });
-  return success();
 }
 
 /// The input as MLIR: itself, or the bytecode of the model that it is.
@@ -116,18 +118,59 @@ static std::unique_ptr<llvm::MemoryBuffer> read(StringRef input, StringRef outpu
     return nullptr;
   }
   isModel = diviIsOnnx(wrap(file->getBuffer()));
-  if (!isModel)
-    return file;
-  std::string shapes = llvm::join(inputShapes, ","), irFolder = folderOf(output), name = input.str();
+  if (!isModel) {
+    if (file->getBufferSize() != 0 || !input.ends_with_insensitive(".onnx"))
+      return file;
+    (void)complain("'" + input + "' is not an ONNX model: the file is empty");
+    return nullptr;
+  }
+  bool isFile = isRegular(input);
+  if (isFile && !isStream(output) && fs::equivalent(input, output)) {
+    (void)complain("cannot write '" + output + "': it is the model itself, whose weights the output refers to");
+    return nullptr;
+  }
+  std::string shapes = llvm::join(inputShapes, ","), irFolder = folderOf(output);
+  std::string name = isStream(input) ? "<stdin>" : input.str();
   DiviImportOptions options = {wrap(StringRef(shapes)), wrap(StringRef(weightsDir)), wrap(StringRef(irFolder)), batch,
                                quiet};
   std::unique_ptr<llvm::MemoryBuffer> bytecode;
   auto sink = [](MlirStringRef bytes, void *buffer) {
     *static_cast<std::unique_ptr<llvm::MemoryBuffer> *>(buffer) = llvm::MemoryBuffer::getMemBufferCopy(unwrap(bytes));
   };
-  if (!diviImportOnnx(wrap(StringRef(name)), isStream(input), wrap(file->getBuffer()), &options, sink, &bytecode))
+  if (!diviImportOnnx(wrap(StringRef(name)), isFile, wrap(file->getBuffer()), &options, sink, &bytecode))
     return nullptr;
   return bytecode;
+}
+
+/// The file that a chain of links ends at, whether it is there or not.
+static std::string followLinks(StringRef file) {
+  std::filesystem::path end(file.str());
+  std::error_code code;
+  for (int links = 0; links < 40 && std::filesystem::is_symlink(std::filesystem::symlink_status(end, code)); ++links)
+    end = end.parent_path() / std::filesystem::read_symlink(end, code);
+  return end.string();
+}
+
+/// A file that is written beside the one that it replaces in the end. Without `keep` it goes.
+static std::unique_ptr<llvm::ToolOutputFile> openBeside(StringRef target, std::string &name, std::error_code &code) {
+  llvm::ErrorOr<fs::perms> mode = fs::getPermissions(target);
+  int descriptor = -1;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    SmallString<128> candidate = path::parent_path(target);
+    path::append(candidate, ".divi-opt-" + llvm::Twine(llvm::sys::Process::getProcessId()) + "-" +
+                                llvm::Twine(attempt) + ".tmp");
+    name = candidate.str().str();
+    // What replaces a private file is private from the start.
+    code = fs::openFileForWrite(name, descriptor, fs::CD_CreateNew, fs::OF_None, mode ? 0600 : 0666);
+    if (code != std::errc::file_exists)
+      break;
+  }
+  if (code)
+    return nullptr;
+  auto file = std::make_unique<llvm::ToolOutputFile>(name, descriptor);
+  if (mode)
+    code = fs::setPermissions(descriptor, *mode);
+  return file;
 }
 
 /// Runs MLIR's driver and writes the output only if it succeeds, and then whole: a temporary file is renamed.
@@ -137,28 +180,41 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   bool isModel = false;
   std::unique_ptr<llvm::MemoryBuffer> buffer = read(input, output, isModel);
-  if (!buffer || (!isModel && failed(extendPipeline(config, input, output))))
+  if (!buffer)
     return failure();
+  if (!isModel)
+    extendPipeline(config, input, output);
 
   // Devices and pipes cannot be renamed over; what goes there goes there directly.
-  llvm::sys::fs::file_status status;
-  bool replaceable = !isStream(output) && (llvm::sys::fs::status(output, status) || is_regular_file(status));
-  std::string error;
-  std::string target = replaceable ? (output + ".tmp" + llvm::Twine(llvm::sys::Process::getProcessId())).str() : output.str();
-  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(target, &error);
-  if (!file)
-    return complain(error);
+  fs::file_status status;
+  bool replaceable = !isStream(output) && !isDescriptor(output) &&
+                     (fs::status(output, status) == std::errc::no_such_file_or_directory || is_regular_file(status));
+  std::string target = replaceable ? followLinks(output) : output.str(), temporary;
+  auto cannotWrite = [&](std::error_code code) {
+    return complain("cannot write '" + output + "': " + code.message());
+  };
+  std::error_code code;
+  std::unique_ptr<llvm::ToolOutputFile> file = replaceable
+                                                   ? openBeside(target, temporary, code)
+                                                   : std::make_unique<llvm::ToolOutputFile>(target, code, fs::OF_None);
+  if (code)
+    return cannotWrite(code);
+  // A device stays, whatever happens.
+  if (!replaceable)
+    file->keep();
   if (failed(MlirOptMain(file->os(), std::move(buffer), registry, config)))
     return failure();
   file->os().flush();
-  if (file->os().has_error()) {
-    std::string reason = file->os().error().message();
-    file->os().clear_error();
-    return complain("cannot write '" + output + "': " + reason);
-  }
+  // Some file systems find only now that there is no room.
   if (replaceable)
-    if (std::error_code code = llvm::sys::fs::rename(target, output))
-      return complain("cannot write '" + output + "': " + code.message());
+    file->os().close();
+  if (file->os().has_error()) {
+    code = file->os().error();
+    file->os().clear_error();
+    return cannotWrite(code);
+  }
+  if (replaceable && (code = fs::rename(temporary, target)))
+    return cannotWrite(code);
   file->keep();
   return success();
 }

@@ -8,10 +8,10 @@ use mlir_sys::{
 };
 use std::{
     env,
-    ffi::{CString, c_char, c_int, c_void},
-    os::unix::ffi::OsStringExt,
+    ffi::{CString, OsStr, c_char, c_int, c_void},
+    os::unix::ffi::{OsStrExt, OsStringExt},
     panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
+    path::Path,
     process::ExitCode,
 };
 
@@ -60,7 +60,7 @@ unsafe fn slice<'a>(bytes: MlirStringRef) -> &'a [u8] {
 #[unsafe(no_mangle)]
 extern "C" fn diviImportOnnx(
     name: MlirStringRef,
-    is_stdin: bool,
+    is_file: bool,
     bytes: MlirStringRef,
     options: *const ImportOptions,
     sink: extern "C" fn(MlirStringRef, *mut c_void),
@@ -68,8 +68,24 @@ extern "C" fn diviImportOnnx(
 ) -> bool {
     // SAFETY: the caller's strings and options outlive the call.
     let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {
-        let text = |string| String::from_utf8_lossy(slice(string)).into_owned();
-        bytecode(&text(name), is_stdin, slice(bytes), &*options, &text)
+        let options = &*options;
+        let path = |bytes| Path::new(OsStr::from_bytes(slice(bytes)));
+        let weights_dir = path(options.weights_dir);
+        let input_shapes = String::from_utf8_lossy(slice(options.input_shapes));
+        let import_options = Options {
+            batch: (options.batch > 0).then_some(options.batch),
+            input_shapes: Options::parse_input_shapes(&input_shapes)
+                .map_err(|message| format!("divi-opt: error: {message}"))?,
+            ir_folder: path(options.ir_folder).to_owned(),
+            weights_dir: (!weights_dir.as_os_str().is_empty()).then(|| weights_dir.to_owned()),
+        };
+        let source = if is_file {
+            Source::open(path(name)).map_err(|error| format!("divi-opt: error: {error}"))?
+        } else {
+            // What comes through a pipe comes once.
+            Source::from_memory(&String::from_utf8_lossy(slice(name)), Bytes::copy_from_slice(slice(bytes)))
+        };
+        bytecode(&source, &import_options, options.quiet)
     }));
     match outcome {
         Ok(Ok(bytecode)) => {
@@ -88,29 +104,10 @@ extern "C" fn diviImportOnnx(
     }
 }
 
-fn bytecode(
-    name: &str,
-    is_stdin: bool,
-    bytes: &[u8],
-    options: &ImportOptions,
-    text: &dyn Fn(MlirStringRef) -> String,
-) -> Result<Vec<u8>, String> {
-    let weights_dir = text(options.weights_dir);
-    let import_options = Options {
-        batch: (options.batch > 0).then_some(options.batch),
-        input_shapes: Options::parse_input_shapes(&text(options.input_shapes))
-            .map_err(|message| format!("divi-opt: error: {message}"))?,
-        ir_folder: PathBuf::from(text(options.ir_folder)),
-        weights_dir: (!weights_dir.is_empty()).then(|| weights_dir.into()),
-    };
-    let source = if is_stdin {
-        Source::from_memory("<stdin>", Bytes::copy_from_slice(bytes))
-    } else {
-        Source::open(name.as_ref()).map_err(|error| format!("divi-opt: error: {error}"))?
-    };
+fn bytecode(source: &Source, options: &Options, quiet: bool) -> Result<Vec<u8>, String> {
     let context = divi_dialect::new_context();
-    let (module, warnings) = import(&context, &source, &import_options).map_err(|error| error.to_string())?;
-    if !options.quiet {
+    let (module, warnings) = import(&context, source, options).map_err(|error| error.to_string())?;
+    if !quiet {
         for warning in warnings {
             eprintln!("{warning}");
         }

@@ -1,7 +1,10 @@
 //! Operators that work on each element by itself, with numpy broadcasting where they have several operands.
 
 use super::{Rule, Types, one};
-use crate::{DType, Error, Node, TensorType, Value, shape::broadcast};
+use crate::{
+    DType, Error, Node, TensorType, Value,
+    shape::{broadcast, broadcasts_to},
+};
 
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
@@ -83,7 +86,9 @@ fn pow(node: &Node<'_>) -> Types {
 fn prelu(node: &Node<'_>) -> Types {
     let operands = [node.input(0)?, node.input(1)?];
     same_dtype(&operands)?;
-    broadcast_all(operands[0].ty.dtype, &operands)?;
+    if let [Some(data), Some(slope)] = operands.map(|operand| operand.ty.shape.as_ref()) {
+        broadcasts_to(slope, data)?;
+    }
     one(operands[0].ty.clone())
 }
 
@@ -144,6 +149,7 @@ mod tests {
     #[test]
     fn prelu_has_the_shape_of_its_operand() {
         Case::new("PRelu").input("float[2x3]").input("float[3]").infers(&["float[2x3]"]);
+        Case::new("PRelu").input("float[2]").input("float[3x2]").fails("does not broadcast");
     }
 
     #[test]

@@ -106,7 +106,12 @@ fn float_range(node: &Node<'_>, dtype: DType) -> Result<Dim, Error> {
         _ if node.int_or("stash_type", 1)? == 1 => f64::from(limit as f32 - start as f32),
         _ => return Ok(Dim::Unknown),
     };
-    let count = (span / delta).ceil().max(0.0);
+    // Where the quotient is near an integer, its rounding decides, and implementations differ in it.
+    let candidates = [span / delta, (limit - start) / delta, f64::from(span as f32 / delta as f32)];
+    let [count, exact, narrow] = candidates.map(|quotient| quotient.ceil().max(0.0));
+    if candidates[1].is_finite() && (count != exact || (dtype != DType::F64 && count != narrow)) {
+        return Ok(Dim::Unknown);
+    }
     if !(span / delta).is_finite() || count >= i64::MAX as f64 {
         return Err(Error::new(format!("a range from {start} to {limit} by {delta} has no finite number of elements")));
     }

@@ -127,7 +127,7 @@ mod tests {
             .str("auto_pad", "VALID")
             .ints("strides", &[2])
             .int("ceil_mode", 1)
-            .infers(&["float[1x1x2]"]);
+            .infers(&["float[1x1x3]"]);
     }
 
     #[test]

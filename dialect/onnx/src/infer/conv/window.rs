@@ -67,8 +67,6 @@ impl Window {
             return computed(Some(div_ceil(size, stride)), || format!("{size} / {stride}"));
         }
         let Some(extent) = extent else { return Ok(Dim::Unknown) };
-        // For VALID the specification's formulas for both modes come to the same.
-        let ceil = ceil && self.padding == Padding::Explicit;
         let positions = || {
             let room = sum(size, before)?.checked_add(after)?.checked_sub(extent)?;
             let steps = if ceil { div_ceil(room, stride) } else { room.div_euclid(stride) };
