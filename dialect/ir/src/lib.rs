@@ -19,6 +19,7 @@ pub use text::text;
 pub use types::{
     contained_type, element_type, element_type_of, optional_type, sequence_type, tensor_type, tensor_type_of,
 };
+pub use verify::trusting_inference;
 
 use melior::{
     Context,
