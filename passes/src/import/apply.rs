@@ -253,11 +253,7 @@ impl<'m> Translator<'_, 'm> {
         }
         let types: Vec<_> = results
             .iter()
-            .map(|kind| match kind {
-                Some(Kind::Tensor(value)) => self.emitter.tensor_type(&value.ty),
-                Some(Kind::Other(ty)) => *ty,
-                None => self.emitter.none_type(),
-            })
+            .map(|kind| kind.as_ref().map_or(self.emitter.none_type(), |kind| self.kind_type(kind)))
             .collect();
         let mut named = Vec::with_capacity(attributes.len() + 1);
         for (name, attr) in attributes.iter() {

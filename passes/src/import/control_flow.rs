@@ -7,7 +7,6 @@ use super::{
     emit::NewOperation,
     proto::{GraphProto, NodeProto, attribute_proto::AttributeType},
     translate::{Kind, Result, Slot, Translator, ValueId},
-    types::ValueType,
 };
 use divi_onnx::{Attributes, DType, Dim, TensorType, Value};
 use melior::ir::{Block, BlockLike, Region, RegionLike, Type, TypeLike};
@@ -118,10 +117,8 @@ impl<'c, 'm> Translator<'c, 'm> {
         // What the body declares of its parameters holds in every iteration.
         for (argument, input) in arguments.iter_mut().zip(&body.input) {
             let declared = self.declared_type(input.r#type.as_ref())?;
-            match declared.map(|declared| self.still_valid(declared)) {
-                Some(ValueType::Tensor(ty)) => *argument = Kind::Tensor(Value::new(ty)),
-                Some(ValueType::Other(ty)) => *argument = Kind::Other(ty),
-                None => {}
+            if let Some(declared) = declared {
+                *argument = self.still_valid(declared).into();
             }
         }
         Ok((arguments, carried))
@@ -151,8 +148,7 @@ impl<'c, 'm> Translator<'c, 'm> {
                 None => None,
             };
             results.push(Some(match (declared, kind) {
-                (Some(ValueType::Other(ty)), _) => Kind::Other(ty),
-                (Some(ValueType::Tensor(ty)), _) => Kind::Tensor(Value::new(ty)),
+                (Some(declared), _) => declared.into(),
                 (None, Kind::Other(ty)) => Kind::Other(ty),
                 (None, Kind::Tensor(value)) if node.op_type() == "SequenceMap" => {
                     Kind::Other(self.sequence_of(&value.ty))
@@ -190,10 +186,7 @@ impl<'c, 'm> Translator<'c, 'm> {
 
     fn subgraph_body(&mut self, graph: &'m GraphProto, arguments: Vec<Kind>, block: MlirBlock) -> Result<Vec<Kind>> {
         for (input, kind) in graph.input.iter().zip(arguments) {
-            let ty = match &kind {
-                Kind::Tensor(value) => self.emitter.tensor_type(&value.ty),
-                Kind::Other(ty) => *ty,
-            };
+            let ty = self.kind_type(&kind);
             let location = self.emitter.location(input.name());
             // SAFETY: block, type and location belong to this import.
             let value = unsafe { mlirBlockAddArgument(block, ty, location) };

@@ -41,11 +41,7 @@ impl<'m> Translator<'_, 'm> {
             let location = self.emitter.location(name);
             // SAFETY: block, type and location belong to this import.
             let value = unsafe { mlirBlockAddArgument(block, mlir_type, location) };
-            let kind = match declared {
-                ValueType::Tensor(ty) => Kind::Tensor(Value::new(ty)),
-                ValueType::Other(ty) => Kind::Other(ty),
-            };
-            let id = self.add(Slot { kind, mlir: Some(value), constant: None });
+            let id = self.add(Slot { kind: declared.into(), mlir: Some(value), constant: None });
             self.bind(name, id)?;
             let dims = self.dim_params(id);
             attributes.push(self.value_attributes(name, dims));

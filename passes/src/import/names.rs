@@ -68,7 +68,11 @@ impl<'m> Translator<'_, 'm> {
     }
 
     pub(super) fn type_of(&self, id: ValueId) -> MlirType {
-        match &self.slot(id).kind {
+        self.kind_type(&self.slot(id).kind)
+    }
+
+    pub(super) fn kind_type(&self, kind: &Kind) -> MlirType {
+        match kind {
             Kind::Tensor(value) => self.emitter.tensor_type(&value.ty),
             Kind::Other(ty) => *ty,
         }

@@ -5,7 +5,6 @@ use super::{
     apply::Outputs,
     attributes::NodeAttributes,
     translate::{Kind, Result, Translator, ValueId},
-    types::ValueType,
 };
 use divi_onnx::{Attr, Attributes, DType, Dim, TensorType, Value};
 use melior::ir::Type;
@@ -67,8 +66,7 @@ impl<'m> Translator<'_, 'm> {
             };
             types.push(match (name, declared) {
                 (None, _) => None,
-                (Some(_), Some(ValueType::Other(ty))) => Some(Kind::Other(ty)),
-                (Some(_), Some(ValueType::Tensor(ty))) => Some(Kind::Tensor(Value::new(ty))),
+                (Some(_), Some(declared)) => Some(declared.into()),
                 (Some(_), None) => {
                     let dtype = like.unwrap_or(DType::F32);
                     let (count, _) = self.undeclared.get_or_insert_with(|| (0, self.current.name.clone()));
@@ -91,10 +89,7 @@ impl<'m> Translator<'_, 'm> {
         if let [Some(name)] = names
             && let Some(declared) = self.declared(name)?
         {
-            return Ok(Some(vec![Some(match declared {
-                ValueType::Tensor(ty) => Kind::Tensor(Value::new(ty)),
-                ValueType::Other(ty) => Kind::Other(ty),
-            })]));
+            return Ok(Some(vec![Some(declared.into())]));
         }
         let tensor = |dtype, shape: Option<Vec<Dim>>| Some(Kind::Tensor(Value::new(TensorType::new(dtype, shape))));
         let first = inputs.first().copied().flatten().map(|id| &self.slot(id).kind);

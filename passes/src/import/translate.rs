@@ -36,6 +36,16 @@ pub(super) enum Kind {
     Other(MlirType),
 }
 
+/// A value of which nothing but its type is known.
+impl From<ValueType> for Kind {
+    fn from(ty: ValueType) -> Self {
+        match ty {
+            ValueType::Tensor(ty) => Self::Tensor(Value::new(ty)),
+            ValueType::Other(ty) => Self::Other(ty),
+        }
+    }
+}
+
 /// The state of one import.
 pub(super) struct Translator<'c, 'm> {
     pub(super) emitter: Emitter<'c>,
