@@ -1,0 +1,11 @@
+//! What a task costs on a device, without MLIR: how much work an operator is, how fast machines are, what was measured on
+//! them, and the model that fills the gaps.
+//!
+//! A machine is described by a system description; a task is one operator or a cluster of several; its time comes from a
+//! profile that measured it or from a model whose coefficients were fitted to such profiles.
+
+pub mod task;
+pub mod work;
+
+pub use task::Task;
+pub use work::{Class, Geometry, Work};
