@@ -44,6 +44,11 @@ pub struct Attribute {
     pub required: bool,
 }
 
+/// Every ai.onnx operator, sorted by name.
+pub fn all() -> &'static [Schema] {
+    table::SCHEMAS
+}
+
 /// The signature of an ai.onnx operator; `None` if ONNX has none of that name.
 pub fn find(name: &str) -> Option<&'static Schema> {
     let index = table::SCHEMAS.binary_search_by(|schema| schema.name.cmp(name)).ok()?;
