@@ -5,7 +5,9 @@
 //! profile that measured it or from a model whose coefficients were fitted to such profiles.
 
 pub mod task;
+pub mod units;
 pub mod work;
 
 pub use task::Task;
-pub use work::{Class, Geometry, Work};
+pub use units::{Bytes, Micros};
+pub use work::{Class, Geometry, Work, class, work};

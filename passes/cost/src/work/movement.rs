@@ -1,0 +1,146 @@
+//! Operators that move elements without changing them: views, copies, gathers and scatters.
+
+use super::operator::{Count, Operator, bytes, times};
+use super::{Class, Geometry, Rule};
+use divi_onnx::Error;
+
+pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
+    Some(match op {
+        // Shape and Size are known when the operand's type is, whatever its elements are.
+        "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Identity" | "BitCast" | "Shape" | "Size" | "Constant" => {
+            (Class::View, |op| Ok(op.view()))
+        }
+        "Transpose" => (Class::Copy, transpose),
+        "Concat" | "Split" | "SplitV13" | "Tile" | "Expand" | "DepthToSpace" | "SpaceToDepth" | "Trilu"
+        | "ReverseSequence" => (Class::Copy, copy),
+        "Slice" | "CenterCropPad" | "Pad" | "PadV11" | "PadV13" | "PadV18" => (Class::Copy, pick),
+        "Gather" | "GatherElements" | "GatherND" => (Class::Gather, pick),
+        "Compress" => (Class::Gather, compress),
+        "NonZero" => (Class::Gather, non_zero),
+        "Scatter" | "ScatterElements" | "ScatterND" | "TensorScatter" => (Class::Gather, scatter),
+        "OneHot" => (Class::Gather, copy),
+        "NegativeLogLikelihoodLoss" => (Class::Gather, negative_log_likelihood),
+        "Unique" => (Class::Other, unique),
+        "NonMaxSuppression" => (Class::Other, non_max_suppression),
+        "TfIdfVectorizer" => (Class::Other, tf_idf_vectorizer),
+        _ => return None,
+    })
+}
+
+/// An operator that divi does not know: one operation for each element of the results.
+pub(super) fn opaque(op: &Operator<'_>) -> Result<Count, Error> {
+    let counts = (0..op.results.len()).map(|result| op.result_count(result));
+    let count = counts.sum_saturating()?;
+    Ok(op.does(count, Geometry::Elements { count }))
+}
+
+/// The elements of all results.
+fn moved(op: &Operator<'_>) -> Result<u64, Error> {
+    (0..op.results.len()).map(|result| op.result_count(result)).sum_saturating()
+}
+
+fn copy(op: &Operator<'_>) -> Result<Count, Error> {
+    Ok(op.does(0, Geometry::Elements { count: moved(op)? }))
+}
+
+/// Where axes of one element alone change places, the bytes stay.
+fn transpose(op: &Operator<'_>) -> Result<Count, Error> {
+    let dims = op.dims(0)?;
+    let reversed: Vec<i64> = (0..dims.len() as i64).rev().collect();
+    let order = op.node.ints("perm")?.unwrap_or(&reversed).iter();
+    let large: Vec<i64> = order
+        .copied()
+        .filter(|&axis| usize::try_from(axis).is_ok_and(|axis| dims.get(axis).is_some_and(|&d| d != 1)))
+        .collect();
+    if large.is_sorted() { Ok(op.view()) } else { copy(op) }
+}
+
+/// Reads of operand 0 as much as it writes, or all of it if that is less.
+fn pick(op: &Operator<'_>) -> Result<Count, Error> {
+    let count = op.result_count(0)?;
+    let read = bytes(op.node.dtype(0)?, count).min(op.bytes(0)?);
+    Ok(op.does(0, Geometry::Elements { count }).touched(0, read))
+}
+
+/// A count whose result is at most `count` elements of operand 0's type or of `int64`, unless its type says how many.
+fn at_most(op: &Operator<'_>, flops: u64, count: u64, bytes: u64) -> Count {
+    let known = (0..op.results.len()).map(|result| op.result_bytes(result)).sum_saturating();
+    let mut work = op.does(flops, Geometry::Elements { count });
+    work.written = Some(known.unwrap_or(bytes));
+    work
+}
+
+/// The condition decides how much is left: at most everything.
+fn compress(op: &Operator<'_>) -> Result<Count, Error> {
+    let (count, all) = (op.count(0)?, op.bytes(0)?);
+    let count = op.result_count(0).unwrap_or(count);
+    let read = bytes(op.node.dtype(0)?, count).min(all);
+    Ok(at_most(op, 0, count, all).touched(0, read))
+}
+
+/// A comparison an element, and the indices of those that are not zero: at most all.
+fn non_zero(op: &Operator<'_>) -> Result<Count, Error> {
+    let (count, rank) = (op.count(0)?, op.dims(0)?.len() as u64);
+    Ok(at_most(op, count, count, times(&[8, rank, count])))
+}
+
+/// The data are copied, and the updates, each an operation if it is combined with what is there, take their places.
+fn scatter(op: &Operator<'_>) -> Result<Count, Error> {
+    let updates = if op.node.op == "TensorScatter" { 1 } else { 2 };
+    let combines = op.node.str_or("reduction", "none")? != "none";
+    let flops = if combines { op.count(updates)? } else { 0 };
+    Ok(op.does(flops, Geometry::Elements { count: op.result_count(0)? }))
+}
+
+/// Of each sample one score, weighted, and the sum of them.
+fn negative_log_likelihood(op: &Operator<'_>) -> Result<Count, Error> {
+    let count = op.count(1)?;
+    let read = bytes(op.node.dtype(0)?, count).min(op.bytes(0)?);
+    Ok(op.does(times(&[count, 2 + u64::from(op.has(2))]), Geometry::Elements { count }).touched(0, read))
+}
+
+/// An estimate: sorting, a comparison for each element on each level of a tree. At most everything is unique, and each of
+/// the three lists of indices has at most as many.
+fn unique(op: &Operator<'_>) -> Result<Count, Error> {
+    let count = op.count(0)?;
+    let lists = times(&[8, count, op.results.len().saturating_sub(1) as u64]);
+    let flops = times(&[count, super::operator::levels(count)]);
+    Ok(at_most(op, flops, count, op.bytes(0)?.saturating_add(lists)))
+}
+
+/// An estimate: for each class of each image, sorting the boxes, and the overlap (16 operations) of every box that is
+/// selected with every other. Which are selected is up to the data: at most `max_output_boxes_per_class`, by default none.
+fn non_max_suppression(op: &Operator<'_>) -> Result<Count, Error> {
+    let scores = op.dims(1)?;
+    let &[images, classes, boxes] = &scores[..] else { return Err(op.wrong(1, "of rank 3")) };
+    let most = match (op.has(2), op.node.int_of(2)) {
+        (true, Some(most)) => u64::try_from(most).unwrap_or(0).min(boxes),
+        (true, None) => boxes,
+        (false, _) => 0,
+    };
+    let lists = times(&[images, classes]);
+    let sorting = times(&[boxes, super::operator::levels(boxes)]);
+    let flops = times(&[lists, sorting.saturating_add(times(&[16, most, boxes]))]);
+    let selected = times(&[lists, most]);
+    Ok(at_most(op, flops, selected, times(&[8, 3, selected])))
+}
+
+/// An estimate: each position starts an n-gram of each length with each skip, which is looked up and counted.
+fn tf_idf_vectorizer(op: &Operator<'_>) -> Result<Count, Error> {
+    let attribute = |name| Ok::<_, Error>(op.node.int_or(name, 0)?.max(0).unsigned_abs());
+    let lengths = attribute("max_gram_length")?.saturating_sub(attribute("min_gram_length")?).saturating_add(1);
+    let skips = attribute("max_skip_count")?.saturating_add(1);
+    let count = op.count(0)?;
+    Ok(op.does(times(&[count, lengths, skips]), Geometry::Elements { count }))
+}
+
+/// A sum of counts that may be errors.
+trait SumSaturating {
+    fn sum_saturating(self) -> Result<u64, Error>;
+}
+
+impl<I: Iterator<Item = Result<u64, Error>>> SumSaturating for I {
+    fn sum_saturating(mut self) -> Result<u64, Error> {
+        self.try_fold(0u64, |sum, count| Ok(sum.saturating_add(count?)))
+    }
+}

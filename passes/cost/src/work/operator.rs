@@ -1,0 +1,148 @@
+//! An operator whose shapes are all known, as counting sees it.
+
+use super::{Class, Geometry};
+use divi_onnx::{DType, Dim, Error, Node, TensorType};
+
+pub(super) struct Operator<'a> {
+    pub(super) node: &'a Node<'a>,
+    pub(super) results: &'a [TensorType],
+    /// What operators of this name are; shapes can tell more.
+    pub(super) class: Class,
+}
+
+/// What a rule counts.
+pub(super) struct Count {
+    pub(super) class: Class,
+    pub(super) flops: u64,
+    pub(super) scratch: u64,
+    pub(super) dtype: DType,
+    pub(super) geometry: Geometry,
+    /// Operands that are not read whole, with the bytes that are read.
+    pub(super) touched: Vec<(usize, u64)>,
+    /// Bytes of the results, where they are not those of their types.
+    pub(super) written: Option<u64>,
+}
+
+impl Count {
+    pub(super) fn class(mut self, class: Class) -> Self {
+        self.class = class;
+        self
+    }
+
+    pub(super) fn dtype(mut self, dtype: DType) -> Self {
+        self.dtype = dtype;
+        self
+    }
+
+    pub(super) fn scratch(mut self, bytes: u64) -> Self {
+        self.scratch = bytes;
+        self
+    }
+
+    pub(super) fn touched(mut self, operand: usize, bytes: u64) -> Self {
+        self.touched.push((operand, bytes));
+        self
+    }
+}
+
+impl Operator<'_> {
+    /// Whether an optional operand is there.
+    pub(super) fn has(&self, operand: usize) -> bool {
+        self.node.optional(operand).is_some()
+    }
+
+    pub(super) fn dims(&self, operand: usize) -> Result<Vec<u64>, Error> {
+        sizes(&self.node.input(operand)?.ty, &format!("operand {operand}"))
+    }
+
+    pub(super) fn result_dims(&self, result: usize) -> Result<Vec<u64>, Error> {
+        sizes(self.result(result)?, &format!("result {result}"))
+    }
+
+    fn result(&self, result: usize) -> Result<&TensorType, Error> {
+        self.results.get(result).ok_or_else(|| Error::new(format!("result {result} is missing")))
+    }
+
+    /// Elements of an operand.
+    pub(super) fn count(&self, operand: usize) -> Result<u64, Error> {
+        Ok(times(&self.dims(operand)?))
+    }
+
+    /// Elements of a result.
+    pub(super) fn result_count(&self, result: usize) -> Result<u64, Error> {
+        Ok(times(&self.result_dims(result)?))
+    }
+
+    pub(super) fn bytes(&self, operand: usize) -> Result<u64, Error> {
+        Ok(bytes(self.node.dtype(operand)?, self.count(operand)?))
+    }
+
+    pub(super) fn result_bytes(&self, result: usize) -> Result<u64, Error> {
+        Ok(bytes(self.result(result)?.dtype, self.result_count(result)?))
+    }
+
+    /// A count that reads its operands whole and calculates in the type of its first operand.
+    pub(super) fn does(&self, flops: u64, geometry: Geometry) -> Count {
+        let first = self.node.inputs.iter().flatten().next().map(|value| value.ty.dtype);
+        let dtype = first.or(self.results.first().map(|result| result.dtype)).unwrap_or(DType::F32);
+        Count { class: self.class, flops, scratch: 0, dtype, geometry, touched: vec![], written: None }
+    }
+
+    /// The same number of operations for each element of the first result.
+    pub(super) fn each(&self, flops: u64) -> Result<Count, Error> {
+        let count = self.result_count(0)?;
+        Ok(self.does(times(&[count, flops]), Geometry::Elements { count }))
+    }
+
+    /// Nothing at all: the result is the operand under another type.
+    pub(super) fn view(&self) -> Count {
+        let touched = (0..self.node.inputs.len()).map(|operand| (operand, 0)).collect();
+        let nothing = self.does(0, Geometry::Elements { count: 0 }).class(Class::View);
+        Count { touched, written: Some(0), ..nothing }
+    }
+
+    /// The error that an operand does not have the form its operator asks for.
+    pub(super) fn wrong(&self, operand: usize, needs: &str) -> Error {
+        match self.node.input(operand) {
+            Ok(value) => Error::new(format!("operand {operand} must be {needs}, is {}", value.ty)),
+            Err(error) => error,
+        }
+    }
+}
+
+/// The sizes of a type, all of which must be known.
+fn sizes(ty: &TensorType, what: &str) -> Result<Vec<u64>, Error> {
+    const REMEDY: &str =
+        "its work cannot be counted: fix the batch or the shapes of the inputs (--batch, --input-shape)";
+    let Some(shape) = &ty.shape else {
+        return Err(Error::new(format!("the rank of {what} ({ty}) is open, {REMEDY}")));
+    };
+    let size = |(index, dim): (usize, &Dim)| match *dim {
+        Dim::Known(size) => u64::try_from(size)
+            .map_err(|_| Error::new(format!("dimension {index} of {what} ({ty}) is {size}, which is no size"))),
+        _ => Err(Error::new(format!("dimension {index} of {what} ({ty}) is open, {REMEDY}"))),
+    };
+    shape.iter().enumerate().map(size).collect()
+}
+
+/// The product, or the largest number if it does not fit. A zero makes it zero, wherever it is.
+pub(super) fn times(factors: &[u64]) -> u64 {
+    factors.iter().fold(1, |product, &factor| product.saturating_mul(factor))
+}
+
+pub(super) fn plus(terms: &[u64]) -> u64 {
+    terms.iter().fold(0, |sum, &term| sum.saturating_add(term))
+}
+
+/// Bytes of a dense buffer; a string counts as its pointer and length.
+pub(super) fn bytes(dtype: DType, count: u64) -> u64 {
+    match dtype {
+        DType::String => count.saturating_mul(16),
+        _ => dtype.byte_len(count).unwrap_or(u64::MAX),
+    }
+}
+
+/// `log2` of a count, rounded up: the levels of a tree with that many leaves.
+pub(super) fn levels(count: u64) -> u64 {
+    (u64::BITS - count.saturating_sub(1).leading_zeros()).into()
+}
