@@ -4,10 +4,12 @@
 //! A machine is described by a system description; a task is one operator or a cluster of several; its time comes from a
 //! profile that measured it or from a model whose coefficients were fitted to such profiles.
 
+pub mod memory;
 pub mod task;
 pub mod units;
 pub mod work;
 
+pub use memory::{MemoryGraph, MemoryTask, MemoryTensor, Peak};
 pub use task::Task;
 pub use units::{Bytes, Micros};
 pub use work::{Class, Geometry, Work, class, work};

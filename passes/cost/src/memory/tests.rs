@@ -1,0 +1,286 @@
+//! Peaks by hand, and against a simulation that looks at every tensor before every task.
+
+use super::*;
+
+fn tensor(bytes: u64) -> MemoryTensor {
+    MemoryTensor { bytes: Bytes(bytes), ..MemoryTensor::default() }
+}
+
+fn task(reads: &[usize], writes: &[usize]) -> MemoryTask {
+    let ids = |ids: &[usize]| ids.iter().copied().map(TensorId).collect();
+    MemoryTask { reads: ids(reads), writes: ids(writes), ..MemoryTask::default() }
+}
+
+fn order(tasks: &[usize]) -> Vec<TaskId> {
+    tasks.iter().copied().map(TaskId).collect()
+}
+
+/// Tensors of these sizes, the last of which the model returns.
+fn graph(sizes: &[u64], tasks: Vec<MemoryTask>) -> MemoryGraph {
+    let mut tensors: Vec<_> = sizes.iter().copied().map(tensor).collect();
+    tensors.last_mut().expect("a model returns something").is_output = true;
+    MemoryGraph::new(tensors, vec![], tasks).expect("a graph")
+}
+
+/// Input 0 (100 bytes), then 1 (10), 2 (20) and 3 (5) one after the other.
+fn chain() -> MemoryGraph {
+    graph(&[100, 10, 20, 5], vec![task(&[0], &[1]), task(&[1], &[2]), task(&[2], &[3])])
+}
+
+#[test]
+fn a_chain_holds_two_tensors_at_a_time() {
+    let peak = chain().peak(&order(&[0, 1, 2])).expect("a peak");
+    assert_eq!((peak.bytes, peak.activations, peak.at), (Bytes(100 + 10), Bytes(100 + 10), Some(TaskId(0))));
+    // Without the first task, tensor 1 arrives.
+    let peak = chain().peak(&order(&[1, 2])).expect("a peak");
+    assert_eq!((peak.bytes, peak.at), (Bytes(10 + 20), Some(TaskId(1))));
+    assert_eq!(chain().peak(&[]).expect("a peak"), Peak::default());
+}
+
+#[test]
+fn what_others_read_stays_to_the_end() {
+    // Task 2 is elsewhere: it reads 1, which stays while 4 and 5 are made.
+    let graph = graph(
+        &[100, 10, 20, 5, 40, 50],
+        vec![task(&[0], &[1]), task(&[1], &[2]), task(&[1], &[3]), task(&[2], &[4]), task(&[4], &[5])],
+    );
+    let here = order(&[0, 1, 3, 4]);
+    let peak = graph.peak(&here).expect("a peak");
+    assert_eq!((peak.bytes, peak.at), (Bytes(100 + 10), Some(TaskId(0))));
+    let early = graph.peak_with(&here, |_| Stay { arrives: None, leaves: Some(1) }).expect("a peak");
+    assert_eq!(early.bytes, Bytes(100 + 10));
+    let last = order(&[1, 3, 4]);
+    assert_eq!(graph.peak(&last).expect("a peak").bytes, Bytes(40 + 50));
+    // The residual connection keeps 10 while 50 is made; gone after the first task, it does not.
+    let mut small = graph.clone();
+    small.tensors[0].bytes = Bytes(1);
+    assert_eq!(small.peak(&here).expect("a peak").bytes, Bytes(10 + 40 + 50));
+    let early = small.peak_with(&here, |_| Stay { arrives: None, leaves: Some(1) }).expect("a peak");
+    assert_eq!(early.bytes, Bytes(40 + 50));
+}
+
+#[test]
+fn arrivals_are_there_from_the_start_unless_said_otherwise() {
+    // Task 2 adds an input (7) to the end of a chain.
+    let graph = graph(&[1, 50, 2, 7, 3], vec![task(&[0], &[1]), task(&[1], &[2]), task(&[2, 3], &[4])]);
+    let all = order(&[0, 1, 2]);
+    let peak = graph.peak(&all).expect("a peak");
+    assert_eq!((peak.bytes, peak.at), (Bytes(50 + 2 + 7), Some(TaskId(1))));
+    let late = graph.peak_with(&all, |_| Stay { arrives: Some(2), leaves: None }).expect("a peak");
+    assert_eq!((late.bytes, late.at), (Bytes(50 + 2), Some(TaskId(1))));
+    // Nothing arrives after it was read.
+    let never = graph.peak_with(&all, |_| Stay { arrives: Some(9), leaves: None }).expect("a peak");
+    assert_eq!(never, late);
+}
+
+#[test]
+fn constants_are_there_once() {
+    let mut tasks = vec![task(&[0], &[1]), task(&[1], &[2]), task(&[2], &[3])];
+    tasks[0].constants = vec![ConstantId(0), ConstantId(1)];
+    tasks[1].constants = vec![ConstantId(1), ConstantId(1)];
+    tasks[2].constants = vec![ConstantId(2)];
+    let tensors = vec![tensor(1); 4];
+    let graph = MemoryGraph::new(tensors, vec![Bytes(1000), Bytes(200), Bytes(30)], tasks).expect("a graph");
+    let weights = |tasks: &[usize]| graph.peak(&order(tasks)).expect("a peak").weights;
+    assert_eq!(weights(&[0, 1]), Bytes(1000 + 200));
+    assert_eq!(weights(&[1, 2]), Bytes(200 + 30));
+    assert_eq!(weights(&[]), Bytes(0));
+}
+
+#[test]
+fn scratch_counts_while_its_task_runs() {
+    let mut tasks = vec![task(&[0], &[1]), task(&[1], &[2])];
+    tasks[1].scratch = Bytes(500);
+    let graph = graph(&[100, 10, 20], tasks);
+    let peak = graph.peak(&order(&[0, 1])).expect("a peak");
+    let expected = Peak {
+        bytes: Bytes(10 + 20 + 500),
+        weights: Bytes(0),
+        activations: Bytes(10 + 20),
+        scratch: Bytes(500),
+        at: Some(TaskId(1)),
+    };
+    assert_eq!(peak, expected);
+}
+
+#[test]
+fn batches_scale_activations_and_not_weights() {
+    let mut tasks = vec![task(&[0], &[1])];
+    tasks[0].scratch = Bytes(3);
+    tasks[0].constants = vec![ConstantId(0)];
+    let graph = MemoryGraph::new(vec![tensor(10), tensor(20)], vec![Bytes(1000)], tasks).expect("a graph");
+    let peak = graph.at_batch(8).peak(&order(&[0])).expect("a peak");
+    assert_eq!(peak.bytes, Bytes(1000 + 8 * (10 + 20 + 3)));
+}
+
+#[test]
+fn views_share_memory() {
+    let mut tensors = vec![tensor(1), tensor(100), tensor(100), tensor(7), tensor(8)];
+    tensors[2].alias = Some(TensorId(1));
+    // 0 -> 1 -> view 2 -> 3 -> 4, the model's result.
+    tensors[4].is_output = true;
+    let tasks = vec![task(&[0], &[1]), task(&[1], &[2]), task(&[2], &[3]), task(&[3], &[4])];
+    let graph = MemoryGraph::new(tensors, vec![], tasks).expect("a graph");
+    let peak = graph.peak(&order(&[0, 1, 2, 3])).expect("a peak");
+    assert_eq!((peak.bytes, peak.at), (Bytes(100 + 7), Some(TaskId(2))));
+    // The view is made elsewhere: it arrives as a tensor of its own, and what it is a view of stays for the task elsewhere.
+    let peak = graph.peak(&order(&[0, 2, 3])).expect("a peak");
+    assert_eq!((peak.bytes, peak.at), (Bytes(100 + 100 + 7), Some(TaskId(2))));
+}
+
+#[test]
+fn sums_beyond_64_bits_saturate() {
+    let graph = graph(&[u64::MAX, u64::MAX, 5], vec![task(&[0], &[1]), task(&[1], &[2])]).at_batch(3);
+    assert_eq!(graph.peak(&order(&[0, 1])).expect("a peak").bytes, Bytes(u64::MAX));
+}
+
+#[test]
+fn contradictions_are_errors() {
+    let fails = |error: MemoryError, message: &str| assert_eq!(error.to_string(), message);
+    let make = |tensors: Vec<MemoryTensor>, tasks| MemoryGraph::new(tensors, vec![], tasks).expect_err("an error");
+    fails(make(vec![], vec![task(&[3], &[])]), "task 0 names tensor 3, which does not exist");
+    fails(make(vec![tensor(1)], vec![task(&[], &[0]), task(&[], &[0])]), "tasks 0 and 1 both write tensor 0");
+    let mut no_weights = task(&[], &[]);
+    no_weights.constants = vec![ConstantId(2)];
+    fails(make(vec![], vec![no_weights]), "task 0 names constant 2, which does not exist");
+    let aliased = MemoryTensor { alias: Some(TensorId(0)), ..tensor(1) };
+    fails(
+        make(vec![tensor(1), aliased], vec![task(&[], &[1])]),
+        "tensor 1 shares the memory of tensor 0, which is no operand of the task that writes it",
+    );
+    let wrong = |tasks: &[usize]| chain().peak(&order(tasks)).expect_err("an error");
+    fails(wrong(&[0, 9]), "there is no task 9");
+    fails(wrong(&[0, 0]), "task 0 is in the order twice");
+    fails(wrong(&[1, 0]), "task 1 reads tensor 1 before task 0, which writes it: swap them");
+}
+
+/// A small generator of pseudo-random numbers (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit as u64) as usize
+    }
+
+    fn graph(&mut self) -> MemoryGraph {
+        let inputs = 1 + self.below(3);
+        let mut tensors: Vec<_> = (0..inputs).map(|_| tensor(self.below(100) as u64)).collect();
+        let constants: Vec<_> = (0..4).map(|_| Bytes(self.below(1000) as u64)).collect();
+        let mut tasks = vec![];
+        for _ in 0..1 + self.below(12) {
+            let reads: Vec<_> = (0..self.below(4)).map(|_| self.below(tensors.len())).collect();
+            let mut writes = vec![];
+            for _ in 0..self.below(3) {
+                let mut result = tensor(self.below(100) as u64);
+                result.is_output = self.below(8) == 0;
+                result.alias = (self.below(3) == 0).then(|| reads.first().copied().map(TensorId)).flatten();
+                writes.push(tensors.len());
+                tensors.push(result);
+            }
+            let mut made = task(&reads, &writes);
+            made.scratch = Bytes(self.below(50) as u64);
+            made.constants = (0..self.below(3)).map(|_| ConstantId(self.below(4))).collect();
+            tasks.push(made);
+        }
+        MemoryGraph::new(tensors, constants, tasks).expect("a graph")
+    }
+
+    /// Some of the tasks, in an order in which they can run.
+    fn order(&mut self, graph: &MemoryGraph) -> Vec<TaskId> {
+        let mut waiting: Vec<_> = (0..graph.tasks.len()).filter(|_| self.below(3) > 0).map(TaskId).collect();
+        let mut order = vec![];
+        while !waiting.is_empty() {
+            let ready = |task: &TaskId| {
+                let needs = |other: &TaskId| {
+                    graph.tasks[other.0].writes.iter().any(|tensor| graph.tasks[task.0].reads.contains(tensor))
+                };
+                !waiting.iter().any(needs)
+            };
+            let ready: Vec<_> = waiting.iter().copied().filter(ready).collect();
+            let chosen = ready[self.below(ready.len())];
+            waiting.retain(|&task| task != chosen);
+            order.push(chosen);
+        }
+        order
+    }
+}
+
+/// The peak by asking, before each task, of each tensor whether it must be there.
+fn simulated(graph: &MemoryGraph, order: &[TaskId], stay: &dyn Fn(TensorId) -> Stay) -> u64 {
+    let is_here = |task: TaskId| order.contains(&task);
+    let position = |task: TaskId| order.iter().position(|&other| other == task).expect("a task of the set");
+    let writer =
+        |tensor: TensorId| (0..graph.tasks.len()).map(TaskId).find(|t| graph.tasks[t.0].writes.contains(&tensor));
+    let root = |mut tensor: TensorId| {
+        while let (Some(alias), Some(true)) = (graph.tensors[tensor.0].alias, writer(tensor).map(is_here)) {
+            tensor = alias;
+        }
+        tensor
+    };
+    let touches = |task: TaskId, tensor: TensorId| {
+        graph.tasks[task.0].reads.contains(&tensor) || graph.tasks[task.0].writes.contains(&tensor)
+    };
+    let end = order.len().saturating_sub(1);
+    let span = |tensor: TensorId| {
+        let uses: Vec<_> = order.iter().filter(|&&task| touches(task, tensor)).map(|&task| position(task)).collect();
+        let (mut first, mut last) = (*uses.first()?, *uses.last()?);
+        match writer(tensor).filter(|&task| is_here(task)) {
+            Some(_) => {
+                let tasks = (0..graph.tasks.len()).map(TaskId);
+                let read_elsewhere = tasks.filter(|&t| !is_here(t)).any(|t| graph.tasks[t.0].reads.contains(&tensor));
+                if read_elsewhere || graph.tensors[tensor.0].is_output {
+                    last = last.max(stay(tensor).leaves.unwrap_or(end).min(end));
+                }
+            }
+            None => first = first.min(stay(tensor).arrives.unwrap_or(0)),
+        }
+        Some((first, last))
+    };
+    let mut constants: Vec<_> = order.iter().flat_map(|task| graph.tasks[task.0].constants.clone()).collect();
+    constants.sort_unstable();
+    constants.dedup();
+    let weights: u64 = constants.iter().map(|constant| graph.constants[constant.0].0).sum();
+    let all = || (0..graph.tensors.len()).map(TensorId);
+    let mut peak = weights;
+    for (now, task) in order.iter().enumerate() {
+        let mut sum = weights + graph.tasks[task.0].scratch.0;
+        for owner in all() {
+            let sharing: Vec<_> = all().filter(|&tensor| root(tensor) == owner && span(tensor).is_some()).collect();
+            let spans: Vec<_> = sharing.iter().filter_map(|&tensor| span(tensor)).collect();
+            let is_live = spans.iter().any(|span| span.0 <= now) && spans.iter().any(|span| now <= span.1);
+            if is_live {
+                sum += sharing.iter().map(|tensor| graph.tensors[tensor.0].bytes.0).max().unwrap_or(0);
+            }
+        }
+        peak = peak.max(sum);
+    }
+    peak
+}
+
+#[test]
+fn agrees_with_a_simulation() {
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut peaks = 0;
+    for _ in 0..600 {
+        let graph = random.graph();
+        for _ in 0..2 {
+            let order = random.order(&graph);
+            let stays: Vec<_> = (0..graph.tensors.len())
+                .map(|_| {
+                    let mut some = || (random.below(2) == 0).then(|| random.below(12));
+                    Stay { arrives: some(), leaves: some() }
+                })
+                .collect();
+            let known = |tensor: TensorId| stays[tensor.0];
+            let peak = graph.peak_with(&order, known).expect("a peak");
+            assert_eq!(peak.bytes.0, simulated(&graph, &order, &known), "{graph:#?} in {order:?} with {stays:?}");
+            assert_eq!(peak.bytes, peak.weights + peak.activations + peak.scratch);
+            assert!(peak.bytes <= graph.peak(&order).expect("a peak").bytes, "knowing more never needs more");
+            peaks += u64::from(peak.activations.0 > 0);
+        }
+    }
+    assert!(peaks > 600, "most cases are not empty");
+}
