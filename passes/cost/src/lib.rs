@@ -5,11 +5,13 @@
 //! profile that measured it or from a model whose coefficients were fitted to such profiles.
 
 pub mod memory;
+pub mod system;
 pub mod task;
 pub mod units;
 pub mod work;
 
 pub use memory::{MemoryGraph, MemoryTask, MemoryTensor, Peak};
+pub use system::System;
 pub use task::Task;
 pub use units::{Bytes, Micros};
 pub use work::{Class, Geometry, Work, class, work};

@@ -1,0 +1,33 @@
+//! Systems that have names.
+
+/// The system that is detected, and that is meant where none is named.
+pub const HOST: &str = "host";
+
+/// A description that is compiled in.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    pub name: &'static str,
+    pub text: &'static str,
+}
+
+/// All but [`HOST`].
+pub const PRESETS: &[Preset] = &[
+    Preset { name: "cpu-2", text: include_str!("../../presets/cpu-2.toml") },
+    Preset { name: "cpu+h200", text: include_str!("../../presets/cpu+h200.toml") },
+    Preset { name: "diviml", text: include_str!("../../presets/diviml.toml") },
+    Preset { name: "v100-dgx", text: include_str!("../../presets/v100-dgx.toml") },
+    Preset { name: "a6000", text: include_str!("../../presets/a6000.toml") },
+    Preset { name: "gpt3-6x4", text: include_str!("../../presets/gpt3-6x4.toml") },
+];
+
+pub fn find(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+/// What `--system` takes beside paths.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once(HOST).chain(PRESETS.iter().map(|preset| preset.name))
+}
+
+#[cfg(test)]
+mod tests;

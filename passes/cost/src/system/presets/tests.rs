@@ -1,0 +1,102 @@
+use super::*;
+use crate::system::{DeviceKind, System};
+
+fn systems() -> impl Iterator<Item = System> {
+    PRESETS.iter().map(|preset| System::load(preset.name).unwrap_or_else(|error| panic!("{error}")))
+}
+
+#[test]
+fn presets_have_the_names_of_their_systems() {
+    let loaded: Vec<_> = systems().map(|system| system.name).collect();
+    assert_eq!(loaded, PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>());
+    assert_eq!(System::load(HOST).unwrap().name, HOST);
+    assert_eq!(names().count(), PRESETS.len() + 1);
+}
+
+#[test]
+fn presets_link_every_pair() {
+    for system in systems() {
+        for from in 0..system.devices.len() {
+            for to in (0..system.devices.len()).filter(|to| *to != from) {
+                assert!(system.link(from, to).is_some(), "{}: {from} -> {to}", system.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn presets_are_machines_that_could_be() {
+    for system in systems() {
+        for device in &system.devices {
+            let (rates, what) = (device.rates, format!("{} of {}", device.id, system.name));
+            assert!((1e9..1e13).contains(&(device.memory.0 as f64)), "{what}");
+            assert!((5e10..1e14).contains(&rates.f32.0), "{what}");
+            assert!((1e9..1e13).contains(&rates.bandwidth.0), "{what}");
+            assert!(rates.f64 <= rates.f32 && rates.f16 >= rates.f32, "{what}");
+            // What needs fewer operations a byte than this waits for memory.
+            assert!((3.0..100.0).contains(&(rates.f32.0 / rates.bandwidth.0)), "{what}");
+            assert!(device.batch_sizes.contains(&1), "{what}");
+        }
+        for link in &system.links {
+            let slower = |index: usize| system.devices[index].rates.bandwidth;
+            assert!(
+                link.bandwidth <= slower(link.from) && link.bandwidth <= slower(link.to) || link.bandwidth.0 < 33e9
+            );
+            assert!((0.0..1e-3).contains(&link.latency.0), "{}", system.name);
+        }
+    }
+}
+
+#[test]
+fn presets_are_what_they_are_called() {
+    let kinds = |name: &str| {
+        let system = System::load(name).unwrap();
+        let count = |kind| system.devices.iter().filter(|device| device.kind == kind).count();
+        (count(DeviceKind::Cpu), count(DeviceKind::Cuda))
+    };
+    assert_eq!(kinds("cpu-2"), (2, 0));
+    assert_eq!(kinds("cpu+h200"), (1, 1));
+    assert_eq!(kinds("diviml"), (1, 2));
+    assert_eq!(kinds("v100-dgx"), (1, 4));
+    assert_eq!(kinds("a6000"), (1, 3));
+    assert_eq!(kinds("gpt3-6x4"), (0, 24));
+    let gpt3 = System::load("gpt3-6x4").unwrap();
+    let nodes: std::collections::BTreeSet<_> = gpt3.devices.iter().map(|device| device.node.clone()).collect();
+    assert_eq!(nodes.len(), 6);
+}
+
+#[test]
+fn the_dgx_station_has_its_topology() {
+    let system = System::load("v100-dgx").unwrap();
+    let index = |id: &str| system.devices.iter().position(|device| device.id == id).unwrap();
+    let link = |from, to| system.link(index(from), index(to)).unwrap();
+    assert_eq!(link("cpu", "gpu1").bus, link("cpu", "gpu2").bus);
+    assert_eq!(link("cpu", "gpu3").bus, link("cpu", "gpu4").bus);
+    assert_ne!(link("cpu", "gpu1").bus, link("cpu", "gpu3").bus);
+    assert_eq!(link("gpu1", "gpu4").bandwidth.0, 2.0 * link("gpu1", "gpu3").bandwidth.0);
+    assert_eq!(link("gpu3", "gpu2").bandwidth, link("gpu1", "gpu4").bandwidth);
+}
+
+/// The preset's links are the straight lines through what was measured.
+#[test]
+fn the_h200_copies_as_it_was_measured() {
+    let profile = include_str!("../../../../../test/profiles/h200_transfers.json");
+    let profile: serde_json::Value = serde_json::from_str(profile).unwrap();
+    let system = System::load("cpu+h200").unwrap();
+    for (kind, from, to) in [("h2d", 0, 1), ("d2h", 1, 0)] {
+        let rows = profile["rows"].as_array().unwrap().iter();
+        let rows = rows.filter(|row| row["pinned"] == true && row["kind"] == kind);
+        let points: Vec<_> =
+            rows.map(|row| (row["bytes"].as_f64().unwrap(), row["seconds"].as_f64().unwrap())).collect();
+        assert!(points.len() > 5);
+        let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / points.len() as f64;
+        let (bytes, seconds) = (mean(|point| point.0), mean(|point| point.1));
+        let covariance: f64 = points.iter().map(|point| (point.0 - bytes) * (point.1 - seconds)).sum();
+        let variance: f64 = points.iter().map(|point| (point.0 - bytes).powi(2)).sum();
+        let slope = covariance / variance;
+        let link = system.link(from, to).unwrap();
+        assert!((link.bandwidth.0 * slope - 1.0).abs() < 1e-2, "{kind}: {}", 1.0 / slope);
+        let latency = seconds - slope * bytes;
+        assert!((link.latency.0 / latency - 1.0).abs() < 1e-2, "{kind}: {latency}");
+    }
+}

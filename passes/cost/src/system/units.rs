@@ -1,0 +1,276 @@
+//! Quantities with units, and how they are written: `80 GiB`, `54 GB/s`, `10 us`, `66.9 TFLOP/s`.
+
+use std::fmt;
+
+/// A size in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Seconds(pub f64);
+
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct BytesPerSecond(pub f64);
+
+/// Arithmetic operations a second; a multiplication and an addition are two.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct FlopsPerSecond(pub f64);
+
+impl Seconds {
+    pub fn micros(self) -> f64 {
+        self.0 * 1e6
+    }
+}
+
+/// Why a text is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnitError {
+    /// What stands before the unit is no decimal number.
+    Number(String),
+    MissingUnit {
+        example: &'static str,
+    },
+    UnknownUnit {
+        unit: String,
+        known: Vec<&'static str>,
+    },
+    /// Such as a third of a kilobyte.
+    PartOfAByte,
+    TooLarge,
+    NotPositive,
+    Negative,
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(text) => write!(f, "'{text}' is not a number"),
+            Self::MissingUnit { example } => write!(f, "it needs a unit, as in \"{example}\""),
+            Self::UnknownUnit { unit, known } => write!(f, "unknown unit '{unit}' (use {})", known.join(", ")),
+            Self::PartOfAByte => write!(f, "it is not a whole number of bytes"),
+            Self::TooLarge => write!(f, "it is too large"),
+            Self::NotPositive => write!(f, "it must be more than zero"),
+            Self::Negative => write!(f, "it must not be negative"),
+        }
+    }
+}
+
+impl std::error::Error for UnitError {}
+
+/// A unit is worth 10^`ten` * 2^`two` of its base.
+type Unit = (&'static str, i32, i32);
+
+const SIZES: &[Unit] = &[
+    ("B", 0, 0),
+    ("kB", 3, 0),
+    ("KiB", 0, 10),
+    ("MB", 6, 0),
+    ("MiB", 0, 20),
+    ("GB", 9, 0),
+    ("GiB", 0, 30),
+    ("TB", 12, 0),
+    ("TiB", 0, 40),
+];
+
+const BANDWIDTHS: &[Unit] = &[
+    ("B/s", 0, 0),
+    ("kB/s", 3, 0),
+    ("KiB/s", 0, 10),
+    ("MB/s", 6, 0),
+    ("MiB/s", 0, 20),
+    ("GB/s", 9, 0),
+    ("GiB/s", 0, 30),
+    ("TB/s", 12, 0),
+    ("TiB/s", 0, 40),
+    ("Mbit/s", 6, -3),
+    ("Gbit/s", 9, -3),
+];
+
+const DURATIONS: &[Unit] = &[("ns", -9, 0), ("us", -6, 0), ("µs", -6, 0), ("ms", -3, 0), ("s", 0, 0)];
+
+/// Integer units (OP) mean the same as floating-point ones: which numbers they count is said by the key.
+const RATES: &[Unit] = &[
+    ("MFLOP/s", 6, 0),
+    ("GFLOP/s", 9, 0),
+    ("TFLOP/s", 12, 0),
+    ("PFLOP/s", 15, 0),
+    ("MFLOPS", 6, 0),
+    ("GFLOPS", 9, 0),
+    ("TFLOPS", 12, 0),
+    ("PFLOPS", 15, 0),
+    ("GOP/s", 9, 0),
+    ("TOP/s", 12, 0),
+    ("POP/s", 15, 0),
+    ("GOPS", 9, 0),
+    ("TOPS", 12, 0),
+    ("POPS", 15, 0),
+];
+
+/// The largest memory: sizes are signed 64-bit integers in the IR.
+const MAX_BYTES: u64 = i64::MAX as u64;
+
+/// Beyond this a rate or a duration is a typing error, and sums of such numbers lose all meaning.
+const MAX_QUANTITY: f64 = 1e24;
+
+impl Bytes {
+    /// Reads `80 GiB`, exactly: what is not a whole number of bytes is an error.
+    pub fn parse(text: &str) -> Result<Self, UnitError> {
+        let (number, (_, ten, two)) = split(text, SIZES, "80 GiB")?;
+        let decimal = Decimal::parse(number)?;
+        if decimal.negative || decimal.digits.is_empty() {
+            return Err(UnitError::NotPositive);
+        }
+        Self::new(decimal.whole(ten, two)?)
+    }
+
+    /// A plain number of bytes, as a description may give it.
+    pub(crate) fn from_integer(bytes: i64) -> Result<Self, UnitError> {
+        u64::try_from(bytes).map_err(|_| UnitError::NotPositive).and_then(Self::new)
+    }
+
+    fn new(bytes: u64) -> Result<Self, UnitError> {
+        match bytes {
+            0 => Err(UnitError::NotPositive),
+            1..=MAX_BYTES => Ok(Self(bytes)),
+            _ => Err(UnitError::TooLarge),
+        }
+    }
+}
+
+impl fmt::Display for Bytes {
+    /// In the largest binary unit that is not larger than the size.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let binary = SIZES.iter().rev().filter(|(_, ten, _)| *ten == 0);
+        let (name, _, two) = binary.copied().find(|(_, _, two)| self.0 >> two > 0).unwrap_or(SIZES[0]);
+        match two {
+            0 => write!(f, "{} {name}", self.0),
+            _ => write!(f, "{:.1} {name}", self.0 as f64 / (1u64 << two) as f64),
+        }
+    }
+}
+
+impl BytesPerSecond {
+    pub fn parse(text: &str) -> Result<Self, UnitError> {
+        positive(quantity(text, BANDWIDTHS, "54 GB/s")?).map(Self)
+    }
+}
+
+impl FlopsPerSecond {
+    pub fn parse(text: &str) -> Result<Self, UnitError> {
+        positive(quantity(text, RATES, "66.9 TFLOP/s")?).map(Self)
+    }
+}
+
+impl Seconds {
+    /// Reads `10 us`; zero is a duration too.
+    pub fn parse(text: &str) -> Result<Self, UnitError> {
+        // Two characters look like this prefix, and keyboards have either.
+        let text = text.replace('\u{3bc}', "\u{b5}");
+        let seconds = quantity(&text, DURATIONS, "10 us")?;
+        // Minus zero is zero.
+        if seconds < 0.0 { Err(UnitError::Negative) } else { Ok(Self(seconds.abs())) }
+    }
+}
+
+fn positive(value: f64) -> Result<f64, UnitError> {
+    if value > 0.0 { Ok(value) } else { Err(UnitError::NotPositive) }
+}
+
+/// The number of a quantity in its base unit, correctly rounded.
+fn quantity(text: &str, units: &[Unit], example: &'static str) -> Result<f64, UnitError> {
+    let (number, (_, ten, two)) = split(text, units, example)?;
+    let value = Decimal::parse(number)?.scaled(ten) * 2f64.powi(two);
+    if value.abs() <= MAX_QUANTITY { Ok(value) } else { Err(UnitError::TooLarge) }
+}
+
+/// Cuts a text into a number and a unit, which may be separated by spaces.
+fn split<'t>(text: &'t str, units: &[Unit], example: &'static str) -> Result<(&'t str, Unit), UnitError> {
+    let text = text.trim();
+    let in_number = |(at, c): (usize, char)| {
+        // `e` belongs to the number only if an exponent follows: no unit starts with it.
+        let exponent = || text[at + 1..].starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-');
+        c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_') || (matches!(c, 'e' | 'E') && exponent())
+    };
+    let end = text.char_indices().find(|&at| !in_number(at)).map_or(text.len(), |(at, _)| at);
+    let (number, unit) = (&text[..end], text[end..].trim_start());
+    if number.is_empty() {
+        return Err(UnitError::Number(text.to_owned()));
+    }
+    if unit.is_empty() {
+        return Err(UnitError::MissingUnit { example });
+    }
+    let known = units.iter().find(|(name, ..)| *name == unit);
+    let unknown = || UnitError::UnknownUnit {
+        unit: unit.to_owned(),
+        known: units.iter().map(|(name, ..)| *name).filter(|name| name.is_ascii()).collect(),
+    };
+    Ok((number, *known.ok_or_else(unknown)?))
+}
+
+/// A decimal number as it is written: `digits` * 10^`exponent`, without zeros at either end.
+struct Decimal {
+    negative: bool,
+    digits: String,
+    exponent: i32,
+}
+
+/// Longer numbers are not written by people, and bounding them bounds the exponent's arithmetic.
+const MAX_DIGITS: usize = 100;
+
+impl Decimal {
+    fn parse(text: &str) -> Result<Self, UnitError> {
+        let error = || UnitError::Number(text.to_owned());
+        if text.len() > MAX_DIGITS {
+            return Err(error());
+        }
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let exponent = exponent.parse::<i16>().map_err(|_| error())?;
+        let (negative, mantissa) = match mantissa.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(whole) || !is_number(fraction) {
+            return Err(error());
+        }
+        let digits = format!("{whole}{fraction}");
+        let trimmed = digits.trim_end_matches('0');
+        let dropped = digits.len() - trimmed.len();
+        Ok(Self {
+            negative,
+            digits: trimmed.trim_start_matches('0').to_owned(),
+            exponent: i32::from(exponent) - fraction.len() as i32 + dropped as i32,
+        })
+    }
+
+    /// The number times 10^`ten`, rounded once.
+    fn scaled(&self, ten: i32) -> f64 {
+        let sign = if self.negative { "-" } else { "" };
+        let digits = if self.digits.is_empty() { "0" } else { &self.digits };
+        format!("{sign}{digits}e{}", self.exponent + ten).parse().expect("digits and an exponent are a number")
+    }
+
+    /// The size of the number times 10^`ten` * 2^`two`, if that is a whole number.
+    fn whole(&self, ten: i32, two: i32) -> Result<u64, UnitError> {
+        let digits = self
+            .digits
+            .parse::<u128>()
+            .map_err(|_| if self.exponent + ten >= 0 { UnitError::TooLarge } else { UnitError::PartOfAByte })?;
+        let shifted = digits.checked_mul(1 << two).ok_or(UnitError::TooLarge)?;
+        let exponent = self.exponent + ten;
+        let power = 10u128.checked_pow(exponent.unsigned_abs());
+        let value = if exponent >= 0 {
+            power.and_then(|power| shifted.checked_mul(power)).ok_or(UnitError::TooLarge)?
+        } else {
+            match power {
+                Some(power) if shifted.is_multiple_of(power) => shifted / power,
+                _ => return Err(UnitError::PartOfAByte),
+            }
+        };
+        u64::try_from(value).map_err(|_| UnitError::TooLarge)
+    }
+}
+
+#[cfg(test)]
+mod tests;
