@@ -16,6 +16,11 @@ struct InferShapesCounts {
   uint64_t inferred, folded;
 };
 bool diviRunInferShapes(MlirOperation module, int64_t batch, MlirStringRef inputShapes, InferShapesCounts *counts);
+struct FuseCounts {
+  uint64_t convolutions, products, normalizations, softmaxes, elementwise, others, tasksBefore, tasksAfter;
+};
+bool diviRunFuse(MlirOperation module, MlirStringRef level, int64_t maxClusterOps, FuseCounts *counts);
+bool diviRunInlineClusters(MlirOperation module, uint64_t *inlined);
 bool diviRunVerifyWeights(MlirOperation module, MlirStringRef weightsDir, uint64_t *external);
 bool diviRunRebaseWeights(MlirOperation module, MlirStringRef from, MlirStringRef to);
 }
@@ -26,6 +31,8 @@ namespace divi {
 #define GEN_PASS_DEF_INFERSHAPES
 #define GEN_PASS_DEF_VERIFYWEIGHTS
 #define GEN_PASS_DEF_REBASEWEIGHTS
+#define GEN_PASS_DEF_FUSE
+#define GEN_PASS_DEF_INLINECLUSTERS
 #include "Passes.h.inc"
 
 namespace {
@@ -59,6 +66,34 @@ struct RebaseWeights : impl::RebaseWeightsBase<RebaseWeights> {
     std::string before = from, after = to;
     if (!diviRunRebaseWeights(wrap(getOperation().getOperation()), wrap(StringRef(before)), wrap(StringRef(after))))
       signalPassFailure();
+  }
+};
+
+struct Fuse : impl::FuseBase<Fuse> {
+  using FuseBase::FuseBase;
+  void runOnOperation() override {
+    FuseCounts counts = {};
+    std::string levelName = level;
+    if (!diviRunFuse(wrap(getOperation().getOperation()), wrap(StringRef(levelName)), maxClusterOps, &counts))
+      signalPassFailure();
+    numConvolutions += counts.convolutions;
+    numProducts += counts.products;
+    numNormalizations += counts.normalizations;
+    numSoftmaxes += counts.softmaxes;
+    numElementwise += counts.elementwise;
+    numOthers += counts.others;
+    numTasksBefore += counts.tasksBefore;
+    numTasksAfter += counts.tasksAfter;
+  }
+};
+
+struct InlineClusters : impl::InlineClustersBase<InlineClusters> {
+  using InlineClustersBase::InlineClustersBase;
+  void runOnOperation() override {
+    uint64_t inlined = 0;
+    if (!diviRunInlineClusters(wrap(getOperation().getOperation()), &inlined))
+      signalPassFailure();
+    numInlined += inlined;
   }
 };
 } // namespace

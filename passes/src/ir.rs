@@ -41,6 +41,56 @@ pub(crate) fn string_attribute<'a>(attribute: MlirAttribute) -> Option<&'a str> 
     unsafe { mlirAttributeIsAString(attribute).then(|| text(mlirStringAttrGetValue(attribute))) }
 }
 
+/// An integer, whatever its signedness.
+pub(crate) fn integer_attribute(attribute: MlirAttribute) -> Option<i64> {
+    // SAFETY: the attribute is alive, and each accessor is called on the kind it is for.
+    unsafe {
+        if !mlirAttributeIsAInteger(attribute) {
+            return None;
+        }
+        let r#type = mlirAttributeGetType(attribute);
+        Some(if mlirTypeIsAInteger(r#type) && mlirIntegerTypeIsSigned(r#type) {
+            mlirIntegerAttrGetValueSInt(attribute)
+        } else if mlirTypeIsAInteger(r#type) && mlirIntegerTypeIsUnsigned(r#type) {
+            i64::try_from(mlirIntegerAttrGetValueUInt(attribute)).ok()?
+        } else {
+            mlirIntegerAttrGetValueInt(attribute)
+        })
+    }
+}
+
+pub(crate) fn float_attribute(attribute: MlirAttribute) -> Option<f64> {
+    // SAFETY: the attribute is alive, and a float if it is read as one.
+    unsafe { mlirAttributeIsAFloat(attribute).then(|| mlirFloatAttrGetValueDouble(attribute)) }
+}
+
+/// The elements of an array attribute; `None` for others.
+pub(crate) fn array_attribute(attribute: MlirAttribute) -> Option<Vec<MlirAttribute>> {
+    // SAFETY: the attribute is alive, and indices are below the count.
+    unsafe {
+        mlirAttributeIsAArray(attribute).then(|| {
+            (0..mlirArrayAttrGetNumElements(attribute)).map(|i| mlirArrayAttrGetElement(attribute, i)).collect()
+        })
+    }
+}
+
+/// An attribute under a name, as operations are created with.
+pub(crate) fn named_attribute(context: &Context, name: &str, attribute: MlirAttribute) -> MlirNamedAttribute {
+    // SAFETY: the context is alive, and the name outlives the call.
+    let name = unsafe { mlirIdentifierGet(context.to_raw(), StringRef::new(name).to_raw()) };
+    MlirNamedAttribute { name, attribute }
+}
+
+/// An array of strings.
+pub(crate) fn string_array(context: &Context, strings: &[&str]) -> MlirAttribute {
+    // SAFETY: the context is alive, and the strings outlive the calls.
+    unsafe {
+        let string = |text: &&str| mlirStringAttrGet(context.to_raw(), StringRef::new(text).to_raw());
+        let strings: Vec<_> = strings.iter().map(string).collect();
+        mlirArrayAttrGet(context.to_raw(), strings.len() as isize, strings.as_ptr())
+    }
+}
+
 /// What messages call an operation: the ONNX node it came from, if it says so.
 pub(crate) fn describe(operation: MlirOperation) -> String {
     let op = operation_name(operation);

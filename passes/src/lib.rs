@@ -2,8 +2,10 @@
 //!
 //! Passes are plain functions on modules; `td/Passes.td` gives them names and options, [`register`] makes MLIR know them.
 
+pub mod fuse;
 pub mod import;
 pub mod infer_shapes;
+pub mod inline_clusters;
 mod input_shapes;
 mod ir;
 mod paths;

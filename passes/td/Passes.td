@@ -48,4 +48,42 @@ def RebaseWeights : Pass<"divi-rebase-weights", "::mlir::ModuleOp"> {
   let dependentDialects = ["::divi::DiviDialect"];
 }
 
+def Fuse : Pass<"divi-fuse", "::mlir::ModuleOp"> {
+  let summary = "Put operators that run as one task into one cluster";
+  let description = [{
+    Forms `divi.cluster` operations, each a task for the planner: convolutions and products of matrices with what is
+    attached to them (BatchNormalization, bias, activation, residual), normalizations and activations that exporters
+    spell out, Softmax with scale and mask, chains of element-wise operators, and views with a neighbour. A cluster never
+    delays or duplicates work, so that nothing is lost that could have run elsewhere or earlier. Constants stay outside.
+    Running the pass again changes nothing.
+  }];
+  let options = [
+    Option<"level", "level", "std::string", /*default=*/"\"full\"",
+           "How much is fused: none, conv (convolutions and products of matrices only) or full">,
+    Option<"maxClusterOps", "max-cluster-ops", "int64_t", /*default=*/"0",
+           "The most operators that a cluster may have, views not counted (0: no limit)">,
+  ];
+  let statistics = [
+    Statistic<"numConvolutions", "num-conv-clusters", "Number of clusters around a convolution">,
+    Statistic<"numProducts", "num-matmul-clusters", "Number of clusters around a product of matrices">,
+    Statistic<"numNormalizations", "num-norm-clusters", "Number of normalizations">,
+    Statistic<"numSoftmaxes", "num-softmax-clusters", "Number of clusters around a Softmax">,
+    Statistic<"numElementwise", "num-elementwise-clusters", "Number of clusters of element-wise operators">,
+    Statistic<"numOthers", "num-view-clusters", "Number of clusters of one operator with views">,
+    Statistic<"numTasksBefore", "num-tasks-before", "Number of operators before, without constants">,
+    Statistic<"numTasksAfter", "num-tasks-after", "Number of operators and clusters after, without constants">,
+  ];
+  let dependentDialects = ["::divi::DiviDialect", "::divi::onnx::ONNXDialect"];
+}
+
+def InlineClusters : Pass<"divi-inline-clusters", "::mlir::ModuleOp"> {
+  let summary = "Take clusters away and leave their members";
+  let description = [{
+    Undoes `divi-fuse`. A `divi.pin` or `divi.device` that a cluster has as a whole goes to its members.
+  }];
+  let statistics = [
+    Statistic<"numInlined", "num-inlined", "Number of clusters taken away">,
+  ];
+}
+
 #endif // DIVI_PASSES

@@ -1,0 +1,232 @@
+//! What a few operators compute together, found by computing it.
+//!
+//! Exporters spell functions out in many ways: `x * 0.5 * (1 + erf(x / √2))`, `0.5 * (x * (erf(x * 0.7071) + 1))`, … All
+//! have the same values, so values at some points tell which function it is.
+
+use super::graph::{Graph, NodeId, Source, ValueId};
+use crate::ir::{attribute, float_attribute, integer_attribute};
+use divi_onnx::DType;
+use rustc_hash::FxHashMap;
+
+const POINTS: usize = 12;
+
+/// Points on both sides of all bends and in the tails of the functions below.
+const ACTIVATION_POINTS: [f64; POINTS] = [-7.5, -4.2, -2.7, -1.6, -0.6, -0.1, 0.3, 0.9, 1.8, 2.9, 4.4, 8.1];
+
+/// A vector to normalize, so large that the small number that is added to its variance does not matter.
+const NORM_POINTS: [f64; POINTS] = [120., -75., 33., 210., -160., 14., -98., 61., 155., -20., 87., -240.];
+
+/// A value at all points, or one number for all of them: what a reduction leaves, or a constant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sample {
+    Each([f64; POINTS]),
+    One(f64),
+}
+
+impl Sample {
+    fn map(self, f: impl Fn(f64) -> f64) -> Self {
+        match self {
+            Self::Each(values) => Self::Each(values.map(f)),
+            Self::One(value) => Self::One(f(value)),
+        }
+    }
+
+    fn zip(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        match (self, other) {
+            (Self::Each(a), Self::Each(b)) => Self::Each(std::array::from_fn(|i| f(a[i], b[i]))),
+            (a, Self::One(b)) => a.map(|a| f(a, b)),
+            (Self::One(a), b) => b.map(|b| f(a, b)),
+        }
+    }
+}
+
+/// The activation that nodes compute of `input` together; `None` if it is none that has a name.
+pub(super) fn activation(graph: &Graph, nodes: &[NodeId], input: ValueId) -> Option<&'static str> {
+    const FUNCTIONS: &[(&str, fn(f64) -> f64)] = &[
+        ("gelu", |x| 0.5 * x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2))),
+        ("gelu", |x| {
+            let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
+            0.5 * x * (1.0 + inner.tanh())
+        }),
+        ("silu", |x| x * sigmoid(x)),
+        ("quickgelu", |x| x * sigmoid(1.702 * x)),
+        ("hardswish", |x| x * (x + 3.0).clamp(0.0, 6.0) / 6.0),
+        ("hardsigmoid", |x| (x + 3.0).clamp(0.0, 6.0) / 6.0),
+        ("hardsigmoid", |x| (0.2 * x + 0.5).clamp(0.0, 1.0)),
+        ("mish", |x| x * softplus(x).tanh()),
+        ("softplus", softplus),
+        ("softsign", |x| x / (1.0 + x.abs())),
+        ("sigmoid", sigmoid),
+        ("clip", |x| x.clamp(0.0, 6.0)),
+        ("tanh", f64::tanh),
+    ];
+    let Sample::Each(values) = evaluate(graph, nodes, input, ACTIVATION_POINTS)? else { return None };
+    let tolerance = tolerance(graph, nodes);
+    let agrees = |f: fn(f64) -> f64| {
+        ACTIVATION_POINTS.iter().zip(values).all(|(&x, y)| (f(x) - y).abs() <= tolerance * (1.0 + y.abs()))
+    };
+    FUNCTIONS.iter().find(|&&(_, f)| agrees(f)).map(|&(name, _)| name)
+}
+
+/// The normalization that nodes compute of `input` together, without its scale and shift.
+pub(super) fn normalization(graph: &Graph, nodes: &[NodeId], input: ValueId) -> Option<&'static str> {
+    let Sample::Each(values) = evaluate(graph, nodes, input, NORM_POINTS)? else { return None };
+    let mean_of = |values: [f64; POINTS]| values.iter().sum::<f64>() / POINTS as f64;
+    let agrees = |centre: f64| {
+        let centred = NORM_POINTS.map(|x| x - centre);
+        let deviation = mean_of(centred.map(|x| x * x)).sqrt();
+        centred.iter().zip(values).all(|(x, y)| (x / deviation - y).abs() <= 1e-3)
+    };
+    if agrees(mean_of(NORM_POINTS)) {
+        return Some("layer_norm");
+    }
+    agrees(0.0).then_some("rms_norm")
+}
+
+/// Constants of narrow types are that far from the numbers that they stand for.
+fn tolerance(graph: &Graph, nodes: &[NodeId]) -> f64 {
+    let narrow = |&value: &ValueId| graph.ty(value).is_some_and(|ty| matches!(ty.dtype, DType::F16 | DType::BF16));
+    if nodes.iter().any(|&node| graph.nodes[node].operands.iter().any(narrow)) { 2e-2 } else { 1e-5 }
+}
+
+/// The last node's result where `input` has the values of `points`.
+fn evaluate(graph: &Graph, nodes: &[NodeId], input: ValueId, points: [f64; POINTS]) -> Option<Sample> {
+    let mut known: FxHashMap<ValueId, Sample> = FxHashMap::default();
+    known.insert(input, Sample::Each(points));
+    let mut last = None;
+    for &id in nodes {
+        let node = &graph.nodes[id];
+        let result = *node.results.first()?;
+        let mut operands = Vec::with_capacity(node.operands.len());
+        // A reduction's axes are no number; that they are the right ones, its shape says.
+        let count = if node.op == "ReduceMean" { 1 } else { node.operands.len() };
+        for &operand in &node.operands[..count] {
+            operands.push(match graph.values[operand].source {
+                Source::Absent => None,
+                Source::Constant => Some(scalar(graph, operand)?),
+                _ => Some(*known.get(&operand)?),
+            });
+        }
+        let value = apply(graph, id, &operands)?;
+        known.insert(result, value);
+        last = Some(value);
+    }
+    last
+}
+
+fn scalar(graph: &Graph, value: ValueId) -> Option<Sample> {
+    if !graph.is_scalar_constant(value) {
+        return None;
+    }
+    let tensor = graph.constant(value)?;
+    let floats = tensor.floats().or_else(|| Some(tensor.ints()?.into_iter().map(|int| int as f64).collect()))?;
+    floats.first().copied().map(Sample::One)
+}
+
+fn apply(graph: &Graph, id: NodeId, operands: &[Option<Sample>]) -> Option<Sample> {
+    let node = &graph.nodes[id];
+    let number = |name, default: f64| attribute(node.operation, name).and_then(float_attribute).unwrap_or(default);
+    let x = (*operands.first()?)?;
+    if let Some(f) = unary(node.op) {
+        return Some(x.map(f));
+    }
+    if let Some(f) = binary(node.op) {
+        let others = operands[1..].iter().copied().collect::<Option<Vec<_>>>()?;
+        return Some(others.into_iter().fold(x, |a, b| a.zip(b, f)));
+    }
+    match node.op {
+        // Rounding to integers is no part of these functions; other floating-point types are only less precise.
+        "Cast" | "Identity" => {
+            let to = graph.ty(*node.results.first()?)?.dtype;
+            matches!(to, DType::F16 | DType::BF16 | DType::F32 | DType::F64).then_some(x)
+        }
+        "Clip" => {
+            let bound = |index: usize| operands.get(index).copied().flatten();
+            let x = bound(1).map_or(x, |low| x.zip(low, f64::max));
+            Some(bound(2).map_or(x, |high| x.zip(high, f64::min)))
+        }
+        "HardSigmoid" => {
+            let (alpha, beta) = (number("alpha", 0.2), number("beta", 0.5));
+            Some(x.map(|x| (alpha * x + beta).clamp(0.0, 1.0)))
+        }
+        "ReduceMean" => {
+            let kept = attribute(node.operation, "keepdims").and_then(integer_attribute) != Some(0);
+            match x {
+                Sample::Each(values) if kept => Some(Sample::One(values.iter().sum::<f64>() / POINTS as f64)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn unary(op: &str) -> Option<fn(f64) -> f64> {
+    Some(match op {
+        "Abs" => f64::abs,
+        "Erf" => erf,
+        "Exp" => f64::exp,
+        "HardSwish" => |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0),
+        "Log" => f64::ln,
+        "Neg" => |x| -x,
+        "Reciprocal" => f64::recip,
+        "Relu" => |x| x.max(0.0),
+        "Sigmoid" => sigmoid,
+        "Softplus" => softplus,
+        "Sqrt" => f64::sqrt,
+        "Tanh" => f64::tanh,
+        _ => return None,
+    })
+}
+
+fn binary(op: &str) -> Option<fn(f64, f64) -> f64> {
+    Some(match op {
+        "Add" | "Sum" => |a, b| a + b,
+        "Div" => |a, b| a / b,
+        "Max" => f64::max,
+        "Min" => f64::min,
+        "Mul" => |a, b| a * b,
+        "Pow" => f64::powf,
+        "Sub" => |a, b| a - b,
+        _ => return None,
+    })
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+fn softplus(x: f64) -> f64 {
+    x.exp().ln_1p()
+}
+
+/// The error function by its series, where that converges fast, and by its continued fraction beyond.
+fn erf(x: f64) -> f64 {
+    let size = x.abs();
+    let value = if size < 2.5 {
+        let mut term = size;
+        let mut sum = size;
+        for n in 1..60 {
+            term *= -size * size / f64::from(n);
+            sum += term / f64::from(2 * n + 1);
+        }
+        sum * std::f64::consts::FRAC_2_SQRT_PI
+    } else {
+        let fraction = (1..60).rev().fold(size, |tail, n| size + f64::from(n) / 2.0 / tail);
+        1.0 - (-size * size).exp() / (fraction * std::f64::consts::PI.sqrt())
+    };
+    value.copysign(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::erf;
+
+    #[test]
+    fn the_error_function() {
+        let table = [(0.0, 0.0), (0.5, 0.520_499_877_8), (1.0, 0.842_700_792_9), (2.4, 0.999_311_486_1)];
+        for (x, expected) in table.into_iter().chain([(2.6, 0.999_763_966), (4.0, 0.999_999_984_6)]) {
+            assert!((erf(x) - expected).abs() < 1e-9, "erf({x}) is {}", erf(x));
+            assert_eq!(erf(-x), -erf(x));
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! A block of a function as fusion sees it: operators, the values between them, and who reads what.
+
+use super::role::{Role, role_of};
+use crate::ir::{attribute, operands, operation_name, operations, results, type_of, uses};
+use divi_dialect::{
+    node::{is_none, value_of},
+    tensor_type_of,
+};
+use divi_onnx::{Tensor, TensorType, tensor::count_of};
+use melior::ir::Type;
+use mlir_sys::*;
+use rustc_hash::FxHashMap;
+use std::ffi::c_void;
+
+pub(super) type NodeId = usize;
+pub(super) type ValueId = usize;
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// There before the block starts: an argument, or a value of another block.
+    Outside,
+    /// An `onnx.Constant`.
+    Constant,
+    /// An `onnx.NoValue`: an optional operand that is absent.
+    Absent,
+    Node(NodeId),
+}
+
+pub(super) struct Value {
+    pub(super) raw: MlirValue,
+    /// `None` if it is no tensor.
+    pub(super) ty: Option<TensorType>,
+    pub(super) source: Source,
+    /// Each node that reads it, once, in order.
+    pub(super) readers: Vec<NodeId>,
+    /// Somebody in another block reads it.
+    pub(super) escapes: bool,
+}
+
+/// What was decided about an operation already: members of a cluster agree in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Decisions {
+    /// `divi.pin`; null if there is none.
+    pub(super) pin: *const c_void,
+    /// `divi.device`; null if there is none.
+    pub(super) device: *const c_void,
+}
+
+impl Decisions {
+    pub(super) const NONE: Self = Self { pin: std::ptr::null(), device: std::ptr::null() };
+
+    fn of(operation: MlirOperation) -> Self {
+        let pointer = |name| attribute(operation, name).map_or(std::ptr::null(), |attribute| attribute.ptr);
+        Self { pin: pointer("divi.pin"), device: pointer("divi.device") }
+    }
+}
+
+pub(super) struct Node {
+    pub(super) operation: MlirOperation,
+    /// The operator's name without its dialect; empty for other dialects.
+    pub(super) op: &'static str,
+    /// Also what its regions read.
+    pub(super) operands: Vec<ValueId>,
+    pub(super) results: Vec<ValueId>,
+    pub(super) role: Role,
+    pub(super) decisions: Decisions,
+}
+
+/// The operators of a block in their order, without constants and what stands for absent operands.
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    pub(super) values: Vec<Value>,
+}
+
+impl Graph {
+    pub(super) fn of(block: MlirBlock) -> Self {
+        let mut builder = Builder {
+            graph: Self { nodes: vec![], values: vec![] },
+            ids: FxHashMap::default(),
+            nodes: FxHashMap::default(),
+        };
+        for operation in operations(block) {
+            builder.operation(operation);
+        }
+        builder.readers();
+        let mut graph = builder.graph;
+        for node in 0..graph.nodes.len() {
+            graph.nodes[node].role = role_of(&graph, node);
+        }
+        graph
+    }
+
+    pub(super) fn ty(&self, value: ValueId) -> Option<&TensorType> {
+        self.values[value].ty.as_ref()
+    }
+
+    pub(super) fn is_constant(&self, value: ValueId) -> bool {
+        self.values[value].source == Source::Constant
+    }
+
+    pub(super) fn is_absent(&self, value: ValueId) -> bool {
+        self.values[value].source == Source::Absent
+    }
+
+    /// Known when the model is compiled, or not there at all.
+    pub(super) fn is_static(&self, value: ValueId) -> bool {
+        matches!(self.values[value].source, Source::Constant | Source::Absent)
+    }
+
+    pub(super) fn producer(&self, value: ValueId) -> Option<NodeId> {
+        match self.values[value].source {
+            Source::Node(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// The operands of a node that are computed or come from outside.
+    pub(super) fn data(&self, node: NodeId) -> impl Iterator<Item = ValueId> + '_ {
+        self.nodes[node].operands.iter().copied().filter(|&operand| !self.is_static(operand))
+    }
+
+    /// Whether two values have the same shape, as the types say it.
+    pub(super) fn same_shape(&self, a: ValueId, b: ValueId) -> bool {
+        let shape = |value| self.ty(value).and_then(|ty| ty.shape.as_ref());
+        shape(a).is_some() && shape(a) == shape(b)
+    }
+
+    pub(super) fn same_type(&self, a: ValueId, b: ValueId) -> bool {
+        // SAFETY: the types are alive.
+        self.same_shape(a, b) && unsafe { mlirTypeEqual(type_of(self.values[a].raw), type_of(self.values[b].raw)) }
+    }
+
+    /// A constant of one element.
+    pub(super) fn is_scalar_constant(&self, value: ValueId) -> bool {
+        let count = self.ty(value).and_then(TensorType::static_shape).and_then(|shape| count_of(&shape));
+        self.is_constant(value) && count == Some(1)
+    }
+
+    /// The elements of a small constant.
+    pub(super) fn constant(&self, value: ValueId) -> Option<Tensor> {
+        if self.is_constant(value) { value_of(self.values[value].raw)?.tensor().cloned() } else { None }
+    }
+
+    /// The one result of a node that somebody reads, or its only result; `None` if there are several.
+    pub(super) fn output(&self, node: NodeId) -> Option<ValueId> {
+        let present = |&&value: &&ValueId| !is_none(self.values[value].raw);
+        let mut results = self.nodes[node].results.iter().filter(present);
+        let first = *results.next()?;
+        results.next().is_none().then_some(first)
+    }
+}
+
+struct Builder {
+    graph: Graph,
+    ids: FxHashMap<*const c_void, ValueId>,
+    nodes: FxHashMap<*const c_void, NodeId>,
+}
+
+impl Builder {
+    fn value(&mut self, raw: MlirValue, source: Source) -> ValueId {
+        *self.ids.entry(raw.ptr).or_insert_with(|| {
+            // SAFETY: the type of a live value is alive.
+            let ty = tensor_type_of(unsafe { Type::from_raw(type_of(raw)) });
+            self.graph.values.push(Value { raw, ty, source, readers: vec![], escapes: false });
+            self.graph.values.len() - 1
+        })
+    }
+
+    fn operation(&mut self, operation: MlirOperation) {
+        let name = operation_name(operation);
+        let source = match name {
+            "onnx.Constant" => Source::Constant,
+            "onnx.NoValue" => Source::Absent,
+            _ => Source::Node(self.graph.nodes.len()),
+        };
+        let results: Vec<_> = results(operation).into_iter().map(|result| self.value(result, source)).collect();
+        if !matches!(source, Source::Node(_)) {
+            return;
+        }
+        // An operand that no operation of this block has defined so far comes from elsewhere.
+        let operands = operands(operation).into_iter().map(|operand| self.value(operand, Source::Outside)).collect();
+        self.nodes.insert(operation.ptr, self.graph.nodes.len());
+        self.graph.nodes.push(Node {
+            operation,
+            op: name.strip_prefix("onnx.").unwrap_or_default(),
+            operands,
+            results,
+            role: Role::Opaque,
+            decisions: Decisions::of(operation),
+        });
+    }
+
+    /// Finds who reads what nodes compute, also in their regions.
+    fn readers(&mut self) {
+        for value in 0..self.graph.values.len() {
+            if !matches!(self.graph.values[value].source, Source::Node(_)) {
+                continue;
+            }
+            for (user, _) in uses(self.graph.values[value].raw) {
+                match self.in_block(user) {
+                    Some((node, nested)) => {
+                        self.graph.values[value].readers.push(node);
+                        if nested {
+                            self.graph.nodes[node].operands.push(value);
+                        }
+                    }
+                    None => self.graph.values[value].escapes = true,
+                }
+            }
+            let readers = &mut self.graph.values[value].readers;
+            readers.sort_unstable();
+            readers.dedup();
+        }
+    }
+
+    /// The operation of this block that an operation is or is in; `None` if it is elsewhere.
+    fn in_block(&self, mut operation: MlirOperation) -> Option<(NodeId, bool)> {
+        let mut nested = false;
+        while !operation.ptr.is_null() {
+            if let Some(&node) = self.nodes.get(&operation.ptr.cast_const()) {
+                return Some((node, nested));
+            }
+            nested = true;
+            // SAFETY: the operation is alive; the outermost has a null parent.
+            operation = unsafe { mlirOperationGetParentOperation(operation) };
+        }
+        None
+    }
+}

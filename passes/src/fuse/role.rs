@@ -1,0 +1,216 @@
+//! What an operator can be in a cluster.
+
+use super::graph::{Graph, NodeId};
+use crate::ir::{array_attribute, attribute, integer_attribute, text};
+use divi_dialect::node::is_none;
+use divi_onnx::{Dim, infer};
+use mlir_sys::*;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Left alone: unknown, with regions or effects, a cluster, of another dialect, planned already.
+    Opaque,
+    /// Only ever takes views in: pools, `Concat`, `Transpose`, …
+    Plain,
+    /// The same bytes under another type.
+    View,
+    /// Work that others are attached to.
+    Anchor(Anchor),
+    /// A scale and a shift a channel, both known when the model is compiled.
+    BatchNorm,
+    /// An element-wise function of operand 0; other operands are constants.
+    Activation,
+    Elementwise,
+    Softmax,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Conv,
+    ConvTranspose,
+    Gemm,
+    MatMul,
+}
+
+impl Anchor {
+    pub(super) fn convolves(self) -> bool {
+        matches!(self, Self::Conv | Self::ConvTranspose)
+    }
+}
+
+/// Functions of operand 0, if the other operands are constants.
+const ACTIVATIONS: &[&str] = &[
+    "Celu",
+    "Clip",
+    "Elu",
+    "Gelu",
+    "HardSigmoid",
+    "HardSwish",
+    "LeakyRelu",
+    "Mish",
+    "PRelu",
+    "Relu",
+    "Selu",
+    "Sigmoid",
+    "Softplus",
+    "Softsign",
+    "Swish",
+    "Tanh",
+    "ThresholdedRelu",
+];
+
+/// Computed element by element, with broadcasting.
+const ELEMENTWISE: &[&str] = &[
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Add",
+    "And",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "BitShift",
+    "BitwiseAnd",
+    "BitwiseNot",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Cast",
+    "Ceil",
+    "Cos",
+    "Cosh",
+    "Div",
+    "Equal",
+    "Erf",
+    "Exp",
+    "Floor",
+    "Greater",
+    "GreaterOrEqual",
+    "IsInf",
+    "IsNaN",
+    "Less",
+    "LessOrEqual",
+    "Log",
+    "Max",
+    "Mean",
+    "Min",
+    "Mod",
+    "Mul",
+    "Neg",
+    "Not",
+    "Or",
+    "Pow",
+    "Reciprocal",
+    "Round",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "Sqrt",
+    "Sub",
+    "Sum",
+    "Tan",
+    "Where",
+    "Xor",
+];
+
+/// Operators whose results differ from run to run.
+const RANDOM: &[&str] =
+    &["Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"];
+
+pub(super) fn role_of(graph: &Graph, id: NodeId) -> Role {
+    let node = &graph.nodes[id];
+    if !may_move(graph, id) {
+        return Role::Opaque;
+    }
+    let others_static = || node.operands.iter().skip(1).all(|&operand| graph.is_static(operand));
+    match node.op {
+        _ if is_view(graph, id) => Role::View,
+        "Conv" => Role::Anchor(Anchor::Conv),
+        "ConvTranspose" => Role::Anchor(Anchor::ConvTranspose),
+        "Gemm" => Role::Anchor(Anchor::Gemm),
+        "MatMul" => Role::Anchor(Anchor::MatMul),
+        "BatchNormalization" | "BatchNormalizationInferenceMode" if !in_inference(graph, id) => Role::Plain,
+        "BatchNormalization" | "BatchNormalizationInferenceMode" => {
+            if others_static() {
+                Role::BatchNorm
+            } else {
+                Role::Elementwise
+            }
+        }
+        "Softmax" | "LogSoftmax" => Role::Softmax,
+        op if ACTIVATIONS.contains(&op) => {
+            if others_static() {
+                Role::Activation
+            } else {
+                Role::Elementwise
+            }
+        }
+        op if ELEMENTWISE.contains(&op) => Role::Elementwise,
+        _ => Role::Plain,
+    }
+}
+
+/// Whether an operation is an operator on tensors that divi knows, whose only effect is its results, and about which
+/// nothing is said that a cluster could not say.
+fn may_move(graph: &Graph, id: NodeId) -> bool {
+    let node = &graph.nodes[id];
+    if !infer::knows(node.op) || RANDOM.contains(&node.op) {
+        return false;
+    }
+    let tensor = |&value: &usize| graph.ty(value).is_some() || is_none(graph.values[value].raw);
+    // SAFETY: the operation is alive, and the index is below the count.
+    let planned = unsafe {
+        (0..mlirOperationGetNumDiscardableAttributes(node.operation)).any(|i| {
+            let name = text(mlirIdentifierStr(mlirOperationGetDiscardableAttribute(node.operation, i).name));
+            name.starts_with("divi.") && !matches!(name, "divi.pin" | "divi.device")
+        })
+    };
+    // SAFETY: the operation is alive.
+    let regions = unsafe { mlirOperationGetNumRegions(node.operation) };
+    !planned && regions == 0 && node.operands.iter().all(tensor) && node.results.iter().all(tensor)
+}
+
+/// Whether the statistics are operands, not computed.
+fn in_inference(graph: &Graph, id: NodeId) -> bool {
+    let node = &graph.nodes[id];
+    let training = attribute(node.operation, "training_mode").and_then(integer_attribute).is_some_and(|mode| mode != 0);
+    !training && node.operands.len() == 5 && graph.output(id).is_some()
+}
+
+/// Whether an operator gives the bytes of operand 0 another type and no more, or does what it does when the model is
+/// compiled.
+fn is_view(graph: &Graph, id: NodeId) -> bool {
+    let node = &graph.nodes[id];
+    let (&[result], Some(&operand)) = (&node.results[..], node.operands.first()) else { return false };
+    // What depends on more than its first operand is not there before the others are.
+    if node.operands[1..].iter().any(|&other| !graph.is_static(other)) {
+        return false;
+    }
+    match node.op {
+        "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Identity" => true,
+        "Cast" => graph.is_constant(operand) || graph.same_type(operand, result),
+        "Expand" => is_fixed(graph, result) && graph.same_type(operand, result),
+        "Concat" => node.operands.len() == 1,
+        "Transpose" => graph.is_constant(operand) || keeps_order(graph, operand, result, node.operation),
+        _ => false,
+    }
+}
+
+fn is_fixed(graph: &Graph, value: usize) -> bool {
+    graph.ty(value).is_some_and(|ty| ty.static_shape().is_some())
+}
+
+/// Whether a `Transpose` moves dimensions of size 1 only, so that elements stay where they are.
+fn keeps_order(graph: &Graph, operand: usize, result: usize, operation: MlirOperation) -> bool {
+    let Some(shape) = graph.ty(operand).and_then(|ty| ty.shape.as_ref()) else { return false };
+    let Some(permutation) = attribute(operation, "perm") else { return shape.len() <= 1 };
+    if graph.ty(result).and_then(|ty| ty.shape.as_ref()).is_none_or(|after| after.len() != shape.len()) {
+        return false;
+    }
+    let axes = array_attribute(permutation).into_iter().flatten().map(integer_attribute).collect::<Option<Vec<_>>>();
+    let Some(axes) = axes else { return false };
+    let moved = axes.iter().filter(|&&axis| {
+        usize::try_from(axis).ok().and_then(|axis| shape.get(axis)).is_none_or(|dim| *dim != Dim::Known(1))
+    });
+    axes.len() == shape.len() && moved.is_sorted()
+}
