@@ -1,0 +1,312 @@
+//! A checked problem as dense arrays: what solvers work on.
+
+mod domain;
+mod memory;
+
+use crate::error::{Error, Finding};
+use crate::plan::Objective;
+use crate::problem::{MemoryModel, Problem};
+use crate::units::{Bytes, BytesPerMicro, Micros};
+
+pub(crate) use domain::Domains;
+
+/// A value that one task computes and others read; it moves at most once to each device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    pub producer: usize,
+    /// The size for one input.
+    pub bytes: Bytes,
+    /// The tasks that read it, each once.
+    pub consumers: Vec<usize>,
+}
+
+/// An edge as one of its ends sees it: the task at the other end, and what moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arc {
+    pub task: usize,
+    pub tensor: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct Instance {
+    tasks: usize,
+    devices: usize,
+    inputs: u32,
+    /// Every batch size that some device takes, ascending.
+    sizes: Vec<u32>,
+    /// The sizes that each device takes, ascending.
+    batch_sizes: Vec<Vec<u32>>,
+    /// By size, task and device; infinite where a task cannot run, for whatever reason.
+    times_us: Vec<Micros>,
+    /// Where each task may run, ascending, after pins, support, co-location and missing links.
+    allowed: Vec<Vec<usize>>,
+    tensors: Vec<Tensor>,
+    predecessors: Vec<Vec<Arc>>,
+    successors: Vec<Vec<Arc>>,
+    order: Vec<usize>,
+    /// By pair of devices; zero without a link, infinite where nothing is said.
+    bandwidth: Vec<BytesPerMicro>,
+    link_latency_us: Vec<Micros>,
+    groups: Vec<Vec<usize>>,
+    group_of: Vec<usize>,
+    memory_model: MemoryModel,
+    capacity: Vec<Bytes>,
+    weight: Vec<Bytes>,
+    input: Vec<Bytes>,
+    output: Vec<Bytes>,
+    scratch: Vec<Bytes>,
+    names: Vec<Option<String>>,
+    device_names: Vec<String>,
+}
+
+impl Instance {
+    /// Checks the problem, and refuses one that the objective has no plan for.
+    ///
+    /// Latency takes one input whatever the problem queues, in a batch of one; batch takes all that are queued.
+    pub fn new(problem: &Problem, objective: Objective) -> Result<Self, Error> {
+        if objective == Objective::Pipeline {
+            return Err(Error::Unsupported(
+                "pipelines are not scheduled: their algorithms work on the problem".to_owned(),
+            ));
+        }
+        problem.check_form()?;
+        problem.check_for(objective)?;
+        let domains = Domains::new(problem, objective);
+        let order = topological_order(problem).map_err(|finding| Error::Problem(vec![finding]))?;
+        Ok(Self::build(problem, objective, &domains, order))
+    }
+
+    fn build(problem: &Problem, objective: Objective, domains: &Domains, order: Vec<usize>) -> Self {
+        let (tasks, devices) = (problem.nodes.len(), problem.devices.len());
+        let inputs = if objective == Objective::Batch { problem.inputs } else { 1 };
+        let batch_sizes = batch_sizes(problem, objective);
+        let mut sizes: Vec<u32> = batch_sizes.iter().flatten().copied().collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+
+        let mut times_us = vec![f64::INFINITY; sizes.len() * tasks * devices];
+        for (index, size) in sizes.iter().enumerate() {
+            for (task, node) in problem.nodes.iter().enumerate() {
+                for &device in &domains.allowed[task] {
+                    let time = node.time.get(size).and_then(|times| times[device]);
+                    if let (Some(time), true) = (time, batch_sizes[device].contains(size)) {
+                        times_us[(index * tasks + task) * devices + device] = time;
+                    }
+                }
+            }
+        }
+
+        let tensors: Vec<Tensor> = problem
+            .all_tensors()
+            .into_iter()
+            .map(|tensor| Tensor { producer: tensor.from, bytes: tensor.bytes, consumers: tensor.to })
+            .collect();
+        let mut predecessors = vec![Vec::new(); tasks];
+        let mut successors = vec![Vec::new(); tasks];
+        for (index, tensor) in tensors.iter().enumerate() {
+            for &consumer in &tensor.consumers {
+                predecessors[consumer].push(Arc { task: tensor.producer, tensor: index });
+                successors[tensor.producer].push(Arc { task: consumer, tensor: index });
+            }
+        }
+
+        let pairs = || (0..devices * devices).map(|pair| (pair / devices, pair % devices));
+        let bandwidth = pairs().map(|(from, to)| problem.bandwidth[from][to].unwrap_or(f64::INFINITY)).collect();
+        let link_latency_us = pairs().map(|(from, to)| link_latency_us(problem, from, to)).collect();
+        let groups = domains.groups.clone();
+        let mut group_of = vec![0; tasks];
+        for (index, group) in groups.iter().enumerate() {
+            for &task in group {
+                group_of[task] = index;
+            }
+        }
+        let each = |figure: fn(&crate::problem::Node) -> Bytes| problem.nodes.iter().map(figure).collect();
+        Self {
+            tasks,
+            devices,
+            inputs,
+            sizes,
+            batch_sizes,
+            times_us,
+            allowed: domains.allowed.clone(),
+            tensors,
+            predecessors,
+            successors,
+            order,
+            bandwidth,
+            link_latency_us,
+            groups,
+            group_of,
+            memory_model: problem.memory_model,
+            capacity: problem.devices.iter().map(|device| device.memory.unwrap_or(f64::INFINITY)).collect(),
+            weight: each(|node| node.weight),
+            input: each(|node| node.input),
+            output: (0..tasks).map(|task| problem.output_bytes(task)).collect(),
+            scratch: each(|node| node.scratch),
+            names: problem.nodes.iter().map(|node| node.name.clone()).collect(),
+            device_names: problem.devices.iter().map(|device| device.name.clone()).collect(),
+        }
+    }
+
+    /// How many tasks there are; they are numbered from zero.
+    pub fn tasks(&self) -> usize {
+        self.tasks
+    }
+
+    /// How many devices there are; they are numbered from zero.
+    pub fn devices(&self) -> usize {
+        self.devices
+    }
+
+    /// How many inputs go through: one for latency.
+    pub fn inputs(&self) -> u32 {
+        self.inputs
+    }
+
+    /// The time of one input, where the device may run it: see [`Instance::allowed`].
+    pub fn time(&self, task: usize, device: usize) -> Option<Micros> {
+        self.time_at(task, device, 1)
+    }
+
+    /// The time of a batch, where the device may run the task and takes batches of that size.
+    pub fn time_at(&self, task: usize, device: usize, size: u32) -> Option<Micros> {
+        let index = self.sizes.binary_search(&size).ok()?;
+        Some(self.times_us[(index * self.tasks + task) * self.devices + device]).filter(|time| time.is_finite())
+    }
+
+    /// The batch sizes that a device takes, ascending.
+    pub fn batch_sizes(&self, device: usize) -> &[u32] {
+        &self.batch_sizes[device]
+    }
+
+    /// Where a task may run: supported, as pinned, where its co-location group may run, and linked to where its
+    /// neighbours may. Never empty. Each device alone is possible for each neighbour alone, not for all together.
+    pub fn allowed(&self, task: usize) -> &[usize] {
+        &self.allowed[task]
+    }
+
+    pub fn predecessors(&self, task: usize) -> &[Arc] {
+        &self.predecessors[task]
+    }
+
+    pub fn successors(&self, task: usize) -> &[Arc] {
+        &self.successors[task]
+    }
+
+    /// The values that move. In problems with edges, tensor `i` is what task `i` computes.
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// How long one input's tensor takes from device to device: nothing on the same, infinitely long without a link.
+    pub fn transfer(&self, tensor: usize, from: usize, to: usize) -> Micros {
+        self.transfer_of(tensor, from, to, 1)
+    }
+
+    /// The same for the tensors of several inputs, moved together.
+    pub fn transfer_of(&self, tensor: usize, from: usize, to: usize, count: u32) -> Micros {
+        if from == to {
+            return 0.0;
+        }
+        let pair = from * self.devices + to;
+        let bandwidth = self.bandwidth[pair];
+        if bandwidth == 0.0 {
+            return f64::INFINITY;
+        }
+        f64::from(count) * self.tensors[tensor].bytes / bandwidth + self.link_latency_us[pair]
+    }
+
+    /// Whether values may go from one device to another; always to itself.
+    pub fn linked(&self, from: usize, to: usize) -> bool {
+        from == to || self.bandwidth[from * self.devices + to] > 0.0
+    }
+
+    /// Every task after those whose values it reads; of several ready ones the lowest number first.
+    pub fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// Tasks that share a device, ascending; a task without company is a group of its own.
+    pub fn groups(&self) -> &[Vec<usize>] {
+        &self.groups
+    }
+
+    pub fn group_of(&self, task: usize) -> usize {
+        self.group_of[task]
+    }
+
+    /// `task 3 (conv1)`: how messages call a task.
+    pub fn task_label(&self, task: usize) -> String {
+        match &self.names[task] {
+            Some(name) => format!("task {task} ({name})"),
+            None => format!("task {task}"),
+        }
+    }
+
+    pub fn device_name(&self, device: usize) -> &str {
+        &self.device_names[device]
+    }
+}
+
+/// Latency runs one input, as a batch of one.
+fn batch_sizes(problem: &Problem, objective: Objective) -> Vec<Vec<u32>> {
+    let most = if objective == Objective::Batch { problem.inputs } else { 1 };
+    let sizes = |sizes: &Vec<u32>| {
+        let mut sizes: Vec<u32> = sizes.iter().copied().filter(|size| *size <= most).collect();
+        sizes.sort_unstable();
+        sizes
+    };
+    problem.devices.iter().map(|device| sizes(&device.batch_sizes)).collect()
+}
+
+fn link_latency_us(problem: &Problem, from: usize, to: usize) -> Micros {
+    problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0)
+}
+
+/// Kahn's order, lowest number first; or a cycle, task by task.
+pub(crate) fn topological_order(problem: &Problem) -> Result<Vec<usize>, Finding> {
+    let count = problem.nodes.len();
+    let mut successors = vec![Vec::new(); count];
+    let mut waiting_for = vec![0_usize; count];
+    for tensor in problem.all_tensors() {
+        for to in tensor.to {
+            successors[tensor.from].push(to);
+            waiting_for[to] += 1;
+        }
+    }
+    let mut ready: std::collections::BTreeSet<usize> = (0..count).filter(|node| waiting_for[*node] == 0).collect();
+    let mut order = Vec::with_capacity(count);
+    while let Some(node) = ready.pop_first() {
+        order.push(node);
+        for &next in &successors[node] {
+            waiting_for[next] -= 1;
+            if waiting_for[next] == 0 {
+                ready.insert(next);
+            }
+        }
+    }
+    if order.len() == count { Ok(order) } else { Err(cycle(problem, &successors, &waiting_for)) }
+}
+
+/// Names the tasks on one cycle among those that still wait.
+fn cycle(problem: &Problem, successors: &[Vec<usize>], waiting_for: &[usize]) -> Finding {
+    let mut before = vec![None; waiting_for.len()];
+    for (node, next) in successors.iter().enumerate().flat_map(|(node, next)| next.iter().map(move |to| (node, *to))) {
+        if waiting_for[node] > 0 && waiting_for[next] > 0 {
+            before[next] = Some(node);
+        }
+    }
+    // Each waiting task waits for a waiting one, so walking backwards meets a task twice.
+    let mut path: Vec<usize> = waiting_for.iter().position(|count| *count > 0).into_iter().collect();
+    while let Some(earlier) = path.last().and_then(|node| before[*node]) {
+        if let Some(start) = path.iter().position(|node| *node == earlier) {
+            path.drain(..start);
+            break;
+        }
+        path.push(earlier);
+    }
+    path.reverse();
+    let mut names: Vec<String> = path.iter().map(|node| problem.node_label(*node)).collect();
+    names.extend(names.first().cloned());
+    Finding::new("edges", format!("tasks wait for each other in a circle: {}", names.join(" -> ")))
+}

@@ -1,0 +1,148 @@
+//! Where each task may run at all: support, pins, co-location and links, made consistent with each other.
+
+use crate::error::Finding;
+use crate::plan::Objective;
+use crate::problem::Problem;
+
+/// What is left of each task's devices, and who shares one.
+pub(crate) struct Domains {
+    /// Ascending. Empty where there is a contradiction.
+    pub(crate) allowed: Vec<Vec<usize>>,
+    /// Every task is in exactly one group; ascending in itself, and by first task.
+    pub(crate) groups: Vec<Vec<usize>>,
+    /// What made a task lose its last device.
+    reason: Option<Finding>,
+}
+
+impl Domains {
+    /// The problem's indices are in range, and its matrices have their sizes.
+    pub(crate) fn new(problem: &Problem, objective: Objective) -> Self {
+        let groups = groups(problem);
+        let devices = problem.devices.len();
+        let mut allowed: Vec<Vec<usize>> = (0..problem.nodes.len())
+            .map(|node| (0..devices).filter(|device| supports(problem, objective, node, *device)).collect())
+            .collect();
+        let mut reason = None;
+        for group in &groups {
+            let common: Vec<usize> =
+                allowed[group[0]].iter().copied().filter(|u| group.iter().all(|i| allowed[*i].contains(u))).collect();
+            if common.is_empty() && reason.is_none() {
+                reason = Some(no_common_device(problem, objective, group));
+            }
+            for &node in group {
+                allowed[node].clone_from(&common);
+            }
+        }
+        if reason.is_none() {
+            reason = propagate(problem, &groups, &mut allowed);
+        }
+        Self { allowed, groups, reason }
+    }
+
+    /// Why there is no placement, as far as looking at one edge at a time tells.
+    pub(crate) fn contradiction(&self) -> Option<Finding> {
+        self.reason.clone()
+    }
+}
+
+/// Whether a device may run a task in some batch that it takes.
+fn supports(problem: &Problem, objective: Objective, node: usize, device: usize) -> bool {
+    let node = &problem.nodes[node];
+    let most = if objective == Objective::Batch { problem.inputs } else { 1 };
+    let runs = |size: &u32| *size <= most && node.time.get(size).is_some_and(|times| times[device].is_some());
+    node.pin.is_none_or(|pin| pin == device) && problem.devices[device].batch_sizes.iter().any(runs)
+}
+
+/// Co-location is transitive: lists that share a task are one group.
+fn groups(problem: &Problem) -> Vec<Vec<usize>> {
+    let count = problem.nodes.len();
+    let mut leader: Vec<usize> = (0..count).collect();
+    fn find(leader: &mut [usize], node: usize) -> usize {
+        let mut root = node;
+        while leader[root] != root {
+            root = leader[root];
+        }
+        leader[node] = root;
+        root
+    }
+    for list in problem.colocate.iter().flatten() {
+        for pair in list.windows(2) {
+            let (a, b) = (find(&mut leader, pair[0]), find(&mut leader, pair[1]));
+            leader[a.max(b)] = a.min(b);
+        }
+    }
+    let mut groups: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for node in 0..count {
+        groups[find(&mut leader, node)].push(node);
+    }
+    groups.retain(|group| !group.is_empty());
+    groups
+}
+
+fn no_common_device(problem: &Problem, objective: Objective, group: &[usize]) -> Finding {
+    let where_ = |node: usize| -> String {
+        let names: Vec<&str> = (0..problem.devices.len())
+            .filter(|device| supports(problem, objective, node, *device))
+            .map(|device| problem.devices[device].name.as_str())
+            .collect();
+        format!("{} on {}", problem.node_label(node), if names.is_empty() { "none".into() } else { names.join(", ") })
+    };
+    if let [node] = group {
+        let batches = if objective == Objective::Batch { "a batch" } else { "a batch of one" };
+        return Finding::new(
+            problem.node_label(*node),
+            format!(
+                "no device runs it in {batches} that the device takes; give it a time on one, or take its pin away"
+            ),
+        );
+    }
+    let nodes: Vec<String> = group.iter().map(|node| where_(*node)).collect();
+    Finding::new("colocate", format!("tasks that share a device have none in common: {}", nodes.join("; ")))
+}
+
+/// Takes away devices from which no link leads to where a neighbour may run, until nothing changes.
+fn propagate(problem: &Problem, groups: &[Vec<usize>], allowed: &mut [Vec<usize>]) -> Option<Finding> {
+    let linked = |from: usize, to: usize| from == to || problem.bandwidth[from][to] != Some(0.0);
+    let mut group_of = vec![0; allowed.len()];
+    for (index, group) in groups.iter().enumerate() {
+        for &node in group {
+            group_of[node] = index;
+        }
+    }
+    let edges: Vec<(usize, usize)> =
+        problem.all_tensors().iter().flat_map(|t| t.to.iter().map(|to| (t.from, *to)).collect::<Vec<_>>()).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &(from, to) in &edges {
+            let senders: Vec<usize> =
+                allowed[from].iter().copied().filter(|u| allowed[to].iter().any(|v| linked(*u, *v))).collect();
+            let receivers: Vec<usize> =
+                allowed[to].iter().copied().filter(|v| allowed[from].iter().any(|u| linked(*u, *v))).collect();
+            if senders.is_empty() || receivers.is_empty() {
+                let names = |devices: &[usize]| {
+                    devices.iter().map(|device| problem.devices[*device].name.as_str()).collect::<Vec<_>>().join(", ")
+                };
+                return Some(Finding::new(
+                    format!("edge [{from}, {to}]"),
+                    format!(
+                        "no link leads from where {} may run ({}) to where {} may run ({})",
+                        problem.node_label(from),
+                        names(&allowed[from]),
+                        problem.node_label(to),
+                        names(&allowed[to])
+                    ),
+                ));
+            }
+            for (node, left) in [(from, senders), (to, receivers)] {
+                if left.len() < allowed[node].len() {
+                    changed = true;
+                    for &member in &groups[group_of[node]] {
+                        allowed[member].clone_from(&left);
+                    }
+                }
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,16 @@
+//! The planning core: a problem goes in, a plan with a proven bound comes out. No MLIR here; both are JSON, so that every
+//! solver can be tested and measured without a compiler around it.
+//!
+//! [`Problem`] is the file, [`Instance`] the dense form that solvers work on, [`Plan`] the answer.
+
+pub mod error;
+pub mod instance;
+mod json;
+pub mod plan;
+pub mod problem;
+pub mod units;
+
+pub use error::{Error, Finding};
+pub use instance::Instance;
+pub use plan::{Objective, Plan};
+pub use problem::Problem;

@@ -1,0 +1,157 @@
+//! From text to a plan.
+
+use serde::Deserialize;
+
+use super::{Batch, Copy, FORMAT, Limit, Objective, Plan, Schedule, Stages, Transfer};
+use crate::error::Error;
+use crate::problem::Contention;
+use crate::units::Micros;
+
+impl Plan {
+    /// Reads a plan. Whether it holds is [`crate::verify`]'s to say.
+    pub fn read(text: &str) -> Result<Self, Error> {
+        let keys: Keys = crate::json::read(text, FORMAT)?;
+        keys.plan()
+    }
+}
+
+/// The file's keys, of which each form has some.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Keys {
+    // Read for its check alone: no other format gets past it.
+    #[serde(rename = "format")]
+    _format: Format,
+    problem: String,
+    #[serde(default)]
+    names: Option<Vec<String>>,
+    algorithm: String,
+    objective: Objective,
+    value: Micros,
+    bound: Micros,
+    bound_by: String,
+    gap: f64,
+    #[serde(default)]
+    seed: u64,
+    #[serde(default)]
+    limit: Option<Limit>,
+    #[serde(default)]
+    inputs: Option<u32>,
+    #[serde(default)]
+    contention: Option<Contention>,
+    #[serde(default)]
+    pipeline_cost: Option<String>,
+    #[serde(default)]
+    device: Option<Vec<usize>>,
+    #[serde(default)]
+    start: Option<Vec<Micros>>,
+    #[serde(default)]
+    batches: Option<Vec<Batch>>,
+    #[serde(default)]
+    makespan: Option<Micros>,
+    #[serde(default)]
+    block: Option<Vec<usize>>,
+    #[serde(default)]
+    k: Option<u32>,
+    #[serde(default)]
+    bottleneck: Option<Micros>,
+    #[serde(default)]
+    block_device: Option<Vec<usize>>,
+    #[serde(default)]
+    order: Option<Vec<Vec<usize>>>,
+    #[serde(default)]
+    place: Option<Vec<usize>>,
+    #[serde(default)]
+    period: Option<Micros>,
+    #[serde(default)]
+    transfers: Vec<Transfer>,
+    #[serde(default)]
+    copies: Vec<Copy>,
+}
+
+#[derive(Deserialize)]
+enum Format {
+    #[serde(rename = "divi-plan/1")]
+    One,
+}
+
+impl Keys {
+    fn plan(self) -> Result<Plan, Error> {
+        let (objective, schedule) = (self.objective, self.schedule()?);
+        if schedule.objective() != objective {
+            let message = format!("the keys are those of objective {}, not {objective}", schedule.objective());
+            return Err(wrong("objective", &message));
+        }
+        Ok(Plan {
+            problem: self.problem,
+            names: self.names,
+            algorithm: self.algorithm,
+            objective,
+            value: self.value,
+            bound: self.bound,
+            bound_by: self.bound_by,
+            gap: self.gap,
+            seed: self.seed,
+            limit: self.limit,
+            inputs: self.inputs,
+            contention: self.contention,
+            pipeline_cost: self.pipeline_cost,
+            schedule,
+            transfers: self.transfers,
+            copies: self.copies,
+        })
+    }
+
+    /// Exactly one form's keys must be there: each key belongs to one, but `makespan` to two.
+    fn schedule(&self) -> Result<Schedule, Error> {
+        let present = |keys: &[(&'static str, bool)]| keys.iter().find(|(_, there)| *there).map(|(key, _)| *key);
+        let forms = [
+            present(&[("device", self.device.is_some()), ("start", self.start.is_some())]),
+            present(&[("batches", self.batches.is_some())]),
+            present(&[
+                ("block", self.block.is_some()),
+                ("k", self.k.is_some()),
+                ("bottleneck", self.bottleneck.is_some()),
+                ("block_device", self.block_device.is_some()),
+                ("order", self.order.is_some()),
+            ]),
+            present(&[("place", self.place.is_some()), ("period", self.period.is_some())]),
+        ];
+        let mut found = forms.into_iter().flatten();
+        let Some(first) = found.next() else {
+            return Err(wrong("", "no schedule: one of device, batches, block or place must be there"));
+        };
+        if let Some(second) = found.next() {
+            return Err(wrong(second, &format!("belongs to another form of plan than '{first}' does")));
+        }
+        if forms[0].is_some() {
+            let (device, start) = (need(&self.device, "device")?, need(&self.start, "start")?);
+            return Ok(Schedule::Latency { device, start, makespan: need(&self.makespan, "makespan")? });
+        }
+        if forms[1].is_some() {
+            let batches = need(&self.batches, "batches")?;
+            return Ok(Schedule::Batch { batches, makespan: need(&self.makespan, "makespan")? });
+        }
+        if self.makespan.is_some() {
+            return Err(wrong("makespan", &format!("belongs to another form of plan than '{first}' does")));
+        }
+        if forms[2].is_some() {
+            let stages = match (&self.block_device, &self.order) {
+                (Some(device), order) => Some(Stages { block_device: device.clone(), order: order.clone() }),
+                (None, Some(_)) => return Err(wrong("order", "needs block_device")),
+                (None, None) => None,
+            };
+            let (block, k) = (need(&self.block, "block")?, need(&self.k, "k")?);
+            return Ok(Schedule::Pipeline { block, k, bottleneck: need(&self.bottleneck, "bottleneck")?, stages });
+        }
+        Ok(Schedule::Edge { place: need(&self.place, "place")?, period: need(&self.period, "period")? })
+    }
+}
+
+fn need<T: Clone>(value: &Option<T>, key: &str) -> Result<T, Error> {
+    value.clone().ok_or_else(|| wrong(key, "is missing"))
+}
+
+fn wrong(place: &str, message: &str) -> Error {
+    Error::Format { format: FORMAT, place: place.to_owned(), message: message.to_owned() }
+}

@@ -1,0 +1,115 @@
+//! From a plan to text: the same text for the same plan.
+
+use super::{Batch, Copy, FORMAT, Limit, Plan, Schedule, Transfer};
+use crate::json::{Lines, integers, numbers, row, string};
+use crate::units::number;
+
+impl Plan {
+    /// Keys in a fixed order, what is unset left out, one batch or transfer a line.
+    pub fn write(&self) -> String {
+        let mut object = Lines::object();
+        object.key("format", &string(FORMAT));
+        object.key("problem", &string(&self.problem));
+        object.key("algorithm", &string(&self.algorithm));
+        object.key("objective", &string(self.objective.name()));
+        object.key("value", &number(self.value));
+        object.key("bound", &number(self.bound));
+        object.key("bound_by", &string(&self.bound_by));
+        object.key("gap", &number(self.gap));
+        object.key("seed", &self.seed.to_string());
+        match self.limit {
+            Some(Limit::Iterations(count)) => object.key("limit", &format!("{{\"iterations\": {count}}}")),
+            Some(Limit::Seconds(seconds)) => object.key("limit", &format!("{{\"seconds\": {}}}", number(seconds))),
+            None => {}
+        }
+        if let Some(inputs) = self.inputs {
+            object.key("inputs", &inputs.to_string());
+        }
+        if let Some(contention) = self.contention {
+            object.key("contention", &string(&contention.to_string()));
+        }
+        if let Some(cost) = &self.pipeline_cost {
+            object.key("pipeline_cost", &string(cost));
+        }
+        self.schedule_keys(&mut object);
+        if !self.transfers.is_empty() {
+            object.key("transfers", &list(&self.transfers, transfer));
+        }
+        if !self.copies.is_empty() {
+            object.key("copies", &list(&self.copies, copy));
+        }
+        if let Some(names) = &self.names {
+            object.key("names", &list(names, |name| string(name)));
+        }
+        object.finish() + "\n"
+    }
+
+    fn schedule_keys(&self, object: &mut Lines) {
+        match &self.schedule {
+            Schedule::Latency { device, start, makespan } => {
+                object.key("makespan", &number(*makespan));
+                object.key("device", &integers(device));
+                object.key("start", &numbers(start));
+            }
+            Schedule::Batch { batches, makespan } => {
+                object.key("makespan", &number(*makespan));
+                object.key("batches", &list(batches, batch));
+            }
+            Schedule::Pipeline { block, k, bottleneck, stages } => {
+                object.key("k", &k.to_string());
+                object.key("bottleneck", &number(*bottleneck));
+                object.key("block", &integers(block));
+                if let Some(stages) = stages {
+                    object.key("block_device", &integers(&stages.block_device));
+                    if let Some(order) = &stages.order {
+                        object.key("order", &row(order, |tasks| integers(tasks)));
+                    }
+                }
+            }
+            Schedule::Edge { place, period } => {
+                object.key("period", &number(*period));
+                object.key("place", &integers(place));
+            }
+        }
+    }
+}
+
+fn list<T>(items: &[T], write: impl Fn(&T) -> String) -> String {
+    let mut lines = Lines::list();
+    for item in items {
+        lines.item(&write(item));
+    }
+    lines.finish()
+}
+
+fn batch(batch: &Batch) -> String {
+    format!(
+        "{{\"node\": {}, \"device\": {}, \"inputs\": {}, \"start\": {}}}",
+        batch.node,
+        batch.device,
+        integers(&batch.inputs),
+        number(batch.start)
+    )
+}
+
+fn transfer(transfer: &Transfer) -> String {
+    format!(
+        "{{\"tensor\": {}, \"from\": {}, \"to\": {}, \"start\": {}, \"end\": {}}}",
+        transfer.tensor,
+        transfer.from,
+        transfer.to,
+        number(transfer.start),
+        number(transfer.end)
+    )
+}
+
+fn copy(copy: &Copy) -> String {
+    format!(
+        "{{\"node\": {}, \"to\": {}, \"via\": {}, \"start\": {}, \"end\": {}}}",
+        copy.node,
+        copy.to,
+        copy.via,
+        number(copy.start),
+        number(copy.end)
+    )
+}

@@ -1,0 +1,258 @@
+//! The planning problem as its file has it (`divi-problem/1`): tasks, tensors, devices, links, constraints.
+//!
+//! This is the vocabulary, field by field what the file says; [`Problem::check`] says whether it makes sense, and
+//! [`crate::Instance`] is what solvers work on.
+
+mod check;
+mod read;
+mod write;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+
+use crate::units::{Bytes, BytesPerMicro, Micros};
+
+/// The name of the format, and its version.
+pub const FORMAT: &str = "divi-problem/1";
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Problem {
+    pub(crate) format: Format,
+    pub name: String,
+    /// How many inputs are queued; one means latency.
+    #[serde(rename = "L", default = "one")]
+    pub inputs: u32,
+    pub devices: Vec<Device>,
+    /// From device (row) to device (column): none is infinite, zero is no link.
+    pub bandwidth: Vec<Vec<Option<BytesPerMicro>>>,
+    #[serde(default)]
+    pub link_latency: Option<Vec<Vec<Option<Micros>>>>,
+    /// The bus that each pair of devices is joined by.
+    #[serde(default)]
+    pub bus: Option<Vec<Vec<Option<String>>>>,
+    #[serde(default)]
+    pub contention: Contention,
+    #[serde(default)]
+    pub memory_model: MemoryModel,
+    pub nodes: Vec<Node>,
+    /// The one tensor of the first node goes to the second.
+    #[serde(default)]
+    pub edges: Option<Vec<(usize, usize)>>,
+    /// Instead of edges, where nodes have several results.
+    #[serde(default)]
+    pub tensors: Option<Vec<Tensor>>,
+    /// A generator's own decomposition, in path order: for checking, not for solving.
+    #[serde(default)]
+    pub modules: Option<Vec<Vec<usize>>>,
+    /// The homogeneous pipeline view.
+    #[serde(default)]
+    pub mtpp: Option<Pipeline>,
+    /// The edge-network view.
+    #[serde(default)]
+    pub edge: Option<EdgeNetwork>,
+    /// Nodes that share a device.
+    #[serde(default)]
+    pub colocate: Option<Vec<Vec<usize>>>,
+    /// Where the problem comes from.
+    #[serde(default)]
+    pub meta: Option<serde_json::Value>,
+}
+
+/// That a file says which format it has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) enum Format {
+    #[default]
+    #[serde(rename = "divi-problem/1")]
+    One,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// The device's position.
+    pub id: usize,
+    /// What IR and system descriptions call it.
+    pub name: String,
+    /// None is unlimited.
+    #[serde(default)]
+    pub memory: Option<Bytes>,
+    /// How many inputs one launch may take.
+    #[serde(default = "only_one")]
+    pub batch_sizes: Vec<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// The node's position.
+    pub id: usize,
+    #[serde(default)]
+    pub name: Option<String>,
+    /// For each batch size the time on each device; none where it is not supported.
+    #[serde(deserialize_with = "read::times")]
+    pub time: BTreeMap<u32, Vec<Option<Micros>>>,
+    pub weight: Bytes,
+    pub input: Bytes,
+    /// The size of the node's tensor. With `tensors` it may be left out: then it is the sum of the node's own.
+    #[serde(default)]
+    pub output: Option<Bytes>,
+    /// What the node needs while it runs, beside its operands and results.
+    #[serde(default)]
+    pub scratch: Bytes,
+    /// The one device that may run it.
+    #[serde(default)]
+    pub pin: Option<usize>,
+    #[serde(default)]
+    pub module: Option<usize>,
+}
+
+/// A value that one node computes and others read.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tensor {
+    pub from: usize,
+    pub bytes: Bytes,
+    pub to: Vec<usize>,
+}
+
+/// What transfers on the same bus do to each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Contention {
+    /// Nothing: each has the whole bandwidth.
+    #[default]
+    Off,
+    /// One at a time.
+    Exclusive,
+    /// They share the bandwidth.
+    Shared,
+}
+
+/// What has to fit into a device's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemoryModel {
+    /// Everything that its tasks ever touch, at once (eq. 6).
+    #[default]
+    Static,
+    /// Weights, and what is alive at the same time.
+    Liveness,
+}
+
+/// Stages on `k` equal devices: MTPP's view of the problem.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pipeline {
+    pub work: Vec<f64>,
+    pub k: Vec<u32>,
+    pub bandwidth: f64,
+    /// Without it nothing overflows.
+    #[serde(default)]
+    pub memory: Option<Bytes>,
+}
+
+/// Work and links of machines in a network.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EdgeNetwork {
+    /// Work of each node.
+    pub flops: Vec<f64>,
+    /// Work a device does in a unit of time.
+    pub rate: Vec<f64>,
+    pub bandwidth: Vec<Vec<Option<f64>>>,
+    /// What each edge moves, in the order of `edges`.
+    pub edge_bytes: Vec<Bytes>,
+}
+
+/// A problem with the keys that have no default; the others are unset.
+impl Problem {
+    pub fn new(name: impl Into<String>, devices: Vec<Device>, bandwidth: Vec<Vec<Option<BytesPerMicro>>>) -> Self {
+        Self {
+            format: Format::One,
+            name: name.into(),
+            inputs: 1,
+            devices,
+            bandwidth,
+            link_latency: None,
+            bus: None,
+            contention: Contention::default(),
+            memory_model: MemoryModel::default(),
+            nodes: Vec::new(),
+            edges: None,
+            tensors: None,
+            modules: None,
+            mtpp: None,
+            edge: None,
+            colocate: None,
+            meta: None,
+        }
+    }
+
+    /// The tensors, whichever way the file has them. With `edges`, tensor `i` is what node `i` computes.
+    pub fn all_tensors(&self) -> Vec<Tensor> {
+        if let Some(tensors) = &self.tensors {
+            return tensors.clone();
+        }
+        let tensor = |node: &Node| Tensor { from: node.id, bytes: node.output.unwrap_or(0.0), to: Vec::new() };
+        let mut tensors: Vec<Tensor> = self.nodes.iter().map(tensor).collect();
+        for &(from, to) in self.edges.iter().flatten() {
+            tensors[from].to.push(to);
+        }
+        tensors
+    }
+
+    /// Bytes that a node's results take, for one input.
+    pub fn output_bytes(&self, node: usize) -> Bytes {
+        match (self.nodes[node].output, &self.tensors) {
+            (Some(bytes), _) => bytes,
+            (None, Some(tensors)) => tensors.iter().filter(|tensor| tensor.from == node).map(|t| t.bytes).sum(),
+            (None, None) => 0.0,
+        }
+    }
+
+    /// `node 3 (conv1)`: how messages call a node.
+    pub fn node_label(&self, node: usize) -> String {
+        match self.nodes.get(node).and_then(|node| node.name.as_deref()) {
+            Some(name) => format!("node {node} ({name})"),
+            None => format!("node {node}"),
+        }
+    }
+
+    /// `device 1 (gpu0)`: how messages call a device.
+    pub fn device_label(&self, device: usize) -> String {
+        match self.devices.get(device) {
+            Some(known) => format!("device {device} ({})", known.name),
+            None => format!("device {device}"),
+        }
+    }
+}
+
+impl fmt::Display for Contention {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Off => "off",
+            Self::Exclusive => "exclusive",
+            Self::Shared => "shared",
+        })
+    }
+}
+
+impl fmt::Display for MemoryModel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Static => "static",
+            Self::Liveness => "liveness",
+        })
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn only_one() -> Vec<u32> {
+    vec![1]
+}

@@ -1,0 +1,88 @@
+//! Whether a problem is well-formed: everything that is wrong with it, not only the first thing.
+
+mod links;
+mod memory;
+mod nodes;
+
+use super::Problem;
+use crate::error::{Error, Finding};
+use crate::instance::{Domains, topological_order};
+use crate::plan::Objective;
+
+/// More queued inputs than anyone can mean: a plan lists them all.
+const MOST_INPUTS: u32 = 1 << 20;
+
+impl Problem {
+    /// Whether the problem makes sense, and as far as can be seen at once has a solution: for its queued inputs if
+    /// there are several, else for one.
+    pub fn check(&self) -> Result<(), Error> {
+        self.check_form()?;
+        self.check_for(if self.inputs > 1 { Objective::Batch } else { Objective::Latency })
+    }
+
+    /// Whether the problem makes sense, whatever it is solved for.
+    pub fn check_form(&self) -> Result<(), Error> {
+        let mut findings = Vec::new();
+        self.check_sizes(&mut findings);
+        self.check_devices(&mut findings);
+        // What follows looks things up by index.
+        fail(findings)?;
+        let mut findings = Vec::new();
+        self.check_nodes(&mut findings);
+        self.check_edges(&mut findings);
+        self.check_groups(&mut findings);
+        self.check_views(&mut findings);
+        fail(findings)?;
+        topological_order(self).map_err(|finding| Error::Problem(vec![finding]))?;
+        Ok(())
+    }
+
+    /// Whether the objective may have a plan: each task has a device, linked to its neighbours' and with room for it.
+    /// The problem's form has been checked.
+    pub fn check_for(&self, objective: Objective) -> Result<(), Error> {
+        if objective == Objective::Pipeline {
+            return Ok(());
+        }
+        let domains = Domains::new(self, objective);
+        if let Some(finding) = domains.contradiction() {
+            return Err(Error::Problem(vec![finding]));
+        }
+        let mut findings = Vec::new();
+        self.check_batches(objective, &domains, &mut findings);
+        self.check_memory(objective, &domains, &mut findings);
+        fail(findings)
+    }
+
+    fn check_sizes(&self, findings: &mut Vec<Finding>) {
+        if self.nodes.is_empty() {
+            findings.push(Finding::new("nodes", "there are none, so there is nothing to plan"));
+        }
+        if self.devices.is_empty() {
+            findings.push(Finding::new("devices", "there are none, so nothing can run"));
+        }
+        if self.inputs == 0 || self.inputs > MOST_INPUTS {
+            findings
+                .push(Finding::new("L", format!("{} queued inputs; at least 1, at most {MOST_INPUTS}", self.inputs)));
+        }
+        if self.edges.is_some() && self.tensors.is_some() {
+            findings.push(Finding::new("tensors", "replaces edges, but both are there"));
+        }
+    }
+}
+
+fn fail(findings: Vec<Finding>) -> Result<(), Error> {
+    if findings.is_empty() { Ok(()) } else { Err(Error::Problem(findings)) }
+}
+
+/// What keeps a number from being a time or a size.
+fn unfit(value: f64) -> Option<&'static str> {
+    if value.is_nan() {
+        Some("is not a number")
+    } else if value.is_infinite() {
+        Some("is infinite")
+    } else if value < 0.0 {
+        Some("is negative")
+    } else {
+        None
+    }
+}

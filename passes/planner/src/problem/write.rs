@@ -1,0 +1,133 @@
+//! From a problem to text: the same text for the same problem, one node or edge a line.
+
+use sha2::{Digest, Sha256};
+
+use super::{Contention, Device, EdgeNetwork, FORMAT, MemoryModel, Node, Pipeline, Problem, Tensor};
+use crate::json::{Lines, integers, numbers, optional, row, string};
+use crate::units::number;
+
+impl Problem {
+    /// The canonical text: keys in a fixed order, what has its default left out, one node or edge a line.
+    pub fn write(&self) -> String {
+        let mut object = Lines::object();
+        object.key("format", &string(FORMAT));
+        object.key("name", &string(&self.name));
+        object.key("L", &self.inputs.to_string());
+        object.key("devices", &list(&self.devices, device));
+        object.key("bandwidth", &matrix(&self.bandwidth));
+        if let Some(latency) = &self.link_latency {
+            object.key("link_latency", &matrix(latency));
+        }
+        if let Some(bus) = &self.bus {
+            let name = |name: &Option<String>| name.as_deref().map_or_else(|| "null".to_owned(), string);
+            object.key("bus", &list(bus, |names| row(names, name)));
+        }
+        if self.contention != Contention::default() {
+            object.key("contention", &string(&self.contention.to_string()));
+        }
+        if self.memory_model != MemoryModel::default() {
+            object.key("memory_model", &string(&self.memory_model.to_string()));
+        }
+        object.key("nodes", &list(&self.nodes, node));
+        if let Some(edges) = &self.edges {
+            object.key("edges", &list(edges, |(from, to)| format!("[{from}, {to}]")));
+        }
+        if let Some(tensors) = &self.tensors {
+            object.key("tensors", &list(tensors, tensor));
+        }
+        if let Some(modules) = &self.modules {
+            object.key("modules", &list(modules, |module| integers(module)));
+        }
+        if let Some(groups) = &self.colocate {
+            object.key("colocate", &list(groups, |group| integers(group)));
+        }
+        if let Some(view) = &self.mtpp {
+            object.key("mtpp", &pipeline(view));
+        }
+        if let Some(view) = &self.edge {
+            object.key("edge", &edge_network(view));
+        }
+        if let Some(meta) = &self.meta {
+            object.key("meta", &meta.to_string());
+        }
+        object.finish() + "\n"
+    }
+
+    /// The SHA-256 of the canonical text, by which a plan says which problem it is for.
+    pub fn hash(&self) -> String {
+        let digest = Sha256::digest(self.write());
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("sha256:{hex}")
+    }
+}
+
+fn list<T>(items: &[T], write: impl Fn(&T) -> String) -> String {
+    let mut lines = Lines::list();
+    for item in items {
+        lines.item(&write(item));
+    }
+    lines.finish()
+}
+
+fn matrix(rows: &[Vec<Option<f64>>]) -> String {
+    list(rows, |values| row(values, optional))
+}
+
+fn device(device: &Device) -> String {
+    format!(
+        "{{\"id\": {}, \"name\": {}, \"memory\": {}, \"batch_sizes\": {}}}",
+        device.id,
+        string(&device.name),
+        optional(&device.memory),
+        integers(&device.batch_sizes)
+    )
+}
+
+fn node(node: &Node) -> String {
+    let mut keys = vec![format!("\"id\": {}", node.id)];
+    if let Some(name) = &node.name {
+        keys.push(format!("\"name\": {}", string(name)));
+    }
+    let times: Vec<String> =
+        node.time.iter().map(|(size, times)| format!("\"{size}\": {}", row(times, optional))).collect();
+    keys.push(format!("\"time\": {{{}}}", times.join(", ")));
+    keys.push(format!("\"weight\": {}", number(node.weight)));
+    keys.push(format!("\"input\": {}", number(node.input)));
+    if let Some(output) = node.output {
+        keys.push(format!("\"output\": {}", number(output)));
+    }
+    if node.scratch != 0.0 {
+        keys.push(format!("\"scratch\": {}", number(node.scratch)));
+    }
+    if let Some(pin) = node.pin {
+        keys.push(format!("\"pin\": {pin}"));
+    }
+    if let Some(module) = node.module {
+        keys.push(format!("\"module\": {module}"));
+    }
+    format!("{{{}}}", keys.join(", "))
+}
+
+fn tensor(tensor: &Tensor) -> String {
+    format!("{{\"from\": {}, \"bytes\": {}, \"to\": {}}}", tensor.from, number(tensor.bytes), integers(&tensor.to))
+}
+
+fn pipeline(view: &Pipeline) -> String {
+    let memory = view.memory.map(|memory| format!(", \"memory\": {}", number(memory))).unwrap_or_default();
+    format!(
+        "{{\"work\": {}, \"k\": {}, \"bandwidth\": {}{memory}}}",
+        numbers(&view.work),
+        integers(&view.k),
+        number(view.bandwidth)
+    )
+}
+
+fn edge_network(view: &EdgeNetwork) -> String {
+    format!(
+        "{{\"flops\": {}, \"rate\": {}, \"bandwidth\": {}, \"edge_bytes\": {}}}",
+        numbers(&view.flops),
+        numbers(&view.rate),
+        row(&view.bandwidth, |values| row(values, optional)),
+        numbers(&view.edge_bytes)
+    )
+}
