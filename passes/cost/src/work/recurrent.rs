@@ -57,6 +57,8 @@ fn activations(op: &Operator<'_>, layer: &Layer, direction: usize) -> Result<u64
     let names = match op.node.attributes.get("activations") {
         None => &[],
         Some(Attr::Strs(names)) => &names[..],
+        // A list without elements does not say what of.
+        Some(Attr::Ints(none)) if none.is_empty() => &[],
         Some(_) => return Err(Error::new("attribute 'activations' must be a list of strings")),
     };
     let kinds = layer.activations.iter().enumerate();

@@ -1,0 +1,142 @@
+//! The work of every model of `test/models` can be counted, and is what others say of the same networks.
+
+use divi_cost::{Class, Work, work};
+use divi_dialect::{
+    node::{attributes_of, is_none, present_results, value_of},
+    tensor_type_of,
+};
+use divi_onnx::{Node, TensorType, Value};
+use divi_passes::import::Options;
+use melior::ir::{Type, operation::OperationRef};
+use mlir_sys::*;
+use std::collections::BTreeMap;
+
+/// What a model does.
+#[derive(Default)]
+struct Total {
+    /// Operations of convolutions and products.
+    products: u64,
+    flops: u64,
+    /// Bytes of constants, each once.
+    weights: u64,
+    /// How many operators are of each class.
+    by_class: BTreeMap<Class, usize>,
+}
+
+fn operands(operation: MlirOperation) -> Vec<MlirValue> {
+    // SAFETY: the operation is alive, and indices are below the count.
+    unsafe { (0..mlirOperationGetNumOperands(operation)).map(|i| mlirOperationGetOperand(operation, i)).collect() }
+}
+
+/// The types of the results that are there.
+fn result_types(operation: MlirOperation) -> Vec<TensorType> {
+    // SAFETY: the operation is alive, and indices are below the count.
+    let results: Vec<_> =
+        unsafe { (0..mlirOperationGetNumResults(operation)).map(|i| mlirOperationGetResult(operation, i)).collect() };
+    let present = results.into_iter().filter(|&result| !is_none(result));
+    // SAFETY: the values are alive.
+    present.filter_map(|result| tensor_type_of(unsafe { Type::from_raw(mlirValueGetType(result)) })).collect()
+}
+
+fn is_constant(value: MlirValue) -> bool {
+    // SAFETY: the value is alive, and the result of an operation has an owner.
+    unsafe { mlirValueIsAOpResult(value) && divi_test::operation_name(mlirOpResultGetOwner(value)) == "onnx.Constant" }
+}
+
+fn work_of(operation: MlirOperation, op: &str) -> Work {
+    let operands = operands(operation);
+    let values: Vec<Option<Value>> = operands.iter().map(|&operand| value_of(operand)).collect();
+    let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
+    let constant: Vec<_> = operands.iter().map(|&operand| is_constant(operand)).collect();
+    // SAFETY: the operation is alive.
+    let attributes = attributes_of(&unsafe { OperationRef::from_raw(operation) });
+    let node = Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) };
+    work(&node, &result_types(operation), &constant).unwrap_or_else(|error| panic!("{op}: {error}"))
+}
+
+fn total(name: &str, batch: Option<u64>) -> Total {
+    let context = divi_test::context();
+    let path = divi_test::models().join(format!("{name}.onnx"));
+    let options = Options { batch: batch.map(|batch| batch as i64), ..Options::default() };
+    let (module, _) = divi_test::import_file(&context, &path, options).unwrap_or_else(|error| panic!("{error}"));
+    let mut total = Total::default();
+    divi_test::walk(&module, &mut |operation| {
+        let Some(op) = divi_test::operation_name(operation).strip_prefix("onnx.") else { return };
+        if op == "Constant" {
+            let ty = &result_types(operation)[0];
+            let count = ty.count().expect("constants have a shape");
+            total.weights += ty.dtype.byte_len(count as u64).expect("constants have a size");
+        }
+        if matches!(op, "Constant" | "NoValue" | "Return" | "EntryPoint") {
+            return;
+        }
+        let work = work_of(operation, op);
+        if matches!(work.class, Class::Conv | Class::DepthwiseConv | Class::MatMul) {
+            total.products += work.flops;
+        }
+        total.flops += work.flops;
+        *total.by_class.entry(work.class).or_default() += 1;
+    });
+    total
+}
+
+/// Multiplications with their additions, in thousands of millions, as torchvision's documentation has them.
+const PUBLISHED: &[(&str, f64)] = &[
+    ("alexnet", 0.714),
+    ("convnext_tiny", 4.456),
+    ("densenet121", 2.834),
+    ("efficientnet_b0", 0.386),
+    ("googlenet", 1.498),
+    ("inception_v3", 5.713),
+    ("mobilenet_v2", 0.301),
+    ("mobilenet_v3_large", 0.217),
+    ("resnet18", 1.814),
+    ("resnet50", 4.089),
+    ("squeezenet1_1", 0.349),
+    ("vgg16", 15.47),
+    ("vit_b_16", 17.564),
+];
+
+#[test]
+fn image_networks_do_what_is_published() {
+    for &(name, expected) in PUBLISHED {
+        let products = total(name, None).products as f64 / 2e9;
+        // The published numbers are rounded and leave out biases.
+        assert!((products / expected - 1.0).abs() < 0.005, "{name}: {products} for {expected}");
+    }
+}
+
+/// A transformer multiplies each token by each weight of its layers, and each token with each other in each layer, twice;
+/// tables of embeddings are looked up. Biases add less than a thousandth.
+#[test]
+fn transformers_multiply_their_weights() {
+    let check = |name: &str, tokens: u64, layers: u64, width: u64, weights_of_layer: u64, head: u64| {
+        let expected = 2 * tokens * (layers * weights_of_layer + head) + layers * 2 * (2 * tokens * tokens * width);
+        let products = total(name, None).products;
+        assert!((products as f64 / expected as f64 - 1.0).abs() < 0.001, "{name}: {products} for {expected}");
+    };
+    let gpt = |width: u64| 12 * width * width;
+    check("bert_base_128", 128, 12, 768, gpt(768), 0);
+    check("gpt2_small_1x128", 128, 12, 768, gpt(768), 768 * 50257);
+    check("gpt2_large_1x128", 128, 36, 1280, gpt(1280), 1280 * 50257);
+    // Four square matrices and three of a gated unit.
+    check("openllama_3b_1x128", 128, 26, 3200, 4 * 3200 * 3200 + 3 * 3200 * 8640, 3200 * 32000);
+    check("llama_2l_1x128", 128, 2, 4096, 4 * 4096 * 4096 + 3 * 4096 * 11008, 4096 * 32000);
+}
+
+#[test]
+fn a_batch_multiplies_work_and_not_weights() {
+    let one = total("resnet50", None);
+    let eight = total("resnet50_dyn_batch", Some(8));
+    assert_eq!(eight.flops, 8 * one.flops);
+    assert_eq!(eight.weights, one.weights);
+}
+
+/// No operator of these models is a stranger.
+#[test]
+fn everything_has_a_class() {
+    for name in PUBLISHED.iter().map(|(name, _)| *name).chain(["bert_base_128", "gpt2_small_1x128", "llama_2l_1x128"]) {
+        let total = total(name, None);
+        assert!(!total.by_class.contains_key(&Class::Other), "{name}: {:?}", total.by_class);
+    }
+}
