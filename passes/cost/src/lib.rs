@@ -7,6 +7,8 @@
 pub mod memory;
 pub mod system;
 pub mod task;
+#[cfg(test)]
+mod testing;
 pub mod units;
 pub mod work;
 
@@ -14,4 +16,4 @@ pub use memory::{MemoryGraph, MemoryTask, MemoryTensor, Peak};
 pub use system::System;
 pub use task::Task;
 pub use units::{Bytes, Micros};
-pub use work::{Class, Geometry, Work, class, work};
+pub use work::{Class, Geometry, Work, class, viewed_operand, work};

@@ -22,7 +22,8 @@ impl Task {
 
     /// The member that does most: the one that gives the task its character.
     pub fn main(&self) -> Option<&Work> {
-        self.members.iter().max_by_key(|member| (member.flops, member.read + member.weights + member.written))
+        let bytes = |member: &Work| member.read.saturating_add(member.weights).saturating_add(member.written);
+        self.members.iter().max_by_key(|member| (member.flops, bytes(member)))
     }
 }
 

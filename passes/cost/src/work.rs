@@ -179,3 +179,10 @@ pub fn work(node: &Node<'_>, results: &[TensorType], constant: &[bool]) -> Resul
     };
     Ok(work)
 }
+
+/// The operand whose memory the first result of an operator shares, if it is a view of one. Shapes and sizes take no time
+/// either, but share nothing.
+pub fn viewed_operand(op: &str, work: &Work) -> Option<usize> {
+    let shares = work.class == Class::View && !matches!(op, "Shape" | "Size" | "Constant");
+    shares.then_some(0)
+}

@@ -1,6 +1,7 @@
 //! Peaks by hand, and against a simulation that looks at every tensor before every task.
 
 use super::*;
+use crate::testing::Random;
 
 fn tensor(bytes: u64) -> MemoryTensor {
     MemoryTensor { bytes: Bytes(bytes), ..MemoryTensor::default() }
@@ -135,6 +136,15 @@ fn sums_beyond_64_bits_saturate() {
 }
 
 #[test]
+fn long_chains_take_linear_time() {
+    let length = 200_000;
+    let tasks = (0..length).map(|i| task(&[i], &[i + 1])).collect();
+    let graph = graph(&vec![3; length + 1], tasks);
+    let all: Vec<_> = (0..length).map(TaskId).collect();
+    assert_eq!(graph.peak(&all).expect("a peak").bytes, Bytes(3 + 3));
+}
+
+#[test]
 fn contradictions_are_errors() {
     let fails = |error: MemoryError, message: &str| assert_eq!(error.to_string(), message);
     let make = |tensors: Vec<MemoryTensor>, tasks| MemoryGraph::new(tensors, vec![], tasks).expect_err("an error");
@@ -154,17 +164,7 @@ fn contradictions_are_errors() {
     fails(wrong(&[1, 0]), "task 1 reads tensor 1 before task 0, which writes it: swap them");
 }
 
-/// A small generator of pseudo-random numbers (xorshift).
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-
     fn graph(&mut self) -> MemoryGraph {
         let inputs = 1 + self.below(3);
         let mut tensors: Vec<_> = (0..inputs).map(|_| tensor(self.below(100) as u64)).collect();
@@ -262,7 +262,7 @@ fn simulated(graph: &MemoryGraph, order: &[TaskId], stay: &dyn Fn(TensorId) -> S
 
 #[test]
 fn agrees_with_a_simulation() {
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut random = Random::new();
     let mut peaks = 0;
     for _ in 0..600 {
         let graph = random.graph();

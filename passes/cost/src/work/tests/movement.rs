@@ -1,5 +1,6 @@
 //! Views, copies, gathers.
 
+use super::super::viewed_operand;
 use super::{Case, Class, F32, Geometry, I64};
 
 #[test]
@@ -11,6 +12,16 @@ fn views_move_nothing() {
     Case::new("BitCast").input("float[3]").int("to", 6).does(Class::View, 0).moves(0, 0, 0);
     // A view of something that is open takes no time either.
     Case::new("Unsqueeze").input("float[?x3]").list(&[0]).does(Class::View, 0).moves(0, 0, 0);
+}
+
+#[test]
+fn views_share_their_operand() {
+    let viewed = |case: Case| viewed_operand(case.op, &case.work());
+    assert_eq!(viewed(Case::new("Flatten").input("float[2x3]")), Some(0));
+    assert_eq!(viewed(Case::new("Cast").input("float[2]").int("to", 1)), Some(0));
+    assert_eq!(viewed(Case::new("Cast").input("float[2]").int("to", 7)), None);
+    assert_eq!(viewed(Case::new("Shape").input("float[2x3]")), None);
+    assert_eq!(viewed(Case::new("Relu").input("float[2x3]")), None);
 }
 
 #[test]
