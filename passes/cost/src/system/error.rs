@@ -233,7 +233,8 @@ impl fmt::Display for Errors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, Fault { line, column, problem }) in self.faults.iter().enumerate() {
             let separator = if index == 0 { "" } else { "\n" };
-            write!(f, "{separator}{}:{line}:{column}: error: {problem}", self.file)?;
+            write!(f, "{separator}{}:{line}:{column}: error: ", self.file)?;
+            write_line(f, &problem.to_string())?;
         }
         match self.left_out {
             0 => Ok(()),
@@ -243,6 +244,15 @@ impl fmt::Display for Errors {
 }
 
 impl std::error::Error for Errors {}
+
+/// A message quotes the text, which may be long and have line breaks; it stays a line that people read.
+fn write_line(f: &mut fmt::Formatter<'_>, message: &str) -> fmt::Result {
+    const MAX_CHARACTERS: usize = 500;
+    for c in message.chars().take(MAX_CHARACTERS) {
+        if c.is_control() { write!(f, "{}", c.escape_default())? } else { write!(f, "{c}")? }
+    }
+    if message.chars().nth(MAX_CHARACTERS).is_some() { write!(f, "...") } else { Ok(()) }
+}
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

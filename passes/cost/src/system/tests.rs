@@ -270,6 +270,17 @@ fn syntax_errors_keep_their_place() {
 }
 
 #[test]
+fn an_error_is_a_line_whatever_it_quotes() {
+    let long = GPU.replace("80 GB", &"x".repeat(5000));
+    assert_eq!(errors(&long)[0].len(), 500 + "4:10: error: ...".len());
+    let units = "(use B, kB, KiB, MB, MiB, GB, GiB, TB, TiB)";
+    check(
+        &GPU.replace("'80 GB'", r#""1 G\nB""#),
+        &[&format!(r#"4:10: error: 'memory' of device 'gpu' is "1 G\nB": unknown unit 'G\nB' {units}"#)],
+    );
+}
+
+#[test]
 fn all_errors_are_reported_in_order() {
     let text = "[[device]]\nid = 'a'\nkind = 'x'\nmemory = '1'\nbatch_sizes = []\n[[link]]\nfrom = 'b'\nto = 'a'\nbandwidth = 1\n";
     let places: Vec<_> = errors(text).iter().map(|error| error.split(':').next().unwrap().to_owned()).collect();
