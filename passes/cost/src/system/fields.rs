@@ -134,15 +134,11 @@ impl<'t, 'i, 'f> Fields<'t, 'i, 'f> {
                 return None;
             }
         };
-        let owner = || self.owner.clone();
-        match parsed {
-            Ok(quantity) => Some(quantity),
-            Err(error) => {
-                let problem = Problem::Quantity { owner: owner(), key, text, error };
-                self.fault(value.span().start, problem);
-                None
-            }
-        }
+        let note = |error| {
+            let owner = self.owner.clone();
+            self.fault(value.span().start, Problem::Quantity { owner, key, text, error });
+        };
+        parsed.map_err(note).ok()
     }
 
     /// An integer from 1 to `most`.
