@@ -5,6 +5,7 @@ pub mod memory;
 pub mod model;
 pub mod node_cases;
 pub mod numbers;
+pub mod random;
 pub mod trial;
 
 use bytes::Bytes;

@@ -12,6 +12,7 @@ use divi_passes::import::{Source, proto::NodeProto, tensor_proto::TensorProto};
 use divi_test::{
     memory::CountingAllocator,
     model::{self, call, function, initializer, integers, node, value, with, with_graph},
+    random::Random,
     trial::{Outcome, Trials},
 };
 use std::path::PathBuf;
@@ -22,28 +23,6 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Mutants of each model, unless `DIVI_MUTANTS` says otherwise.
 const MUTANTS: u64 = 700;
-
-/// A small generator (SplitMix64): tests need reproducible numbers, not good ones.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Below `bound`, which is not zero.
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
-    fn choose<'a, T>(&mut self, items: &'a [T]) -> &'a T {
-        &items[self.below(items.len())]
-    }
-}
 
 /// One way to damage a model.
 type Mutation = fn(&Original, &mut Random) -> Vec<u8>;

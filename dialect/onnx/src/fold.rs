@@ -6,6 +6,7 @@
 
 mod arithmetic;
 mod array;
+pub mod batch_norm;
 mod cast;
 mod compare;
 mod gather;

@@ -40,9 +40,11 @@ impl Sample {
     }
 }
 
+type Function = fn(f64) -> f64;
+
 /// The activation that nodes compute of `input` together; `None` if it is none that has a name.
 pub(super) fn activation(graph: &Graph, nodes: &[NodeId], input: ValueId) -> Option<&'static str> {
-    const FUNCTIONS: &[(&str, fn(f64) -> f64)] = &[
+    const FUNCTIONS: &[(&str, Function)] = &[
         ("gelu", |x| 0.5 * x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2))),
         ("gelu", |x| {
             let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
@@ -62,7 +64,7 @@ pub(super) fn activation(graph: &Graph, nodes: &[NodeId], input: ValueId) -> Opt
     ];
     let Sample::Each(values) = evaluate(graph, nodes, input, ACTIVATION_POINTS)? else { return None };
     let tolerance = tolerance(graph, nodes);
-    let agrees = |f: fn(f64) -> f64| {
+    let agrees = |f: Function| {
         ACTIVATION_POINTS.iter().zip(values).all(|(&x, y)| (f(x) - y).abs() <= tolerance * (1.0 + y.abs()))
     };
     FUNCTIONS.iter().find(|&&(_, f)| agrees(f)).map(|&(name, _)| name)
