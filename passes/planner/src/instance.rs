@@ -1,14 +1,11 @@
 //! A checked problem as dense arrays: what solvers work on.
 
-mod domain;
 mod memory;
 
-use crate::error::{Error, Finding};
+use crate::error::Error;
 use crate::plan::Objective;
-use crate::problem::{MemoryModel, Problem};
+use crate::problem::{Domains, MemoryModel, Problem};
 use crate::units::{Bytes, BytesPerMicro, Micros};
-
-pub(crate) use domain::Domains;
 
 /// A value that one task computes and others read; it moves at most once to each device.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +69,7 @@ impl Instance {
         problem.check_form()?;
         problem.check_for(objective)?;
         let domains = Domains::new(problem, objective);
-        let order = topological_order(problem).map_err(|finding| Error::Problem(vec![finding]))?;
+        let order = problem.topological_order().map_err(|finding| Error::Problem(vec![finding]))?;
         Ok(Self::build(problem, objective, &domains, order))
     }
 
@@ -261,52 +258,4 @@ fn batch_sizes(problem: &Problem, objective: Objective) -> Vec<Vec<u32>> {
 
 fn link_latency_us(problem: &Problem, from: usize, to: usize) -> Micros {
     problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0)
-}
-
-/// Kahn's order, lowest number first; or a cycle, task by task.
-pub(crate) fn topological_order(problem: &Problem) -> Result<Vec<usize>, Finding> {
-    let count = problem.nodes.len();
-    let mut successors = vec![Vec::new(); count];
-    let mut waiting_for = vec![0_usize; count];
-    for tensor in problem.all_tensors() {
-        for to in tensor.to {
-            successors[tensor.from].push(to);
-            waiting_for[to] += 1;
-        }
-    }
-    let mut ready: std::collections::BTreeSet<usize> = (0..count).filter(|node| waiting_for[*node] == 0).collect();
-    let mut order = Vec::with_capacity(count);
-    while let Some(node) = ready.pop_first() {
-        order.push(node);
-        for &next in &successors[node] {
-            waiting_for[next] -= 1;
-            if waiting_for[next] == 0 {
-                ready.insert(next);
-            }
-        }
-    }
-    if order.len() == count { Ok(order) } else { Err(cycle(problem, &successors, &waiting_for)) }
-}
-
-/// Names the tasks on one cycle among those that still wait.
-fn cycle(problem: &Problem, successors: &[Vec<usize>], waiting_for: &[usize]) -> Finding {
-    let mut before = vec![None; waiting_for.len()];
-    for (node, next) in successors.iter().enumerate().flat_map(|(node, next)| next.iter().map(move |to| (node, *to))) {
-        if waiting_for[node] > 0 && waiting_for[next] > 0 {
-            before[next] = Some(node);
-        }
-    }
-    // Each waiting task waits for a waiting one, so walking backwards meets a task twice.
-    let mut path: Vec<usize> = waiting_for.iter().position(|count| *count > 0).into_iter().collect();
-    while let Some(earlier) = path.last().and_then(|node| before[*node]) {
-        if let Some(start) = path.iter().position(|node| *node == earlier) {
-            path.drain(..start);
-            break;
-        }
-        path.push(earlier);
-    }
-    path.reverse();
-    let mut names: Vec<String> = path.iter().map(|node| problem.node_label(*node)).collect();
-    names.extend(names.first().cloned());
-    Finding::new("edges", format!("tasks wait for each other in a circle: {}", names.join(" -> ")))
 }

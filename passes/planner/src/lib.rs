@@ -9,8 +9,10 @@ mod json;
 pub mod plan;
 pub mod problem;
 pub mod units;
+mod verify;
 
 pub use error::{Error, Finding};
 pub use instance::Instance;
 pub use plan::{Objective, Plan};
 pub use problem::Problem;
+pub use verify::verify;

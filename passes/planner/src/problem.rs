@@ -4,6 +4,8 @@
 //! [`crate::Instance`] is what solvers work on.
 
 mod check;
+mod domain;
+mod order;
 mod read;
 mod write;
 
@@ -13,6 +15,8 @@ use std::fmt;
 use serde::Deserialize;
 
 use crate::units::{Bytes, BytesPerMicro, Micros};
+
+pub(crate) use domain::Domains;
 
 /// The name of the format, and its version.
 pub const FORMAT: &str = "divi-problem/1";
@@ -167,8 +171,8 @@ pub struct EdgeNetwork {
     pub edge_bytes: Vec<Bytes>,
 }
 
-/// A problem with the keys that have no default; the others are unset.
 impl Problem {
+    /// A problem with devices and links, and nothing yet to run on them.
     pub fn new(name: impl Into<String>, devices: Vec<Device>, bandwidth: Vec<Vec<Option<BytesPerMicro>>>) -> Self {
         Self {
             format: Format::One,

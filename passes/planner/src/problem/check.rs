@@ -4,9 +4,8 @@ mod links;
 mod memory;
 mod nodes;
 
-use super::Problem;
+use super::{Domains, Problem};
 use crate::error::{Error, Finding};
-use crate::instance::{Domains, topological_order};
 use crate::plan::Objective;
 
 /// More queued inputs than anyone can mean: a plan lists them all.
@@ -33,7 +32,7 @@ impl Problem {
         self.check_groups(&mut findings);
         self.check_views(&mut findings);
         fail(findings)?;
-        topological_order(self).map_err(|finding| Error::Problem(vec![finding]))?;
+        self.topological_order().map_err(|finding| Error::Problem(vec![finding]))?;
         Ok(())
     }
 

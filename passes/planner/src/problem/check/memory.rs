@@ -1,11 +1,9 @@
 //! Whether what must be somewhere fits there, and whether the queue can be cut into batches: what can be told without
 //! solving.
 
-use super::Problem;
 use crate::error::Finding;
-use crate::instance::Domains;
 use crate::plan::Objective;
-use crate::problem::MemoryModel;
+use crate::problem::{Domains, MemoryModel, Problem};
 use crate::units::{Bytes, human_bytes};
 
 impl Problem {

@@ -1,0 +1,56 @@
+//! The order that edges demand, or why there is none.
+
+use std::collections::BTreeSet;
+
+use super::Problem;
+use crate::error::Finding;
+
+impl Problem {
+    /// Kahn's order, lowest number first; or a cycle, task by task.
+    pub(crate) fn topological_order(&self) -> Result<Vec<usize>, Finding> {
+        let count = self.nodes.len();
+        let mut successors = vec![Vec::new(); count];
+        let mut waiting_for = vec![0_usize; count];
+        for tensor in self.all_tensors() {
+            for to in tensor.to {
+                successors[tensor.from].push(to);
+                waiting_for[to] += 1;
+            }
+        }
+        let mut ready: BTreeSet<usize> = (0..count).filter(|node| waiting_for[*node] == 0).collect();
+        let mut order = Vec::with_capacity(count);
+        while let Some(node) = ready.pop_first() {
+            order.push(node);
+            for &next in &successors[node] {
+                waiting_for[next] -= 1;
+                if waiting_for[next] == 0 {
+                    ready.insert(next);
+                }
+            }
+        }
+        if order.len() == count { Ok(order) } else { Err(cycle(self, &successors, &waiting_for)) }
+    }
+}
+
+/// Names the tasks on one cycle among those that still wait.
+fn cycle(problem: &Problem, successors: &[Vec<usize>], waiting_for: &[usize]) -> Finding {
+    let mut before = vec![None; waiting_for.len()];
+    for (node, next) in successors.iter().enumerate().flat_map(|(node, next)| next.iter().map(move |to| (node, *to))) {
+        if waiting_for[node] > 0 && waiting_for[next] > 0 {
+            before[next] = Some(node);
+        }
+    }
+    // Each waiting task waits for a waiting one, so walking backwards meets a task twice.
+    let mut path: Vec<usize> = waiting_for.iter().position(|count| *count > 0).into_iter().collect();
+    while let Some(earlier) = path.last().and_then(|node| before[*node]) {
+        if let Some(start) = path.iter().position(|node| *node == earlier) {
+            path.drain(..start);
+            break;
+        }
+        path.push(earlier);
+    }
+    path.reverse();
+    let mut names: Vec<String> = path.iter().map(|node| problem.node_label(*node)).collect();
+    names.extend(names.first().cloned());
+    Finding::new("edges", format!("tasks wait for each other in a circle: {}", names.join(" -> ")))
+}

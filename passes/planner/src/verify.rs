@@ -1,0 +1,119 @@
+//! Whether a plan holds for a problem, and costs what it says: recomputed from the two files alone.
+//!
+//! Nothing here is shared with a solver, nor with the instance that solvers work on: what is wrong there cannot be wrong
+//! here in the same way. Latency is the case of one queued input, so both schedules are verified as launches.
+
+mod launches;
+mod memory;
+mod precedence;
+
+use crate::error::{Error, Finding};
+use crate::plan::{Plan, Schedule};
+use crate::problem::{Contention, Problem};
+use crate::units::{Micros, number};
+
+use launches::Launches;
+
+/// Numbers that differ by less than this share of the larger are the same.
+const TOLERANCE: f64 = 1e-6;
+
+/// The plan's value, recomputed; or everything that is wrong with it.
+pub fn verify(problem: &Problem, plan: &Plan) -> Result<Micros, Error> {
+    problem.check_form()?;
+    if plan.problem != problem.hash() {
+        let message =
+            format!("the plan is for another problem: it says {}, this one is {}", plan.problem, problem.hash());
+        return Err(refuse(Finding::new("problem", message)));
+    }
+    refuse_unverifiable(problem, plan)?;
+    let launches = Launches::of(problem, plan).map_err(Error::Plan)?;
+
+    let mut findings = Vec::new();
+    check_names(problem, plan, &mut findings);
+    launches.check_overlaps(problem, &mut findings);
+    precedence::check(problem, &launches, &mut findings);
+    memory::check(problem, &launches, &mut findings);
+    let value = launches.makespan();
+    check_certificate(plan, value, &mut findings);
+    if findings.is_empty() { Ok(value) } else { Err(Error::Plan(findings)) }
+}
+
+fn refuse(finding: Finding) -> Error {
+    Error::Plan(vec![finding])
+}
+
+/// A plan that cannot be verified is refused: accepting it would be saying that it holds.
+fn refuse_unverifiable(problem: &Problem, plan: &Plan) -> Result<(), Error> {
+    let not_yet = |place: &str, what: &str| Err(refuse(Finding::new(place, format!("{what}: not verified yet"))));
+    match plan.schedule {
+        Schedule::Pipeline { .. } => return not_yet("block", "plans of pipelines"),
+        Schedule::Edge { .. } => return not_yet("place", "plans of edge networks"),
+        Schedule::Latency { .. } | Schedule::Batch { .. } => {}
+    }
+    let contention = plan.contention.unwrap_or(problem.contention);
+    if contention != Contention::Off {
+        return not_yet("contention", &format!("transfers with contention {contention}"));
+    }
+    if !plan.transfers.is_empty() {
+        return not_yet("transfers", "transfers that a plan lists");
+    }
+    if !plan.copies.is_empty() {
+        return not_yet("copies", "copies of parameters");
+    }
+    Ok(())
+}
+
+fn check_names(problem: &Problem, plan: &Plan, findings: &mut Vec<Finding>) {
+    let Some(names) = &plan.names else { return };
+    if names.len() != problem.nodes.len() {
+        let message = format!("there are {}, but the problem has {} nodes", names.len(), problem.nodes.len());
+        findings.push(Finding::new("names", message));
+    }
+    for (index, (name, node)) in names.iter().zip(&problem.nodes).enumerate() {
+        if node.name.as_ref() != Some(name) {
+            let message = format!("is \"{name}\", but the problem's is \"{}\"", node.name.as_deref().unwrap_or(""));
+            findings.push(Finding::new(format!("names[{index}]"), message));
+        }
+    }
+}
+
+/// What the plan says about itself agrees with what it is.
+fn check_certificate(plan: &Plan, value: Micros, findings: &mut Vec<Finding>) {
+    let stated = [("makespan", plan.schedule.value()), ("value", plan.value)];
+    for (key, stated) in stated {
+        if !same(stated, value) {
+            let message =
+                format!("is {}, but the plan takes {}: {}", number(stated), number(value), off(stated, value));
+            findings.push(Finding::new(key, message));
+        }
+    }
+    if !plan.bound.is_finite() || plan.bound < 0.0 {
+        findings.push(Finding::new("bound", format!("{} is no time", number(plan.bound))));
+    } else if exceeds(plan.bound, value) {
+        let message = format!(
+            "{} is above the plan's own value {}: {}, so it cannot be a lower bound",
+            number(plan.bound),
+            number(value),
+            off(plan.bound, value)
+        );
+        findings.push(Finding::new("bound", message));
+    }
+    let gap = if value > 0.0 { (value - plan.bound) / value } else { 0.0 };
+    // A gap is a share already; that of a proven optimum is zero, so it has no scale of its own.
+    if plan.gap.is_nan() || (plan.gap - gap).abs() > TOLERANCE {
+        findings.push(Finding::new("gap", format!("is {}, but (value - bound) / value is {gap}", number(plan.gap))));
+    }
+}
+
+fn off(stated: f64, value: f64) -> String {
+    format!("off by {}", number((stated - value).abs()))
+}
+
+/// Whether a number is above another by more than rounding; so is one that is no number.
+fn exceeds(number: f64, limit: f64) -> bool {
+    number.is_nan() || number > limit + TOLERANCE * number.abs().max(limit.abs())
+}
+
+fn same(a: f64, b: f64) -> bool {
+    !exceeds(a, b) && !exceeds(b, a)
+}

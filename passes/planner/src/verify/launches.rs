@@ -1,0 +1,197 @@
+//! What runs: every launch of a plan, with the time that the problem gives it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::exceeds;
+use crate::error::Finding;
+use crate::plan::{Batch, Plan, Schedule};
+use crate::problem::Problem;
+use crate::units::{Micros, number};
+
+/// A task on a device for some inputs.
+pub(super) struct Launch {
+    pub(super) node: usize,
+    pub(super) device: usize,
+    pub(super) inputs: BTreeSet<u32>,
+    pub(super) start: Micros,
+    pub(super) end: Micros,
+}
+
+pub(super) struct Launches {
+    /// By node, each node's in the plan's order.
+    pub(super) of_node: Vec<Vec<Launch>>,
+}
+
+impl Launches {
+    /// The launches, if each makes sense in itself: what there is to run, where, in which sizes, each input once.
+    pub(super) fn of(problem: &Problem, plan: &Plan) -> Result<Self, Vec<Finding>> {
+        let (batches, inputs) = match &plan.schedule {
+            Schedule::Latency { device, start, .. } => (one_each(problem, device, start)?, 1),
+            Schedule::Batch { batches, .. } => (batches.clone(), plan.inputs.unwrap_or(problem.inputs)),
+            Schedule::Pipeline { .. } | Schedule::Edge { .. } => (Vec::new(), 0),
+        };
+        let mut findings = Vec::new();
+        let mut of_node: Vec<Vec<Launch>> = problem.nodes.iter().map(|_| Vec::new()).collect();
+        for (index, batch) in batches.iter().enumerate() {
+            match launch(problem, batch, inputs) {
+                Ok(launch) => of_node[batch.node].push(launch),
+                Err(message) => findings.push(Finding::new(label(problem, index, batch), message)),
+            }
+        }
+        // A launch that was refused would be missed below, though it is there.
+        if findings.is_empty() {
+            for (node, launches) in of_node.iter().enumerate() {
+                check_inputs(problem, node, launches, inputs, &mut findings);
+            }
+        }
+        if findings.is_empty() {
+            check_groups(problem, &of_node, &mut findings);
+        }
+        if findings.is_empty() { Ok(Self { of_node }) } else { Err(findings) }
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Launch> {
+        self.of_node.iter().flatten()
+    }
+
+    pub(super) fn makespan(&self) -> Micros {
+        self.all().map(|launch| launch.end).fold(0.0, f64::max)
+    }
+
+    /// A device runs one launch at a time.
+    pub(super) fn check_overlaps(&self, problem: &Problem, findings: &mut Vec<Finding>) {
+        for device in 0..problem.devices.len() {
+            let mut here: Vec<&Launch> = self.all().filter(|launch| launch.device == device).collect();
+            here.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.end.total_cmp(&b.end)));
+            let mut running: Option<&Launch> = None;
+            for launch in here {
+                if let Some(before) = running.filter(|before| exceeds(before.end, launch.start)) {
+                    findings.push(Finding::new(
+                        problem.node_label(launch.node),
+                        format!(
+                            "starts at {} on {}, where {} runs until {}: {} µs too early",
+                            number(launch.start),
+                            problem.device_label(device),
+                            problem.node_label(before.node),
+                            number(before.end),
+                            number(before.end - launch.start)
+                        ),
+                    ));
+                }
+                if running.is_none_or(|before| launch.end > before.end) {
+                    running = Some(launch);
+                }
+            }
+        }
+    }
+}
+
+/// Latency: one launch a node, for the one input.
+fn one_each(problem: &Problem, device: &[usize], start: &[Micros]) -> Result<Vec<Batch>, Vec<Finding>> {
+    let nodes = problem.nodes.len();
+    let mut findings = Vec::new();
+    for (key, count) in [("device", device.len()), ("start", start.len())] {
+        if count != nodes {
+            findings.push(Finding::new(key, format!("has {count} entries, but there are {nodes} nodes")));
+        }
+    }
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    let batch = |node: usize| Batch { node, device: device[node], inputs: vec![0], start: start[node] };
+    Ok((0..nodes).map(batch).collect())
+}
+
+fn label(problem: &Problem, index: usize, batch: &Batch) -> String {
+    if batch.node < problem.nodes.len() { problem.node_label(batch.node) } else { format!("batches[{index}]") }
+}
+
+/// One launch, looked at by itself.
+fn launch(problem: &Problem, batch: &Batch, queued: u32) -> Result<Launch, String> {
+    let Some(node) = problem.nodes.get(batch.node) else {
+        return Err(format!("there is no node {}; there are {}", batch.node, problem.nodes.len()));
+    };
+    let Some(device) = problem.devices.get(batch.device) else {
+        return Err(format!("runs on device {}, but there are {}", batch.device, problem.devices.len()));
+    };
+    let device_label = problem.device_label(batch.device);
+    if let Some(pin) = node.pin.filter(|pin| *pin != batch.device) {
+        return Err(format!("runs on {device_label}, but is pinned to {}", problem.device_label(pin)));
+    }
+    let mut inputs = BTreeSet::new();
+    for input in &batch.inputs {
+        if *input >= queued {
+            return Err(format!("takes input {input} on {device_label}, but {queued} are queued, counted from 0"));
+        }
+        if !inputs.insert(*input) {
+            return Err(format!("takes input {input} twice on {device_label}"));
+        }
+    }
+    let size = batch.inputs.len();
+    let taken = u32::try_from(size).ok().filter(|size| device.batch_sizes.contains(size));
+    let Some(taken) = taken else {
+        return Err(format!("a batch of {size} on {device_label}, which takes {:?}", device.batch_sizes));
+    };
+    let Some(duration) = node.time.get(&taken).and_then(|times| times[batch.device]) else {
+        return Err(format!("runs on {device_label}, which does not support it in a batch of {size}"));
+    };
+    if !batch.start.is_finite() || batch.start < 0.0 {
+        return Err(format!("starts at {} on {device_label}", number(batch.start)));
+    }
+    Ok(Launch { node: batch.node, device: batch.device, inputs, start: batch.start, end: batch.start + duration })
+}
+
+/// Every input once, and at most one launch a device (eqs. 1 and 5).
+fn check_inputs(problem: &Problem, node: usize, launches: &[Launch], queued: u32, findings: &mut Vec<Finding>) {
+    let mut wrong = |message: String| findings.push(Finding::new(problem.node_label(node), message));
+    let mut taken_by: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut used = BTreeSet::new();
+    for launch in launches {
+        if !used.insert(launch.device) {
+            wrong(format!("launches more than once on {}", problem.device_label(launch.device)));
+        }
+        for input in &launch.inputs {
+            if let Some(other) = taken_by.insert(*input, launch.device).filter(|other| *other != launch.device) {
+                wrong(format!(
+                    "takes input {input} on {} and on {}",
+                    problem.device_label(other),
+                    problem.device_label(launch.device)
+                ));
+            }
+        }
+    }
+    let missing: Vec<u32> = (0..queued).filter(|input| !taken_by.contains_key(input)).collect();
+    match missing.as_slice() {
+        [] => {}
+        [input] => wrong(format!("does not run for input {input}")),
+        [first, ..] => wrong(format!("does not run for {} inputs, {first} among them", missing.len())),
+    }
+}
+
+/// Tasks that share a device do so for each input.
+fn check_groups(problem: &Problem, of_node: &[Vec<Launch>], findings: &mut Vec<Finding>) {
+    let device_of = |node: usize, input: u32| {
+        of_node[node].iter().find(|launch| launch.inputs.contains(&input)).map(|launch| launch.device)
+    };
+    for group in problem.colocate.iter().flatten() {
+        let Some((&first, rest)) = group.split_first() else { continue };
+        let inputs: Vec<u32> = of_node[first].iter().flat_map(|launch| launch.inputs.iter().copied()).collect();
+        for &node in rest {
+            let apart = inputs.iter().find_map(|input| {
+                let (here, there) = (device_of(node, *input)?, device_of(first, *input)?);
+                (here != there).then_some((here, there))
+            });
+            if let Some((here, there)) = apart {
+                findings.push(Finding::new(
+                    problem.node_label(node),
+                    format!(
+                        "runs on {}, but shares a device with {}, which runs on {}",
+                        problem.device_label(here),
+                        problem.node_label(first),
+                        problem.device_label(there)
+                    ),
+                ));
+            }
+        }
+    }
+}

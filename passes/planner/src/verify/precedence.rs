@@ -1,0 +1,100 @@
+//! A task starts when what it reads is there: computed, and moved to its device.
+
+use super::exceeds;
+use super::launches::{Launch, Launches};
+use crate::error::Finding;
+use crate::problem::Problem;
+use crate::units::{Bytes, Micros, number};
+
+pub(super) fn check(problem: &Problem, launches: &Launches, findings: &mut Vec<Finding>) {
+    for_each_value(problem, launches, |value| {
+        let (from, to) = (value.producer, value.reader);
+        let arrival = match value.arrival {
+            Some(arrival) => arrival,
+            None => {
+                findings.push(Finding::new(
+                    problem.node_label(to.node),
+                    format!(
+                        "reads on {} what {} computes on {}, but no link leads there",
+                        problem.device_label(to.device),
+                        problem.node_label(from.node),
+                        problem.device_label(from.device)
+                    ),
+                ));
+                return;
+            }
+        };
+        if exceeds(arrival, to.start) {
+            let moved = if from.device == to.device {
+                format!("ends at {}", number(from.end))
+            } else {
+                format!(
+                    "ends at {} on {} and arrives at {}",
+                    number(from.end),
+                    problem.device_label(from.device),
+                    number(arrival)
+                )
+            };
+            findings.push(Finding::new(
+                problem.node_label(to.node),
+                format!(
+                    "starts at {} on {}, but {}, which it reads, {moved}: {} µs too early",
+                    number(to.start),
+                    problem.device_label(to.device),
+                    problem.node_label(from.node),
+                    number(arrival - to.start)
+                ),
+            ));
+        }
+    });
+}
+
+/// What one launch hands to another: the tensors of the inputs that both take.
+pub(super) struct Value<'a> {
+    /// Counts the problem's tensors.
+    pub(super) tensor: usize,
+    pub(super) bytes: Bytes,
+    pub(super) producer: &'a Launch,
+    pub(super) reader: &'a Launch,
+    /// When it is there; none without a link.
+    pub(super) arrival: Option<Micros>,
+}
+
+/// Every pair of launches of which one reads what the other computes.
+pub(super) fn for_each_value<'a>(problem: &Problem, launches: &'a Launches, mut visit: impl FnMut(&Value<'a>)) {
+    let mut edge = |tensor: usize, from: usize, to: usize, bytes: Bytes| {
+        for producer in &launches.of_node[from] {
+            for reader in &launches.of_node[to] {
+                let count = producer.inputs.intersection(&reader.inputs).count();
+                if count > 0 {
+                    let moving = duration(problem, producer.device, reader.device, count as f64 * bytes);
+                    let arrival = moving.map(|moving| producer.end + moving);
+                    visit(&Value { tensor, bytes, producer, reader, arrival });
+                }
+            }
+        }
+    };
+    if let Some(tensors) = &problem.tensors {
+        for (index, tensor) in tensors.iter().enumerate() {
+            for &to in &tensor.to {
+                edge(index, tensor.from, to, tensor.bytes);
+            }
+        }
+    }
+    for &(from, to) in problem.edges.iter().flatten() {
+        edge(from, from, to, problem.nodes[from].output.unwrap_or(0.0));
+    }
+}
+
+/// How long bytes take from device to device; none without a link.
+fn duration(problem: &Problem, from: usize, to: usize, bytes: Bytes) -> Option<Micros> {
+    if from == to {
+        return Some(0.0);
+    }
+    let latency = problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0);
+    match problem.bandwidth[from][to] {
+        None => Some(latency),
+        Some(0.0) => None,
+        Some(bandwidth) => Some(latency + bytes / bandwidth),
+    }
+}
