@@ -17,6 +17,8 @@ pub enum Error {
     Unsupported(String),
     /// No plan was found, though there may be one: a heuristic's limits, with what stood in its way.
     NotFound(String),
+    /// Our own fault.
+    Bug(String),
 }
 
 /// One thing that is wrong: where, and what.
@@ -47,6 +49,7 @@ impl fmt::Display for Error {
             Self::Problem(findings) => list(formatter, "the problem is not well-formed", findings),
             Self::Plan(findings) => list(formatter, "the plan does not hold", findings),
             Self::Unsupported(message) | Self::NotFound(message) => write!(formatter, "{message}"),
+            Self::Bug(message) => write!(formatter, "{message}; this is a bug in divi"),
         }
     }
 }

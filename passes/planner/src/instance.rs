@@ -1,5 +1,6 @@
 //! A checked problem as dense arrays: what solvers work on.
 
+mod launches;
 mod memory;
 
 use crate::error::Error;

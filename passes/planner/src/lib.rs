@@ -3,11 +3,16 @@
 //!
 //! [`Problem`] is the file, [`Instance`] the dense form that solvers work on, [`Plan`] the answer.
 
+mod baseline;
+pub mod bounds;
 pub mod error;
 pub mod instance;
 mod json;
+pub mod list;
+pub mod placement;
 pub mod plan;
 pub mod problem;
+pub mod solve;
 pub mod units;
 mod verify;
 
@@ -15,4 +20,5 @@ pub use error::{Error, Finding};
 pub use instance::Instance;
 pub use plan::{Objective, Plan};
 pub use problem::Problem;
+pub use solve::{Algorithm, Options, Solution, algorithms, solve};
 pub use verify::verify;

@@ -177,6 +177,9 @@ impl Bound {
     }
 }
 
+/// What sums of times differ by when they are added up in another order.
+const ROUNDING: f64 = 1e-9;
+
 /// `(value − bound) / value`; a plan that costs nothing is optimal.
 pub fn gap(value: Micros, bound: Micros) -> f64 {
     if value > 0.0 { ((value - bound) / value).max(0.0) } else { 0.0 }
@@ -186,18 +189,16 @@ impl Plan {
     /// The plan for a schedule with what is proven about it.
     pub fn new(problem: &Problem, algorithm: &str, schedule: Schedule, bound: Bound) -> Self {
         let value = schedule.value();
-        // Bounds that sum in another order may come out a rounding error above the value that they prove optimal.
-        let bound_value = if bound.value > value && bound.value <= value * (1.0 + 1e-9) { value } else { bound.value };
         let names: Option<Vec<String>> = problem.nodes.iter().map(|node| node.name.clone()).collect();
-        Self {
+        let mut plan = Self {
             problem: problem.hash(),
             names,
             algorithm: algorithm.to_owned(),
             objective: schedule.objective(),
             value,
-            bound: bound_value,
-            bound_by: bound.by,
-            gap: gap(value, bound_value),
+            bound: 0.0,
+            bound_by: String::new(),
+            gap: 0.0,
             seed: 0,
             limit: None,
             inputs: None,
@@ -206,6 +207,17 @@ impl Plan {
             schedule,
             transfers: Vec::new(),
             copies: Vec::new(),
-        }
+        };
+        plan.prove(bound);
+        plan
+    }
+
+    /// Puts a bound into the certificate, instead of what was there.
+    pub fn prove(&mut self, bound: Bound) {
+        // Bounds that sum in another order may come out a rounding error above the value that they prove optimal.
+        let rounded = bound.value > self.value && bound.value <= self.value * (1.0 + ROUNDING);
+        self.bound = if rounded { self.value } else { bound.value };
+        self.bound_by = bound.by;
+        self.gap = gap(self.value, self.bound);
     }
 }

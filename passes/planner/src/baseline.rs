@@ -1,0 +1,128 @@
+//! The heuristics that others are measured against: DiviML's V-A, for one input and for a queue.
+
+mod batch;
+mod latency;
+mod memory;
+
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::list;
+use crate::plan::Objective;
+use crate::problem::Problem;
+use crate::solve::{Options, Solution};
+use crate::units::Micros;
+
+/// How a list scheduler works: in which order it takes tasks, by what it chooses, whether it fills gaps.
+struct Rule {
+    order: Vec<usize>,
+    choice: Choice,
+    insertion: bool,
+}
+
+/// What a scheduler looks at when it chooses where a task goes.
+#[derive(Clone, Copy)]
+enum Choice {
+    /// One device for everything that it can run; others for the rest.
+    Device(usize),
+    /// Where the task takes least time.
+    Time,
+    /// Where the task ends first.
+    End,
+}
+
+impl Choice {
+    /// The less the better: first number, then second.
+    fn key(self, device: usize, time: Micros, end: Micros) -> (f64, f64) {
+        match self {
+            Self::Device(only) => (if device == only { 0.0 } else { 1.0 }, time),
+            Self::Time => (time, end),
+            Self::End => (end, time),
+        }
+    }
+}
+
+/// Everything on the one device for which that is fastest. What it cannot run, or has no room for, goes where it runs
+/// fastest.
+pub(crate) fn single(problem: &Problem, objective: Objective, _: &Options) -> Result<Solution, Error> {
+    let instance = Instance::new(problem, objective)?;
+    let mut best: Option<Solution> = None;
+    let mut failure = None;
+    for device in 0..instance.devices() {
+        let rule = Rule { order: list::breadth_first(&instance), choice: Choice::Device(device), insertion: false };
+        match run(&instance, objective, &rule) {
+            Ok(solution) => {
+                if best.as_ref().is_none_or(|best| solution.schedule.value() < best.schedule.value()) {
+                    best = Some(solution);
+                }
+            }
+            Err(error) => failure = Some(error),
+        }
+    }
+    let none = || Error::NotFound("there is no device".to_owned());
+    best.ok_or_else(|| failure.unwrap_or_else(none))
+}
+
+/// Minimum execution time: each task where it runs fastest, whatever waits there.
+pub(crate) fn met(problem: &Problem, objective: Objective, _: &Options) -> Result<Solution, Error> {
+    let instance = Instance::new(problem, objective)?;
+    let rule = Rule { order: list::breadth_first(&instance), choice: Choice::Time, insertion: false };
+    run(&instance, objective, &rule)
+}
+
+/// Each task where it ends first, given what was scheduled before.
+pub(crate) fn greedy(problem: &Problem, objective: Objective, _: &Options) -> Result<Solution, Error> {
+    let instance = Instance::new(problem, objective)?;
+    let rule = Rule { order: list::breadth_first(&instance), choice: Choice::End, insertion: false };
+    run(&instance, objective, &rule)
+}
+
+/// Heterogeneous earliest finish time: by upward rank, each task where it ends first, in gaps too.
+pub(crate) fn heft(problem: &Problem, objective: Objective, _: &Options) -> Result<Solution, Error> {
+    let instance = Instance::new(problem, objective)?;
+    let rule = Rule { order: list::by_upward_rank(&instance), choice: Choice::End, insertion: true };
+    run(&instance, objective, &rule)
+}
+
+fn run(instance: &Instance, objective: Objective, rule: &Rule) -> Result<Solution, Error> {
+    let schedule = match objective {
+        Objective::Batch => batch::schedule(instance, rule)?,
+        Objective::Latency | Objective::Pipeline => latency::schedule(instance, rule)?,
+    };
+    Ok(Solution { schedule, bound: None })
+}
+
+/// When devices are taken, gap by gap.
+struct Timeline {
+    /// Ascending, for each device.
+    taken: Vec<Vec<(Micros, Micros)>>,
+    insertion: bool,
+}
+
+impl Timeline {
+    fn new(devices: usize, insertion: bool) -> Self {
+        Self { taken: vec![Vec::new(); devices], insertion }
+    }
+
+    /// The first time from `ready` on at which a device has so much time.
+    fn earliest(&self, device: usize, ready: Micros, duration: Micros) -> Micros {
+        let taken = &self.taken[device];
+        if !self.insertion {
+            return taken.last().map_or(ready, |(_, end)| ready.max(*end));
+        }
+        // Gaps before `ready` are of no use: what ends earlier is skipped.
+        let mut start = ready;
+        for (from, until) in &taken[taken.partition_point(|(_, until)| *until < ready)..] {
+            if start + duration <= *from {
+                break;
+            }
+            start = start.max(*until);
+        }
+        start
+    }
+
+    fn take(&mut self, device: usize, start: Micros, end: Micros) {
+        let taken = &mut self.taken[device];
+        let place = taken.partition_point(|span| *span <= (start, end));
+        taken.insert(place, (start, end));
+    }
+}

@@ -1,0 +1,245 @@
+//! List scheduling of a queue: each task's inputs are cut into at most one batch a device.
+
+mod split;
+
+use super::memory::fitting;
+use super::{Rule, Timeline};
+use crate::error::Error;
+use crate::instance::{Arc, Instance};
+use crate::placement::Placement;
+use crate::plan::{Batch, Schedule};
+use crate::problem::MemoryModel;
+use crate::units::{Bytes, Micros};
+
+use split::Piece;
+
+/// Task after task by the rule. Where its choices lead into a corner, the queue goes through unsplit wherever it fits.
+pub(super) fn schedule(instance: &Instance, rule: &Rule) -> Result<Schedule, Error> {
+    let attempt = |share: f64| match choose(instance, rule, share) {
+        Some(state) => Ok(state),
+        None => unsplit(instance, rule, &Placement::any(instance, share)?)
+            .ok_or_else(|| Error::Bug("a placement was found with values that no link moves".to_owned())),
+    };
+    let state = fitting(instance, attempt, |state| instance.peak_use_of(&state.batches()))?;
+    let makespan = state.launches.iter().flatten().map(|launch| launch.end).fold(0.0, f64::max);
+    Ok(Schedule::Batch { batches: state.batches(), makespan })
+}
+
+/// Cuts each task's queue in turn; none where a task's queue cannot be cut.
+fn choose(instance: &Instance, rule: &Rule, share: f64) -> Option<State> {
+    let mut state = State::new(instance, rule);
+    let mut room = Room::new(instance, share);
+    for &task in &rule.order {
+        let group = instance.group_of(task);
+        if state.parts[group].is_none() {
+            let pieces = state.pieces(instance, task, &room, rule);
+            let chosen = split::choose(&pieces, instance.inputs(), rule.choice)?;
+            room.take(group, &chosen);
+            state.parts[group] = Some(state.deal(instance, task, &chosen));
+        }
+        state.launch(instance, task)?;
+    }
+    Some(state)
+}
+
+/// Schedules in the rule's order a queue that stays together.
+fn unsplit(instance: &Instance, rule: &Rule, device: &[usize]) -> Option<State> {
+    let mut state = State::new(instance, rule);
+    for &task in &rule.order {
+        state.parts[instance.group_of(task)] =
+            Some(vec![Part { device: device[task], inputs: (0..instance.inputs()).collect() }]);
+        state.launch(instance, task)?;
+    }
+    Some(state)
+}
+
+struct Launch {
+    device: usize,
+    inputs: Vec<u32>,
+    start: Micros,
+    end: Micros,
+}
+
+/// The inputs of a queue that one device takes.
+#[derive(Clone)]
+struct Part {
+    device: usize,
+    inputs: Vec<u32>,
+}
+
+/// What has been scheduled so far.
+struct State {
+    /// By task.
+    launches: Vec<Vec<Launch>>,
+    /// By group: which device takes which inputs. Tasks that share a device do so for each input.
+    parts: Vec<Option<Vec<Part>>>,
+    timeline: Timeline,
+}
+
+impl State {
+    fn new(instance: &Instance, rule: &Rule) -> Self {
+        Self {
+            launches: (0..instance.tasks()).map(|_| Vec::new()).collect(),
+            parts: vec![None; instance.groups().len()],
+            timeline: Timeline::new(instance.devices(), rule.insertion),
+        }
+    }
+
+    fn batches(&self) -> Vec<Batch> {
+        let batch = |node: usize, launch: &Launch| Batch {
+            node,
+            device: launch.device,
+            inputs: launch.inputs.clone(),
+            start: launch.start,
+        };
+        let of_task = |(task, launches): (usize, &Vec<Launch>)| -> Vec<Batch> {
+            launches.iter().map(|launch| batch(task, launch)).collect()
+        };
+        self.launches.iter().enumerate().flat_map(of_task).collect()
+    }
+
+    /// What a task's queue can be cut into: each size that its group can run and that fits, with when it would end if
+    /// its inputs came from wherever takes longest.
+    fn pieces(&self, instance: &Instance, task: usize, room: &Room<'_>, rule: &Rule) -> Vec<Vec<Piece>> {
+        let group = instance.group_of(task);
+        let members = &instance.groups()[group];
+        let on = |device: usize| -> Vec<Piece> {
+            let sizes = instance.batch_sizes(device).iter().copied();
+            let runs = |size: &u32| members.iter().all(|member| instance.time_at(*member, device, *size).is_some());
+            sizes
+                .filter(runs)
+                .filter(|size| room.fits(group, device, *size))
+                .filter_map(|size| {
+                    let ready = self.latest_arrival(instance, task, device, size);
+                    let time = instance.time_at(task, device, size)?;
+                    let end = self.timeline.earliest(device, ready, time) + time;
+                    end.is_finite().then(|| Piece { device, size, end, key: rule.choice.key(device, time, end) })
+                })
+                .collect()
+        };
+        (0..instance.devices()).map(on).filter(|pieces| !pieces.is_empty()).collect()
+    }
+
+    /// When operands of so many inputs are on a device at the latest, whichever inputs they are.
+    fn latest_arrival(&self, instance: &Instance, task: usize, device: usize, size: u32) -> Micros {
+        let mut latest: Micros = 0.0;
+        for arc in instance.predecessors(task) {
+            for launch in &self.launches[arc.task] {
+                let count = size.min(launch.inputs.len() as u32);
+                latest = latest.max(launch.end + instance.transfer_of(arc.tensor, launch.device, device, count));
+            }
+        }
+        latest
+    }
+
+    /// Deals inputs to the pieces of a task's queue: each to where most of what it reads lies already.
+    fn deal(&self, instance: &Instance, task: usize, chosen: &[Piece]) -> Vec<Part> {
+        let inputs = instance.inputs() as usize;
+        let mut lies_at = vec![0.0; inputs * instance.devices()];
+        for arc in instance.predecessors(task) {
+            for launch in &self.launches[arc.task] {
+                for input in &launch.inputs {
+                    let bytes = instance.tensors()[arc.tensor].bytes;
+                    lies_at[*input as usize * instance.devices() + launch.device] += bytes;
+                }
+            }
+        }
+        let mut wishes: Vec<(Bytes, u32, usize)> = Vec::with_capacity(inputs * chosen.len());
+        for input in 0..instance.inputs() {
+            for (index, piece) in chosen.iter().enumerate() {
+                wishes.push((lies_at[input as usize * instance.devices() + piece.device], input, index));
+            }
+        }
+        // Stable: of equals the first input, and the first piece.
+        wishes.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut parts: Vec<Part> =
+            chosen.iter().map(|piece| Part { device: piece.device, inputs: Vec::new() }).collect();
+        let mut dealt = vec![false; inputs];
+        for (_, input, index) in wishes {
+            let part = &mut parts[index].inputs;
+            if !dealt[input as usize] && part.len() < chosen[index].size as usize {
+                dealt[input as usize] = true;
+                part.push(input);
+            }
+        }
+        for part in &mut parts {
+            part.inputs.sort_unstable();
+        }
+        parts
+    }
+
+    /// Launches a task on its group's devices as early as its operands and the devices allow; none where a link is
+    /// missing.
+    fn launch(&mut self, instance: &Instance, task: usize) -> Option<()> {
+        let parts = self.parts[instance.group_of(task)].clone()?;
+        for Part { device, inputs } in parts {
+            let arrival = |arc: &Arc| self.arrival(instance, arc, device, &inputs);
+            let ready = instance.predecessors(task).iter().map(arrival).fold(0.0, f64::max);
+            let time = instance.time_at(task, device, inputs.len() as u32)?;
+            let start = self.timeline.earliest(device, ready, time);
+            if start.is_infinite() {
+                return None;
+            }
+            self.timeline.take(device, start, start + time);
+            self.launches[task].push(Launch { device, inputs, start, end: start + time });
+        }
+        Some(())
+    }
+
+    /// When one operand of these inputs is on a device.
+    fn arrival(&self, instance: &Instance, arc: &Arc, device: usize, inputs: &[u32]) -> Micros {
+        let from = |launch: &Launch| {
+            let count = launch.inputs.iter().filter(|input| inputs.binary_search(input).is_ok()).count() as u32;
+            let moving = instance.transfer_of(arc.tensor, launch.device, device, count);
+            if count == 0 { 0.0 } else { launch.end + moving }
+        };
+        self.launches[arc.task].iter().map(from).fold(0.0, f64::max)
+    }
+}
+
+/// What is left of each device's memory. What can run nowhere else has its room from the start.
+struct Room<'a> {
+    instance: &'a Instance,
+    share: f64,
+    left: Vec<Bytes>,
+    reserved: Vec<bool>,
+}
+
+impl<'a> Room<'a> {
+    fn new(instance: &'a Instance, share: f64) -> Self {
+        let left = (0..instance.devices()).map(|device| instance.capacity_bytes(device)).collect();
+        let mut room = Self { instance, share, left, reserved: vec![false; instance.groups().len()] };
+        for (group, members) in instance.groups().iter().enumerate() {
+            if let [device] = instance.allowed(members[0]) {
+                room.left[*device] -= room.bytes(group, instance.inputs());
+                room.reserved[group] = true;
+            }
+        }
+        room
+    }
+
+    fn bytes(&self, group: usize, count: u32) -> Bytes {
+        let instance = self.instance;
+        let bytes = |task: &usize| match instance.memory_model() {
+            MemoryModel::Static => instance.static_bytes(*task, count),
+            MemoryModel::Liveness => {
+                let touched =
+                    instance.input_bytes(*task) + instance.output_bytes(*task) + instance.scratch_bytes(*task);
+                instance.weight_bytes(*task) + self.share * touched * f64::from(count)
+            }
+        };
+        instance.groups()[group].iter().map(bytes).sum()
+    }
+
+    fn fits(&self, group: usize, device: usize, count: u32) -> bool {
+        self.reserved[group] || self.bytes(group, count) <= self.left[device]
+    }
+
+    fn take(&mut self, group: usize, chosen: &[Piece]) {
+        if !self.reserved[group] {
+            for piece in chosen {
+                self.left[piece.device] -= self.bytes(group, piece.size);
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Placing task after task without running into a corner: co-location, links and memory kept consistent.
+//!
+//! A scheduler asks where a task may still go and places it; what that leaves impossible for others is taken away, and a
+//! choice that would leave a task no device is refused. [`Placement::any`] finds some placement by search where choosing
+//! one task at a time does not.
+
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::problem::MemoryModel;
+use crate::units::{Bytes, human_bytes};
+
+/// So many choices are tried in search of any placement.
+const SEARCH_LIMIT: usize = 20_000;
+
+#[derive(Clone, Debug)]
+pub struct Placement<'a> {
+    instance: &'a Instance,
+    /// Where each group may still go; one device where it is placed.
+    open: Vec<Vec<usize>>,
+    placed: Vec<Option<usize>>,
+    room: Vec<Bytes>,
+    /// What each group takes from its device.
+    bytes: Vec<Bytes>,
+    memory_binds: bool,
+    links_bind: bool,
+}
+
+impl<'a> Placement<'a> {
+    /// Nothing placed yet but what has one device only. All inputs go through together: with a queue, only devices that
+    /// take it in one batch are open. Under the liveness model, `activations` is the share of operands,
+    /// results and scratch that is set aside beside the weights: what is alive at once depends on the schedule.
+    pub fn new(instance: &'a Instance, activations: f64) -> Result<Self, Error> {
+        let (devices, inputs) = (instance.devices(), instance.inputs());
+        let open = |group: &Vec<usize>| -> Vec<usize> {
+            let runs = |device: &usize| group.iter().all(|task| instance.time_at(*task, *device, inputs).is_some());
+            instance.allowed(group[0]).iter().copied().filter(runs).collect()
+        };
+        let bytes = |task: &usize| match instance.memory_model() {
+            MemoryModel::Static => instance.static_bytes(*task, inputs),
+            MemoryModel::Liveness => {
+                let touched =
+                    instance.input_bytes(*task) + instance.output_bytes(*task) + instance.scratch_bytes(*task);
+                instance.weight_bytes(*task) + activations * touched * f64::from(inputs)
+            }
+        };
+        let mut placement = Self {
+            instance,
+            open: instance.groups().iter().map(open).collect(),
+            placed: vec![None; instance.groups().len()],
+            room: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
+            bytes: instance.groups().iter().map(|group| group.iter().map(bytes).sum()).collect(),
+            memory_binds: instance.memory_binds(),
+            links_bind: (0..devices).any(|from| (0..devices).any(|to| !instance.linked(from, to))),
+        };
+        if placement.open.iter().any(Vec::is_empty) || placement.constrained() && !placement.settle() {
+            return Err(Error::NotFound(placement.corner()));
+        }
+        Ok(placement)
+    }
+
+    /// Where a task may still go.
+    pub fn open(&self, task: usize) -> &[usize] {
+        &self.open[self.instance.group_of(task)]
+    }
+
+    /// Where a task has been placed, by itself or with its group.
+    pub fn device(&self, task: usize) -> Option<usize> {
+        self.placed[self.instance.group_of(task)]
+    }
+
+    /// Places a task with its group. Says no, and changes nothing, where that leaves a task without a device.
+    pub fn place(&mut self, task: usize, device: usize) -> bool {
+        let group = self.instance.group_of(task);
+        if let Some(placed) = self.placed[group] {
+            return placed == device;
+        }
+        if !self.open[group].contains(&device) {
+            return false;
+        }
+        if !self.constrained() {
+            self.open[group] = vec![device];
+            self.placed[group] = Some(device);
+            return true;
+        }
+        let before = self.clone();
+        self.open[group] = vec![device];
+        if self.settle() {
+            return true;
+        }
+        *self = before;
+        false
+    }
+
+    /// Some placement of all tasks, by search; the roomiest device and the largest group first.
+    pub fn any(instance: &'a Instance, activations: f64) -> Result<Vec<usize>, Error> {
+        let placement = Self::new(instance, activations)?;
+        let mut groups: Vec<usize> = (0..instance.groups().len()).collect();
+        groups.sort_by(|a, b| placement.bytes[*b].total_cmp(&placement.bytes[*a]));
+        let mut tries = 0;
+        match placement.search(&groups, &mut tries) {
+            Some(found) => Ok((0..instance.tasks()).filter_map(|task| found.device(task)).collect()),
+            None if tries >= SEARCH_LIMIT => {
+                Err(Error::NotFound(format!("{}, after {tries} tries", placement.corner())))
+            }
+            None => Err(Error::NotFound(format!("{}; there is none", placement.corner()))),
+        }
+    }
+
+    fn search(&self, groups: &[usize], tries: &mut usize) -> Option<Self> {
+        let Some((&group, rest)) = groups.split_first() else { return Some(self.clone()) };
+        if self.placed[group].is_some() {
+            return self.search(rest, tries);
+        }
+        let mut devices = self.open[group].clone();
+        devices.sort_by(|a, b| self.room[*b].total_cmp(&self.room[*a]));
+        for device in devices {
+            *tries += 1;
+            if *tries >= SEARCH_LIMIT {
+                return None;
+            }
+            let mut next = self.clone();
+            if next.place(self.instance.groups()[group][0], device)
+                && let Some(found) = next.search(rest, tries)
+            {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    fn constrained(&self) -> bool {
+        self.memory_binds || self.links_bind
+    }
+
+    /// Places what has one device left, and takes away what has become impossible, until nothing changes. False where a
+    /// task has no device left.
+    fn settle(&mut self) -> bool {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for group in 0..self.open.len() {
+                if self.placed[group].is_none() {
+                    if self.memory_binds {
+                        let (room, bytes) = (&self.room, self.bytes[group]);
+                        self.open[group].retain(|device| bytes <= room[*device]);
+                    }
+                    match self.open[group].as_slice() {
+                        [] => return false,
+                        [device] => {
+                            self.placed[group] = Some(*device);
+                            self.room[*device] -= self.bytes[group];
+                            changed = true;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            if self.links_bind {
+                match self.follow_links() {
+                    None => return false,
+                    Some(any) => changed |= any,
+                }
+            }
+        }
+        true
+    }
+
+    /// Takes away devices without a link to where a neighbour may go; none where a task has no device left.
+    fn follow_links(&mut self) -> Option<bool> {
+        let instance = self.instance;
+        let mut changed = false;
+        for tensor in instance.tensors() {
+            let from = instance.group_of(tensor.producer);
+            for &consumer in &tensor.consumers {
+                let to = instance.group_of(consumer);
+                let (mut senders, mut receivers) = (self.open[from].clone(), self.open[to].clone());
+                senders.retain(|u| self.open[to].iter().any(|v| instance.linked(*u, *v)));
+                receivers.retain(|v| self.open[from].iter().any(|u| instance.linked(*u, *v)));
+                for (group, left) in [(from, senders), (to, receivers)] {
+                    if left.is_empty() {
+                        return None;
+                    }
+                    if left.len() < self.open[group].len() {
+                        self.open[group] = left;
+                        changed = true;
+                    }
+                }
+            }
+        }
+        Some(changed)
+    }
+
+    /// What stands in the way, in words.
+    fn corner(&self) -> String {
+        let rooms: Vec<String> = (0..self.instance.devices())
+            .map(|device| {
+                let capacity = self.instance.capacity_bytes(device);
+                let room = if capacity.is_finite() { human_bytes(capacity) } else { "no limit".to_owned() };
+                format!("{} has {room}", self.instance.device_name(device))
+            })
+            .collect();
+        let total: Bytes = self.bytes.iter().sum();
+        format!(
+            "no placement found that fits memory and links: the tasks need {} ({})",
+            human_bytes(total),
+            rooms.join(", ")
+        )
+    }
+}

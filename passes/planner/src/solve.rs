@@ -1,0 +1,121 @@
+//! The algorithms by the names that users type, and the one way in which each becomes a plan.
+
+use crate::baseline;
+use crate::bounds;
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::plan::{Bound, Limit, Objective, Plan, Schedule};
+use crate::problem::{Contention, Problem};
+use crate::verify::verify;
+
+/// How an algorithm is to work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    pub seed: u64,
+    /// None leaves it to the algorithm.
+    pub limit: Option<Limit>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { seed: 1, limit: None }
+    }
+}
+
+/// What an algorithm answers: a schedule, and a lower bound where it has proven one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution {
+    pub schedule: Schedule,
+    pub bound: Option<Bound>,
+}
+
+/// From a problem that is well-formed to an answer for the objective.
+pub type Solver = fn(&Problem, Objective, &Options) -> Result<Solution, Error>;
+
+/// One entry of the table of algorithms.
+#[derive(Clone, Copy, Debug)]
+pub struct Algorithm {
+    pub name: &'static str,
+    pub objectives: &'static [Objective],
+    /// Whether seed and limit make a difference.
+    pub searches: bool,
+    pub summary: &'static str,
+    pub solver: Solver,
+}
+
+const SCHEDULES: &[Objective] = &[Objective::Latency, Objective::Batch];
+
+static ALGORITHMS: &[Algorithm] = &[
+    fixed(
+        "single",
+        SCHEDULES,
+        "everything that it can run on the one device for which that is fastest",
+        baseline::single,
+    ),
+    fixed("met", SCHEDULES, "each task where it runs fastest, in breadth-first order", baseline::met),
+    fixed("greedy", SCHEDULES, "each task where it ends first, in breadth-first order", baseline::greedy),
+    fixed("heft", SCHEDULES, "each task where it ends first, gaps included, by upward rank", baseline::heft),
+];
+
+/// An algorithm that takes neither seed nor limit.
+const fn fixed(
+    name: &'static str,
+    objectives: &'static [Objective],
+    summary: &'static str,
+    solver: Solver,
+) -> Algorithm {
+    Algorithm { name, objectives, searches: false, summary, solver }
+}
+
+/// Every algorithm there is.
+pub fn algorithms() -> &'static [Algorithm] {
+    ALGORITHMS
+}
+
+/// The algorithm of that name, if it has the objective.
+pub fn algorithm(name: &str, objective: Objective) -> Result<&'static Algorithm, Error> {
+    let Some(algorithm) = ALGORITHMS.iter().find(|algorithm| algorithm.name == name) else {
+        let names: Vec<&str> = ALGORITHMS.iter().map(|algorithm| algorithm.name).collect();
+        return Err(Error::Unsupported(format!("there is no algorithm '{name}'; there are {}", names.join(", "))));
+    };
+    if algorithm.objectives.contains(&objective) {
+        return Ok(algorithm);
+    }
+    let names: Vec<&str> =
+        ALGORITHMS.iter().filter(|other| other.objectives.contains(&objective)).map(|other| other.name).collect();
+    let others = if names.is_empty() { "no algorithm has".to_owned() } else { format!("{} have", names.join(", ")) };
+    Err(Error::Unsupported(format!("algorithm '{name}' has no objective {objective}; {others}")))
+}
+
+/// Solves a problem: the algorithm's schedule, the best bound that is known, verified.
+pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Options) -> Result<Plan, Error> {
+    let algorithm = algorithm(name, objective)?;
+    problem.check_form()?;
+    problem.check_for(objective)?;
+    if problem.contention != Contention::Off {
+        let message = format!("contention {} is not planned yet; set it to off", problem.contention);
+        return Err(Error::Unsupported(message));
+    }
+    let solution = (algorithm.solver)(problem, objective, options)?;
+    let mut plan = Plan::new(problem, name, solution.schedule, Bound::new(0.0, "nothing"));
+    let proven = solution.bound.into_iter().chain(known_bound(problem, objective)?);
+    if let Some(best) = proven.max_by(|a, b| a.value.total_cmp(&b.value)) {
+        plan.prove(best);
+    }
+    if algorithm.searches {
+        plan.seed = options.seed;
+        plan.limit = options.limit;
+    }
+    verify(problem, &plan)
+        .map_err(|error| Error::Bug(format!("algorithm '{name}' made a plan that is wrong: {error}")))?;
+    Ok(plan)
+}
+
+/// The best bound that holds whatever the algorithm was.
+fn known_bound(problem: &Problem, objective: Objective) -> Result<Option<Bound>, Error> {
+    if objective == Objective::Pipeline {
+        return Ok(None);
+    }
+    let bounds = bounds::all(&Instance::new(problem, objective)?);
+    Ok(bounds.into_iter().max_by(|a, b| a.value.total_cmp(&b.value)))
+}
