@@ -23,6 +23,10 @@ bool diviRunFuse(MlirOperation module, MlirStringRef level, int64_t maxClusterOp
 bool diviRunInlineClusters(MlirOperation module, uint64_t *inlined);
 bool diviRunVerifyWeights(MlirOperation module, MlirStringRef weightsDir, uint64_t *external);
 bool diviRunRebaseWeights(MlirOperation module, MlirStringRef from, MlirStringRef to);
+struct RebatchCounts {
+  uint64_t repeated, constants;
+};
+bool diviRunRebatch(MlirOperation module, int64_t batch, RebatchCounts *counts);
 }
 
 namespace divi {
@@ -33,6 +37,7 @@ namespace divi {
 #define GEN_PASS_DEF_REBASEWEIGHTS
 #define GEN_PASS_DEF_FUSE
 #define GEN_PASS_DEF_INLINECLUSTERS
+#define GEN_PASS_DEF_REBATCH
 #include "Passes.h.inc"
 
 namespace {
@@ -96,6 +101,17 @@ struct InlineClusters : impl::InlineClustersBase<InlineClusters> {
     numInlined += inlined;
   }
 };
+
+struct Rebatch : impl::RebatchBase<Rebatch> {
+  using RebatchBase::RebatchBase;
+  void runOnOperation() override {
+    RebatchCounts counts = {};
+    if (!diviRunRebatch(wrap(getOperation().getOperation()), batch, &counts))
+      signalPassFailure();
+    numRepeated += counts.repeated;
+    numConstants += counts.constants;
+  }
+};
 } // namespace
 
 #define GEN_PASS_REGISTRATION
@@ -111,6 +127,12 @@ extern "C" MlirPass diviCreateInferShapes(int64_t batch, const MlirStringRef *sh
   for (MlirStringRef shape : ArrayRef(shapes, count))
     options.inputShapes.push_back(unwrap(shape).str());
   return wrap(divi::createInferShapes(std::move(options)).release());
+}
+
+extern "C" MlirPass diviCreateRebatch(int64_t batch) {
+  divi::RebatchOptions options;
+  options.batch = batch;
+  return wrap(divi::createRebatch(std::move(options)).release());
 }
 
 extern "C" MlirPass diviCreateRebaseWeights(MlirStringRef from, MlirStringRef to) {

@@ -9,6 +9,7 @@ pub mod inline_clusters;
 mod input_shapes;
 mod ir;
 mod paths;
+pub mod rebatch;
 pub mod weights;
 
 pub use ir::Failure;

@@ -86,4 +86,27 @@ def InlineClusters : Pass<"divi-inline-clusters", "::mlir::ModuleOp"> {
   ];
 }
 
+def Rebatch : Pass<"divi-rebatch", "::mlir::ModuleOp"> {
+  let summary = "Give functions another batch size";
+  let description = [{
+    The batch of a function is the first dimension of its first argument that has one; arguments whose first dimension
+    has the same size are batched, others are the same for all inputs. It is followed through the operators, and types
+    and constants that name it change: `[1, 12, 128, 64]` as the shape of a Reshape becomes `[8, 12, 128, 64]`. The new
+    size must be a multiple of the present one, unless that is open.
+
+    Operators that mix the inputs of a batch, such as a softmax over it, are unrolled: they run once for each multiple
+    of the present batch, on a slice, and their results are concatenated. A warning names them. A scalar that such an
+    operator computes has no axis to be concatenated on; if it is returned, it gets one. Functions that others call stay
+    as they are, and calls are unrolled.
+  }];
+  let options = [
+    Option<"batch", "batch", "int64_t", /*default=*/"0", "Size of the batch">,
+  ];
+  let statistics = [
+    Statistic<"numRepeated", "num-repeated", "Number of operators that were unrolled, because they mix inputs">,
+    Statistic<"numConstants", "num-constants", "Number of constants that were made">,
+  ];
+  let dependentDialects = ["::divi::onnx::ONNXDialect"];
+}
+
 #endif // DIVI_PASSES

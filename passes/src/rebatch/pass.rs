@@ -1,0 +1,114 @@
+//! `divi-rebatch`: a module at another batch size.
+
+use super::{Present, Rebatched, describe_function, rewrite::rewrite};
+use crate::{
+    import::Options,
+    infer_shapes::infer_shapes,
+    ir::{
+        Failure, attribute, blocks, describe, error, operation_name, operations, run, string_attribute, text, walk,
+        warning,
+    },
+};
+use melior::ContextRef;
+use mlir_sys::*;
+use rustc_hash::FxHashSet;
+
+/// What a run of the pass did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Counts {
+    /// Operators that mix the inputs of a batch and were unrolled.
+    pub repeated: u64,
+    /// Constants that were made.
+    pub constants: u64,
+}
+
+//===----------------------------------------------------------------------===//
+// --divi-rebatch
+//===----------------------------------------------------------------------===//
+
+/// Gives every function that no other calls the batch size `batch`, which must be a multiple of the size that it has, or
+/// the size must be open. Errors are emitted on the operations.
+///
+/// Operators that mix the inputs of a batch are unrolled and named in a warning. Functions that others call stay as they
+/// are: calls are such operators. Costs and plans are not brought up to date.
+pub fn rebatch(module: MlirOperation, batch: i64) -> Result<Counts, Failure> {
+    if batch < 1 {
+        error(module, &format!("batch is {batch}: it must be positive"));
+        return Err(Failure);
+    }
+    if entries(module).into_iter().any(|function| Present::of(function) == Present::Open) {
+        infer_shapes(module, &Options { batch: Some(batch), ..Options::default() })?;
+    }
+    let mut plans = vec![];
+    for function in entries(module) {
+        let Present::Size(present) = Present::of(function) else { continue };
+        if present < 1 || batch % present != 0 {
+            let name = describe_function(function);
+            error(
+                function,
+                &format!(
+                    "{name} has a batch of {present}, which cannot be made {batch}: choose a multiple of {present}, or \
+                     give its arguments other shapes"
+                ),
+            );
+            return Err(Failure);
+        }
+        if batch != present {
+            plans.push((function, Rebatched::of(function, batch / present)?));
+        }
+    }
+    let mut counts = Counts::default();
+    let mut names = vec![];
+    // SAFETY: the context of a live operation is alive and outlives the pass.
+    let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
+    for (function, plan) in plans {
+        names.extend(plan.repeated().iter().map(|&operation| describe(operation)));
+        counts.repeated += plan.repeated().len() as u64;
+        // SAFETY: see above.
+        counts.constants += rewrite(unsafe { context.to_ref() }, function, &plan);
+    }
+    if !names.is_empty() {
+        warning(module, &format!("mixes the inputs of a batch, so it runs once for each: {}", names.join(", ")));
+    }
+    Ok(counts)
+}
+
+/// The functions with a body that nothing in the module calls.
+fn entries(module: MlirOperation) -> Vec<MlirOperation> {
+    let mut called = FxHashSet::default();
+    walk(module, &mut |operation| {
+        if operation_name(operation) == "onnx.EntryPoint" {
+            return;
+        }
+        // SAFETY: the operation is alive, and the index is below the count.
+        let attributes =
+            unsafe { (0..mlirOperationGetNumAttributes(operation)).map(|i| mlirOperationGetAttribute(operation, i)) };
+        for named in attributes {
+            // SAFETY: the attribute is alive, and its text lives as long as its context.
+            unsafe {
+                if mlirAttributeIsAFlatSymbolRef(named.attribute) {
+                    called.insert(text(mlirFlatSymbolRefAttrGetValue(named.attribute)));
+                }
+            }
+        }
+    });
+    let functions = blocks(module).into_iter().flat_map(operations);
+    let is_entry = |&operation: &MlirOperation| {
+        let name = attribute(operation, "sym_name").and_then(string_attribute);
+        operation_name(operation) == "func.func"
+            && !blocks(operation).is_empty()
+            && name.is_none_or(|name| !called.contains(name))
+    };
+    functions.filter(is_entry).collect()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviRunRebatch(module: MlirOperation, batch: i64, counts: *mut Counts) -> bool {
+    run(module, || {
+        let result = rebatch(module, batch)?;
+        // SAFETY: the caller's counter outlives the call.
+        unsafe { *counts = result };
+        Ok(())
+    })
+}

@@ -1,0 +1,155 @@
+//! Where operators have the batch of their results, given that of their operands: one small function a kind of operator.
+//!
+//! A rule is asked about one run. It proves that `factor` runs at once are the runs one by one, and says what has to change
+//! in the operands for that; `None` means that it cannot. Operators without a rule mix the inputs of a batch as far as
+//! anyone knows.
+
+mod cut;
+mod elementwise;
+mod index;
+mod product;
+mod reduce;
+mod shape;
+mod table;
+#[cfg(test)]
+mod testing;
+
+use super::layout::Layout;
+use divi_onnx::{Dim, Node, Tensor, TensorType, node::normalize_axis};
+
+/// An operator some of whose operands have a batch.
+pub(crate) struct Site<'a> {
+    /// The operator as it is for one run.
+    pub(crate) node: &'a Node<'a>,
+    /// Where each operand has its batch, if it has one.
+    pub(crate) batch: &'a [Option<Layout>],
+    /// The types of the results of one run.
+    pub(crate) results: &'a [TensorType],
+    /// How many runs there are at once.
+    pub(crate) factor: i64,
+    /// The size of the batch in one run.
+    pub(crate) unit: i64,
+}
+
+/// How an operand has to change for several runs at once.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Change {
+    /// A constant that names the batch gets these elements.
+    Constant(Tensor),
+    /// A tensor that is the same in all runs is repeated, once a run, along this axis.
+    Spread(usize),
+}
+
+/// What becomes of an operator that keeps the inputs of a batch apart.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Flow {
+    /// Where each result has its batch; `None` if it is the same in all runs.
+    pub(crate) results: Vec<Option<Layout>>,
+    pub(crate) changes: Vec<(usize, Change)>,
+    /// The operator itself cannot say what it does for several runs, but a Reshape can.
+    pub(crate) as_reshape: bool,
+}
+
+impl Flow {
+    /// One batch in every result.
+    fn all(site: &Site<'_>, layout: Layout, changes: Vec<(usize, Change)>) -> Self {
+        Self { results: vec![Some(layout); site.results.len()], changes, as_reshape: false }
+    }
+}
+
+/// What becomes of an operator; `None` if it mixes the inputs of a batch, or may do so.
+pub(crate) fn flow(site: &Site<'_>) -> Option<Flow> {
+    const FAMILIES: &[fn(&Site<'_>) -> Option<Option<Flow>>] =
+        &[elementwise::rule, shape::rule, cut::rule, index::rule, product::rule, reduce::rule, table::rule];
+    FAMILIES.iter().find_map(|family| family(site)).flatten()
+}
+
+impl Site<'_> {
+    fn shape(&self, operand: usize) -> Option<&[Dim]> {
+        self.node.optional(operand)?.ty.shape.as_deref()
+    }
+
+    fn rank(&self, operand: usize) -> Option<usize> {
+        self.shape(operand).map(<[Dim]>::len)
+    }
+
+    fn result_shape(&self, result: usize) -> Option<&[Dim]> {
+        self.results.get(result)?.shape.as_deref()
+    }
+
+    fn batch(&self, operand: usize) -> Option<Layout> {
+        self.batch.get(operand).copied().flatten()
+    }
+
+    /// The first operand with a batch.
+    fn leader(&self) -> Option<(usize, Layout)> {
+        self.batch.iter().enumerate().find_map(|(i, layout)| Some((i, (*layout)?)))
+    }
+
+    /// The batch of the first operand, if no other has one.
+    fn only_first(&self) -> Option<Layout> {
+        self.batch.iter().skip(1).all(Option::is_none).then(|| self.batch(0))?
+    }
+
+    /// An axis that an attribute names, of an operand.
+    fn axis(&self, name: &str, default: i64, operand: usize) -> Option<usize> {
+        normalize_axis(self.node.int_or(name, default).ok()?, self.rank(operand)?).ok()
+    }
+
+    /// The integers that an operand holds, if it is the same in all runs.
+    fn ints(&self, operand: usize) -> Option<Vec<i64>> {
+        if self.batch(operand).is_some() {
+            return None;
+        }
+        self.node.ints_of(operand)
+    }
+
+    /// The batch as an index that operands share: `axes` says where each has it, `None` where it has none. Every operand
+    /// with a batch must have it there, laid out alike. One without is repeated, unless it broadcasts.
+    ///
+    /// Returns the common layout, on the leader's axis, and the changes.
+    fn shared(&self, axes: &[Option<usize>], broadcasts: bool) -> Option<(Layout, Vec<(usize, Change)>)> {
+        let (leader, layout) = self.leader()?;
+        let size = self.shape(leader)?.get(layout.axis)?.known()?;
+        let mut changes = vec![];
+        for operand in 0..self.node.inputs.len() {
+            if self.node.optional(operand).is_none() {
+                continue;
+            }
+            let axis = axes.get(operand).copied().flatten();
+            match (self.batch(operand), axis) {
+                (Some(batch), Some(axis)) => {
+                    if batch != layout.on(axis) || self.shape(operand)?.get(axis)?.known()? != size {
+                        return None;
+                    }
+                }
+                (Some(_), None) => return None,
+                (None, Some(axis)) => match self.shape(operand)?.get(axis)?.known()? {
+                    1 if broadcasts => {}
+                    same if same == size && layout.outer == 1 => changes.push((operand, Change::Spread(axis))),
+                    _ => return None,
+                },
+                (None, None) => {}
+            }
+        }
+        Some((layout, changes))
+    }
+
+    /// A constant operand with one element changed; nothing if it is the same.
+    fn with_element(&self, operand: usize, at: usize, element: i64) -> Option<Vec<(usize, Change)>> {
+        let mut elements = self.ints(operand)?;
+        let changed = elements.get_mut(at)?;
+        if *changed == element {
+            return Some(vec![]);
+        }
+        *changed = element;
+        self.with_elements(operand, &elements)
+    }
+
+    /// A constant operand with other elements.
+    fn with_elements(&self, operand: usize, elements: &[i64]) -> Option<Vec<(usize, Change)>> {
+        let ty = &self.node.optional(operand)?.ty;
+        let tensor = Tensor::from_ints(ty.dtype, ty.static_shape()?, elements)?;
+        Some(vec![(operand, Change::Constant(tensor))])
+    }
+}

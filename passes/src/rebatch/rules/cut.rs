@@ -1,0 +1,204 @@
+//! Operators that take parts of a tensor, put tensors together, or change how many elements an axis has.
+
+use super::{Flow, Site};
+use divi_onnx::node::{normalize_axes, normalize_axis};
+
+pub(super) fn rule(site: &Site<'_>) -> Option<Option<Flow>> {
+    Some(match site.node.op {
+        "CenterCropPad" => center_crop_pad(site),
+        "Compress" => compress(site),
+        "Concat" => concat(site),
+        "Pad" => pad(site),
+        "Resize" | "Upsample" => resize(site),
+        "ReverseSequence" => reverse_sequence(site),
+        "Slice" => slice(site),
+        "Split" => split(site),
+        "TensorScatter" => tensor_scatter(site),
+        _ => return None,
+    })
+}
+
+/// Along another axis than the batch; what is the same in all runs is repeated for it.
+fn concat(site: &Site<'_>) -> Option<Flow> {
+    let (leader, at) = site.leader()?;
+    let axis = normalize_axis(site.node.int("axis").ok()??, site.rank(leader)?).ok()?;
+    if axis == at.axis {
+        return None;
+    }
+    let (layout, changes) = site.shared(&vec![Some(at.axis); site.node.inputs.len()], false)?;
+    Some(Flow::all(site, layout, changes))
+}
+
+fn split(site: &Site<'_>) -> Option<Flow> {
+    let at = site.only_first()?;
+    (site.axis("axis", 0, 0)? != at.axis).then(|| Flow::all(site, at, vec![]))
+}
+
+/// The batch is not cut, or all of it is taken.
+fn slice(site: &Site<'_>) -> Option<Flow> {
+    let at = site.only_first()?;
+    let rank = site.rank(0)?;
+    let axes = match site.node.optional(3) {
+        Some(_) => normalize_axes(&site.ints(3)?, rank).ok()?,
+        None => (0..site.node.optional(1)?.ty.count().and_then(|count| usize::try_from(count).ok())?).collect(),
+    };
+    let Some(entry) = axes.iter().position(|&axis| axis == at.axis) else {
+        return Some(Flow::all(site, at, vec![]));
+    };
+    let size = site.shape(0)?[at.axis].known()?;
+    let (start, end) = (*site.ints(1)?.get(entry)?, *site.ints(2)?.get(entry)?);
+    let step = match site.node.optional(4) {
+        Some(_) => *site.ints(4)?.get(entry)?,
+        None => 1,
+    };
+    let from_front = |position: i64| if position < 0 { position.saturating_add(size) } else { position };
+    if step != 1 || from_front(start) > 0 || from_front(end) < size {
+        return None;
+    }
+    let all = size.checked_mul(site.factor)?;
+    let mut changes = site.with_element(1, entry, 0)?;
+    if end < all {
+        changes.extend(site.with_element(2, entry, all)?);
+    }
+    Some(Flow::all(site, at, changes))
+}
+
+/// Nothing is added to the batch. Whatever a mode takes from the tensor, it takes along the axis it adds to.
+fn pad(site: &Site<'_>) -> Option<Flow> {
+    let at = site.only_first()?;
+    let rank = site.rank(0)?;
+    let pads = site.ints(1)?;
+    let axes = match site.node.optional(3) {
+        Some(_) => normalize_axes(&site.ints(3)?, rank).ok()?,
+        None => (0..rank).collect(),
+    };
+    if pads.len() != 2 * axes.len() {
+        return None;
+    }
+    let untouched = |entry: usize| pads[entry] == 0 && pads[entry + axes.len()] == 0;
+    let fits = axes.iter().position(|&axis| axis == at.axis).is_none_or(untouched);
+    fits.then(|| Flow::all(site, at, vec![]))
+}
+
+/// The batch has scale 1, and then every way of finding coordinates takes each run from itself.
+fn resize(site: &Site<'_>) -> Option<Flow> {
+    let at = site.only_first()?;
+    // A region of interest is given in parts of the batch, too.
+    if site.node.str("coordinate_transformation_mode").ok()? == Some("tf_crop_and_resize") {
+        return None;
+    }
+    let rank = site.rank(0)?;
+    let axes = match site.node.ints("axes").ok()? {
+        Some(axes) => normalize_axes(axes, rank).ok()?,
+        None => (0..rank).collect(),
+    };
+    let Some(entry) = axes.iter().position(|&axis| axis == at.axis) else {
+        return Some(Flow::all(site, at, vec![]));
+    };
+    let (scales, sizes) = if site.node.op == "Upsample" { (1, None) } else { (2, Some(3)) };
+    if let Some(factors) = site.node.floats_of(scales).filter(|factors| !factors.is_empty()) {
+        return (*factors.get(entry)? == 1.0).then(|| Flow::all(site, at, vec![]));
+    }
+    let size = site.shape(0)?[at.axis].known()?;
+    if *site.ints(sizes?)?.get(entry)? != size {
+        return None;
+    }
+    let changes = site.with_element(sizes?, entry, size.checked_mul(site.factor)?)?;
+    Some(Flow::all(site, at, changes))
+}
+
+fn center_crop_pad(site: &Site<'_>) -> Option<Flow> {
+    let at = site.only_first()?;
+    let rank = site.rank(0)?;
+    let axes = match site.node.ints("axes").ok()? {
+        Some(axes) => normalize_axes(axes, rank).ok()?,
+        None => (0..rank).collect(),
+    };
+    let Some(entry) = axes.iter().position(|&axis| axis == at.axis) else {
+        return Some(Flow::all(site, at, vec![]));
+    };
+    let size = site.shape(0)?[at.axis].known()?;
+    if *site.ints(1)?.get(entry)? != size {
+        return None;
+    }
+    let changes = site.with_element(1, entry, size.checked_mul(site.factor)?)?;
+    Some(Flow::all(site, at, changes))
+}
+
+/// Takes what a condition says along one axis; without one, of all elements.
+fn compress(site: &Site<'_>) -> Option<Flow> {
+    let at = site.only_first()?;
+    let axis = normalize_axis(site.node.int("axis").ok()??, site.rank(0)?).ok()?;
+    (axis != at.axis).then(|| Flow::all(site, at, vec![]))
+}
+
+/// The lengths are of the batch's axis; runs on a third axis are reversed alike.
+fn reverse_sequence(site: &Site<'_>) -> Option<Flow> {
+    let (_, at) = site.leader()?;
+    let (batch_axis, time_axis) = (site.axis("batch_axis", 1, 0)?, site.axis("time_axis", 0, 0)?);
+    let axis = if site.batch(1).is_some() { batch_axis } else { at.axis };
+    if axis == time_axis {
+        return None;
+    }
+    let lengths = (axis == batch_axis).then_some(0);
+    let (layout, changes) = site.shared(&[Some(axis), lengths], false)?;
+    Some(Flow::all(site, layout.on(axis), changes))
+}
+
+/// Each row of the cache is written at a position of its own; all rows at 0 without positions.
+fn tensor_scatter(site: &Site<'_>) -> Option<Flow> {
+    let (layout, changes) = site.shared(&[Some(0), Some(0), Some(0)], false)?;
+    Some(Flow::all(site, layout.on(0), changes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Case;
+
+    #[test]
+    fn concat_along_another_axis() {
+        let case = |axis| Case::new("Concat").batched("float[1x2]", 0).int("axis", axis);
+        case(1).batched("float[1x3]", 0).gives("float[1x5]", 0, 1);
+        case(-1).same("float[1x3]").spreads(1, 0).gives("float[1x5]", 0, 1);
+        case(0).batched("float[1x2]", 0).mixes("float[2x2]");
+        case(0).same("float[7x2]").mixes("float[8x2]");
+        case(1).batched("float[1x3]", 1).mixes("float[1x5]");
+    }
+
+    #[test]
+    fn slice_of_all_of_the_batch() {
+        let case = |starts: &[i64], ends: &[i64]| Case::new("Slice").batched("float[1x8]", 0).list(starts).list(ends);
+        case(&[2], &[4]).list(&[1]).list(&[1]).gives("float[1x2]", 0, 1);
+        case(&[0, 2], &[1, 4]).none().none().becomes(2, &[3, 4]).gives("float[1x2]", 0, 1);
+        case(&[0], &[i64::MAX]).list(&[0]).none().gives("float[1x8]", 0, 1);
+        case(&[-1], &[5]).list(&[0]).none().becomes(1, &[0]).gives("float[1x8]", 0, 1);
+        case(&[0], &[0]).list(&[0]).none().mixes("float[0x8]");
+        case(&[0], &[1]).list(&[0]).list(&[-1]).mixes("float[1x8]");
+        Case::new("Slice").batched("float[2x8]", 0).list(&[0]).list(&[1]).none().none().mixes("float[1x8]");
+    }
+
+    #[test]
+    fn other_axes_change_size() {
+        let pad = |pads: &[i64]| Case::new("Pad").batched("float[1x8]", 0).list(pads);
+        pad(&[0, 1, 0, 1]).gives("float[1x10]", 0, 1);
+        pad(&[1, 0, 0, 0]).mixes("float[2x8]");
+        pad(&[1, 1]).same("float[]").list(&[1]).gives("float[1x10]", 0, 1);
+        Case::new("Split").batched("float[1x8]", 0).none().int("axis", 1).gives("float[1x4]", 0, 1);
+        Case::new("Split").batched("float[1x8]", 0).none().mixes("float[1x8]");
+        let resize = || Case::new("Resize").batched("float[1x3x4x4]", 0).none();
+        resize().floats(&[1.0, 1.0, 2.0, 2.0]).gives("float[1x3x8x8]", 0, 1);
+        resize().floats(&[2.0, 1.0, 2.0, 2.0]).mixes("float[2x3x8x8]");
+        resize().none().list(&[1, 3, 8, 8]).becomes(3, &[3, 3, 8, 8]).gives("float[1x3x8x8]", 0, 1);
+        resize().none().list(&[8, 8]).ints("axes", &[2, 3]).gives("float[1x3x8x8]", 0, 1);
+    }
+
+    #[test]
+    fn lengths_go_with_the_batch() {
+        let case = || Case::new("ReverseSequence").batched("float[5x1x2]", 1);
+        case().same("int64[1]").spreads(1, 0).gives("float[5x1x2]", 1, 1);
+        case().batched("int64[1]", 0).gives("float[5x1x2]", 1, 1);
+        Case::new("ReverseSequence").batched("float[5x1x2]", 0).same("int64[1]").mixes("float[5x1x2]");
+        let third = Case::new("ReverseSequence").batched("float[5x4x1]", 2).same("int64[4]");
+        third.gives("float[5x4x1]", 2, 1);
+    }
+}

@@ -1,0 +1,137 @@
+//! Operators that take or put elements where indices say.
+
+use super::{Flow, Site};
+use crate::rebatch::layout::Layout;
+use divi_onnx::node::normalize_axis;
+
+pub(super) fn rule(site: &Site<'_>) -> Option<Option<Flow>> {
+    Some(match site.node.op {
+        "Gather" => gather(site),
+        "GatherElements" | "ScatterElements" | "Scatter" => elements(site),
+        "GatherND" => gather_nd(site),
+        "ScatterND" => scatter_nd(site),
+        "OneHot" => one_hot(site),
+        _ => return None,
+    })
+}
+
+/// Each index takes a part of a table, or all of them take parts of every run.
+fn gather(site: &Site<'_>) -> Option<Flow> {
+    let axis = site.axis("axis", 0, 0)?;
+    let at = match (site.batch(0), site.batch(1)) {
+        (Some(data), None) if data.axis < axis => data,
+        (Some(data), None) if data.axis > axis => data.on(data.axis + site.rank(1)? - 1),
+        (None, Some(indices)) => indices.on(axis + indices.axis),
+        _ => return None,
+    };
+    Some(Flow::all(site, at, vec![]))
+}
+
+/// Indices along one axis; on the others, everything is where its index is.
+fn elements(site: &Site<'_>) -> Option<Flow> {
+    let (_, at) = site.leader()?;
+    if site.axis("axis", 0, 0)? == at.axis {
+        return None;
+    }
+    let (layout, changes) = site.shared(&vec![Some(at.axis); site.node.inputs.len()], false)?;
+    // Where the indices are fewer, the rest of the data would be beyond what they see of the first run.
+    let sizes = (0..site.node.inputs.len()).map(|operand| site.shape(operand).and_then(|shape| shape.get(at.axis)));
+    let mut sizes = sizes.collect::<Option<Vec<_>>>()?.into_iter();
+    let first = sizes.next()?;
+    sizes.all(|size| size == first).then(|| Flow::all(site, layout, changes))
+}
+
+/// The indices say where in the axes behind the batch's, or the batch is none of those that they are about.
+fn gather_nd(site: &Site<'_>) -> Option<Flow> {
+    let batch_dims = usize::try_from(site.node.int_or("batch_dims", 0).ok()?).ok()?;
+    let (data_rank, index_rank) = (site.rank(0)?, site.rank(1)?);
+    let depth = usize::try_from(site.shape(1)?.last()?.known()?).ok()?;
+    let (_, at) = site.leader()?;
+    if at.axis < batch_dims {
+        let (layout, changes) = site.shared(&[Some(at.axis), Some(at.axis)], false)?;
+        return Some(Flow::all(site, layout, changes));
+    }
+    match (site.batch(0), site.batch(1)) {
+        (Some(data), None) if data.axis >= batch_dims + depth && data.axis < data_rank => {
+            Some(Flow::all(site, data.on(index_rank - 1 + data.axis - batch_dims - depth), vec![]))
+        }
+        (None, Some(indices)) if indices.axis + 1 < index_rank => Some(Flow::all(site, indices, vec![])),
+        _ => None,
+    }
+}
+
+/// The batch is on an axis of the data that indices are not about, and the updates have it as well.
+fn scatter_nd(site: &Site<'_>) -> Option<Flow> {
+    let index_rank = site.rank(1)?;
+    let depth = usize::try_from(site.shape(1)?.last()?.known()?).ok()?;
+    let data_axis = match (site.batch(0), site.batch(2)) {
+        (Some(data), _) => data.axis,
+        (None, Some(updates)) => (updates.axis + depth + 1).checked_sub(index_rank)?,
+        (None, None) => return None,
+    };
+    let update_axis = (index_rank + data_axis).checked_sub(1 + depth)?;
+    if data_axis < depth {
+        return None;
+    }
+    let (layout, changes) = site.shared(&[Some(data_axis), None, Some(update_axis)], false)?;
+    Some(Flow::all(site, layout.on(data_axis), changes))
+}
+
+/// A new axis among those of the indices.
+fn one_hot(site: &Site<'_>) -> Option<Flow> {
+    let at: Layout = site.only_first()?;
+    let new = normalize_axis(site.node.int_or("axis", -1).ok()?, site.rank(0)? + 1).ok()?;
+    Some(Flow::all(site, at.on(at.axis + usize::from(at.axis >= new)), vec![]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Case;
+
+    #[test]
+    fn gather_from_a_table_or_from_runs() {
+        Case::new("Gather").same("float[9x8]").batched("int64[1x5]", 0).gives("float[1x5x8]", 0, 1);
+        Case::new("Gather").same("float[9x8]").batched("int64[1x5]", 0).int("axis", 1).gives("float[9x1x5]", 1, 1);
+        let case = |axis| Case::new("Gather").batched("float[1x9x8]", 0).same("int64[2x2]").int("axis", axis);
+        case(1).gives("float[1x2x2x8]", 0, 1);
+        case(0).mixes("float[2x2x9x8]");
+        let behind = Case::new("Gather").batched("float[9x8x1]", 2).same("int64[]").int("axis", 0);
+        behind.gives("float[8x1]", 1, 1);
+        Case::new("Gather").batched("float[1x9]", 0).batched("int64[1]", 0).mixes("float[1x1]");
+    }
+
+    #[test]
+    fn elements_stay_in_their_run() {
+        let case = |axis| Case::new("GatherElements").batched("float[1x9]", 0).int("axis", axis);
+        case(1).batched("int64[1x3]", 0).gives("float[1x3]", 0, 1);
+        case(1).same("int64[1x3]").spreads(1, 0).gives("float[1x3]", 0, 1);
+        case(0).batched("int64[1x3]", 0).mixes("float[1x3]");
+        let fewer = Case::new("GatherElements").batched("float[2x9]", 0).int("axis", 1).same("int64[1x3]");
+        fewer.mixes("float[1x3]");
+        let scatter = Case::new("ScatterElements").batched("float[1x9]", 0).same("int64[1x3]").same("float[1x3]");
+        scatter.int("axis", 1).spreads(1, 0).spreads(2, 0).gives("float[1x9]", 0, 1);
+    }
+
+    #[test]
+    fn indices_of_several_axes() {
+        let case = |dims| Case::new("GatherND").batched("float[1x4x5x6]", 0).int("batch_dims", dims);
+        case(1).batched("int64[1x7x2]", 0).gives("float[1x7x6]", 0, 1);
+        case(0).same("int64[7x2]").mixes("float[7x5x6]");
+        let behind = Case::new("GatherND").batched("float[4x5x1]", 2).same("int64[7x3x2]");
+        behind.gives("float[7x3x1]", 2, 1);
+        let table = Case::new("GatherND").same("float[4x5]").batched("int64[1x2]", 0);
+        table.gives("float[1x5]", 0, 1);
+        Case::new("GatherND").same("float[4x5]").batched("int64[3x1]", 1).mixes("float[3x5]");
+        let scatter = Case::new("ScatterND").batched("float[4x1]", 1).same("int64[2x1]").same("float[2x1]");
+        scatter.spreads(2, 1).gives("float[4x1]", 1, 1);
+        Case::new("ScatterND").batched("float[1x4]", 0).same("int64[2x1]").same("float[2x4]").mixes("float[1x4]");
+    }
+
+    #[test]
+    fn one_hot_adds_an_axis() {
+        let case =
+            |axis| Case::new("OneHot").batched("int64[1x5]", 0).same("int64[]").same("float[2]").int("axis", axis);
+        case(-1).gives("float[1x5x9]", 0, 1);
+        case(0).gives("float[9x1x5]", 1, 1);
+    }
+}
