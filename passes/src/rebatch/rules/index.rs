@@ -1,8 +1,8 @@
 //! Operators that take or put elements where indices say.
 
-use super::{Flow, Site};
+use super::{Change, Flow, Site};
 use crate::rebatch::layout::Layout;
-use divi_onnx::node::normalize_axis;
+use divi_onnx::{Tensor, node::normalize_axis};
 
 pub(super) fn rule(site: &Site<'_>) -> Option<Option<Flow>> {
     Some(match site.node.op {
@@ -22,9 +22,37 @@ fn gather(site: &Site<'_>) -> Option<Flow> {
         (Some(data), None) if data.axis < axis => data,
         (Some(data), None) if data.axis > axis => data.on(data.axis + site.rank(1)? - 1),
         (None, Some(indices)) => indices.on(axis + indices.axis),
+        (Some(data), None) => return gather_from_each(site, data),
         _ => return None,
     };
     Some(Flow::all(site, at, vec![]))
+}
+
+/// Known indices along the batch itself: each run takes what it took by itself, from where it is now.
+fn gather_from_each(site: &Site<'_>, at: Layout) -> Option<Flow> {
+    let size = site.shape(0)?.get(at.axis)?.known()?;
+    let rest = size / at.outer;
+    let indices = site.ints(1)?;
+    let ty = &site.node.optional(1)?.ty;
+    let mut dims = ty.static_shape()?;
+    *dims.first_mut()? *= site.factor;
+    let mut moved = vec![];
+    for run in 0..site.factor {
+        for &index in &indices {
+            let index = if index < 0 { index + size } else { index };
+            if !(0..size).contains(&index) {
+                return None;
+            }
+            let (part, within) = (index / rest, index % rest);
+            moved.push((part * site.factor + run) * rest + within);
+        }
+    }
+    let tensor = Tensor::from_ints(ty.dtype, dims, &moved)?;
+    // Indices of a narrow type may not reach that far.
+    if tensor.ints()? != moved {
+        return None;
+    }
+    Some(Flow::all(site, Layout::of(at.axis), vec![(1, Change::Constant(tensor))]))
 }
 
 /// Indices along one axis; on the others, everything is where its index is.
@@ -98,6 +126,17 @@ mod tests {
         let behind = Case::new("Gather").batched("float[9x8x1]", 2).same("int64[]").int("axis", 0);
         behind.gives("float[8x1]", 1, 1);
         Case::new("Gather").batched("float[1x9]", 0).batched("int64[1]", 0).mixes("float[1x1]");
+    }
+
+    #[test]
+    fn known_indices_along_the_batch_move_with_the_runs() {
+        let case = |outer| Case::new("Gather").merged("float[4x1]", 0, outer);
+        case(1).list(&[0, -1]).becomes(1, &[0, 3, 4, 7, 8, 11]).gives("float[2x1]", 0, 1);
+        // Two parts of two, with the other runs between them.
+        case(2).list(&[0, 3]).becomes(1, &[0, 7, 2, 9, 4, 11]).gives("float[2x1]", 0, 1);
+        case(1).scalar(0).mixes("float[1]");
+        case(1).list(&[4]).mixes("float[1x1]");
+        case(1).same("int64[2]").mixes("float[2x1]");
     }
 
     #[test]

@@ -1,0 +1,46 @@
+// RUN: divi-opt %s --split-input-file --divi-rebatch=batch=8 --verify-diagnostics
+// RUN: not divi-opt %s --divi-rebatch 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not divi-opt %s --divi-rebatch=batch=-4 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// NONE: error: batch is 0: it must be positive
+// NEGATIVE: error: batch is -4: it must be positive
+
+// Tests that a batch that is no multiple of the present one is refused, with both.
+// expected-error @below {{'func.func' op @three has a batch of 3, which cannot be made 8: choose a multiple of 3, or give its arguments other shapes}}
+func.func @three(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  return %x : tensor<3x4xf32>
+}
+
+// -----
+
+// Tests that an empty batch is refused.
+// expected-error @below {{'func.func' op @empty has a batch of 0}}
+func.func @empty(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
+  return %x : tensor<0x4xf32>
+}
+
+// -----
+
+// Tests that what no tensor could hold is refused.
+// expected-error @below {{'func.func' op @large has an argument that 8 times its batch makes too large}}
+func.func @large(%x: tensor<1x4611686018427387904xi8>) -> tensor<1x4611686018427387904xi8> {
+  return %x : tensor<1x4611686018427387904xi8>
+}
+
+// -----
+
+// Tests that a batch is not followed through jumps.
+// expected-error @below {{'func.func' op @jumps has 2 blocks: a batch is followed through one only}}
+func.func @jumps(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  cf.br ^bb1(%x : tensor<1x4xf32>)
+^bb1(%y: tensor<1x4xf32>):
+  return %y : tensor<1x4xf32>
+}
+
+// -----
+
+// Tests that what is no tensor cannot be returned once for each input.
+func.func @sequence(%x: tensor<1x4xf32>) -> !onnx.Seq<tensor<1x4xf32>> {
+  %0 = "onnx.SequenceConstruct"(%x) : (tensor<1x4xf32>) -> !onnx.Seq<tensor<1x4xf32>>
+  // expected-error @below {{'func.return' op returns operand 0, which each input of a batch has one of, but which is no tensor of known rank: several cannot be put together}}
+  return %0 : !onnx.Seq<tensor<1x4xf32>>
+}
