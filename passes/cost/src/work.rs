@@ -41,7 +41,8 @@ use operator::{Count, Operator};
 /// Operators that behave alike on a device: each class has coefficients of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// The same bytes under another type: Reshape, Flatten, Squeeze, Unsqueeze, Identity. Takes no time.
+    /// The same bytes under another type: Reshape, Flatten, Squeeze, Unsqueeze, Identity; also what only a type tells: Shape,
+    /// Size. Takes no time.
     View,
     /// Convolutions, grouped and transposed ones included, whose groups have several channels.
     Conv,
@@ -61,6 +62,7 @@ pub enum Class {
     /// ReduceMean and its kin, ArgMax, global pooling.
     Reduction,
     MaxPool,
+    /// Means over windows, weighted ones too: interpolation by Resize.
     AveragePool,
     /// Bytes that move but do not change: Concat, Transpose, Slice, Split, Pad, Expand.
     Copy,

@@ -29,8 +29,7 @@ pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
 
 /// An operator that divi does not know: one operation for each element of the results.
 pub(super) fn opaque(op: &Operator<'_>) -> Result<Count, Error> {
-    let counts = (0..op.results.len()).map(|result| op.result_count(result));
-    let count = counts.sum_saturating()?;
+    let count = moved(op)?;
     Ok(op.does(count, Geometry::Elements { count }))
 }
 
@@ -62,7 +61,7 @@ fn pick(op: &Operator<'_>) -> Result<Count, Error> {
     Ok(op.does(0, Geometry::Elements { count }).touched(0, read))
 }
 
-/// A count whose result is at most `count` elements of operand 0's type or of `int64`, unless its type says how many.
+/// A count of `count` elements at most, whose results have at most `bytes`, unless their types say how many.
 fn at_most(op: &Operator<'_>, flops: u64, count: u64, bytes: u64) -> Count {
     let known = (0..op.results.len()).map(|result| op.result_bytes(result)).sum_saturating();
     let mut work = op.does(flops, Geometry::Elements { count });
