@@ -4,15 +4,23 @@
 //! A machine is described by a system description; a task is one operator or a cluster of several; its time comes from a
 //! profile that measured it or from a model whose coefficients were fitted to such profiles.
 
+pub mod fit;
+pub mod json;
 pub mod memory;
+pub mod model;
+pub mod profile;
+pub mod pytorch;
 pub mod system;
 pub mod task;
 #[cfg(test)]
 mod testing;
 pub mod units;
+pub mod validate;
 pub mod work;
 
 pub use memory::{MemoryGraph, MemoryTask, MemoryTensor, Peak};
+pub use model::Model;
+pub use profile::Profile;
 pub use system::System;
 pub use task::Task;
 pub use units::{Bytes, Micros};

@@ -1,0 +1,160 @@
+//! The search for coefficients: they are moved one at a time, by steps that shrink, as long as the error falls.
+//!
+//! There is no randomness, and nothing but sums, products, quotients and square roots, whose results are the same everywhere.
+
+use crate::model::overlap;
+
+/// Measured times and what they are to be explained by.
+pub(super) struct Problem {
+    pub(super) rows: Vec<Row>,
+    pub(super) columns: Vec<Column>,
+}
+
+pub(super) struct Row {
+    /// The time of each column at coefficient one.
+    pub(super) features: Vec<f64>,
+    pub(super) micros: f64,
+    pub(super) weight: f64,
+    /// Whether the launch that is sought is this row's; rows of other classes are there for the terms only.
+    pub(super) is_own: bool,
+}
+
+/// A coefficient that is sought.
+pub(super) enum Column {
+    /// Of a term, with what is assumed of it.
+    Term(f64),
+    /// A part of a launch, of which nothing is assumed.
+    Launch,
+}
+
+pub(super) struct Solution {
+    /// What a launch takes while the device works.
+    pub(super) floor: f64,
+    pub(super) coefficients: Vec<f64>,
+}
+
+const SWEEPS: usize = 60;
+/// Steps below this do not matter.
+const SMALLEST_STEP: f64 = 1e-3;
+const LARGEST_STEP: f64 = 2.0;
+/// Errors below this count with their square: there is no point in getting a few times exactly right.
+const TOLERANCE: f64 = 0.1;
+/// How much a coefficient that is twice or half of what is assumed counts, beside the mean error.
+const PRIOR: f64 = 1e-4;
+const IMPROVEMENT: f64 = 1e-9;
+
+/// The state of the search: what each row is estimated at without the floor goes along with the coefficients.
+struct State<'a> {
+    problem: &'a Problem,
+    total: f64,
+    floor: f64,
+    coefficients: Vec<f64>,
+    bodies: Vec<f64>,
+    error: f64,
+}
+
+pub(super) fn solve(problem: &Problem) -> Solution {
+    let floor = low_time(problem);
+    let coefficients: Vec<f64> = problem
+        .columns
+        .iter()
+        .map(|column| match column {
+            Column::Term(assumed) => *assumed,
+            Column::Launch => floor / 4.0,
+        })
+        .collect();
+    let body = |row: &Row| row.features.iter().zip(&coefficients).map(|(feature, it)| feature * it).sum();
+    let mut state = State {
+        problem,
+        total: problem.rows.iter().map(|row| row.weight).sum(),
+        floor,
+        bodies: problem.rows.iter().map(body).collect(),
+        coefficients,
+        error: 0.0,
+    };
+    state.error = state.mean_error(floor, None) + state.distance();
+    let mut steps = vec![1.0; problem.columns.len() + 1];
+    for _ in 0..SWEEPS {
+        for (index, step) in steps.iter_mut().enumerate() {
+            let moved =
+                if index == problem.columns.len() { state.move_floor(*step) } else { state.move_one(index, *step) };
+            *step = if moved { (*step * 1.5).min(LARGEST_STEP) } else { *step / 2.0 };
+        }
+        if steps.iter().all(|step| *step < SMALLEST_STEP) {
+            break;
+        }
+    }
+    Solution { floor: state.floor, coefficients: state.coefficients }
+}
+
+/// A time that a fifth of the rows are below: about that of a launch.
+fn low_time(problem: &Problem) -> f64 {
+    let mut times: Vec<f64> = problem.rows.iter().filter(|row| row.is_own).map(|row| row.micros).collect();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 5).copied().unwrap_or(1.0)
+}
+
+impl State<'_> {
+    fn move_floor(&mut self, step: f64) -> bool {
+        let distance = self.distance();
+        for floor in [self.floor * (1.0 + step), self.floor / (1.0 + step)] {
+            let error = self.mean_error(floor, None) + distance;
+            if error < self.error - IMPROVEMENT {
+                (self.floor, self.error) = (floor, error);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn move_one(&mut self, column: usize, step: f64) -> bool {
+        let current = self.coefficients[column];
+        let start = match self.problem.columns[column] {
+            Column::Term(assumed) => 0.1 * step * assumed,
+            Column::Launch => step,
+        };
+        let up_down_off = [current * (1.0 + step), current / (1.0 + step), 0.0];
+        let candidates = if current > 0.0 { &up_down_off[..] } else { &[start][..] };
+        for &candidate in candidates {
+            self.coefficients[column] = candidate;
+            let error = self.mean_error(self.floor, Some((column, candidate - current))) + self.distance();
+            if error < self.error - IMPROVEMENT {
+                for (row, body) in self.problem.rows.iter().zip(&mut self.bodies) {
+                    *body += (candidate - current) * row.features[column];
+                }
+                self.error = error;
+                return true;
+            }
+        }
+        self.coefficients[column] = current;
+        false
+    }
+
+    /// The mean error of the rows, after a change of one coefficient if there is one.
+    fn mean_error(&self, floor: f64, change: Option<(usize, f64)>) -> f64 {
+        let errors = self.problem.rows.iter().zip(&self.bodies).map(|(row, body)| {
+            let body = body + change.map_or(0.0, |(column, by)| by * row.features[column]);
+            let estimate = if row.is_own { overlap(floor, body) } else { body };
+            row.weight * error(estimate, row.micros)
+        });
+        errors.sum::<f64>() / self.total
+    }
+
+    /// How far the coefficients are from what is assumed. It decides where measurements do not.
+    fn distance(&self) -> f64 {
+        let distances = self.problem.columns.iter().zip(&self.coefficients).map(|(column, coefficient)| match column {
+            Column::Term(assumed) => {
+                let ratio = (coefficient / assumed + 0.05) / 1.05;
+                ratio + 1.0 / ratio - 2.0
+            }
+            Column::Launch => 0.0,
+        });
+        PRIOR * distances.sum::<f64>()
+    }
+}
+
+/// The difference relative to the mean of both, which outliers cannot dominate: it is never above two.
+pub(super) fn error(estimate: f64, measured: f64) -> f64 {
+    let error = 2.0 * (estimate - measured).abs() / (estimate + measured);
+    if error < TOLERANCE { error * error / (2.0 * TOLERANCE) + TOLERANCE / 2.0 } else { error }
+}

@@ -1,0 +1,190 @@
+//! Profiles as files (`divi-profile/1`):
+//!
+//! ```json
+//! {
+//!   "format": "divi-profile/1",
+//!   "device": "NVIDIA H200",
+//!   "runtime": "PyTorch eager",
+//!   "launch_us": 11.2,
+//!   "entries": [
+//!     {"ops": ["Conv", "Relu"], "attrs": {"strides": [2, 2]}, "in": [[1, 3, 224, 224]], "weights": [[64, 3, 7, 7]],
+//!      "out": [1, 64, 112, 112], "dtype": "f32", "us": {"1": 37.0, "16": 155.3}, "count": 2}
+//!   ]
+//! }
+//! ```
+//!
+//! `launch_us`, `weights` and `count` (1) may be left out. `attrs` has the names and values that ONNX gives them; it belongs to
+//! the first operator, or is a list with one object for each. `out` is a shape, or a list of them.
+
+use super::{Entry, Op, Profile};
+use crate::Micros;
+use crate::json::{At, Error, parse};
+use divi_onnx::{Attr, Attributes, DType};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+const FORMAT: &str = "divi-profile/1";
+
+/// Element types whose names are shorter in files; all others have ONNX's.
+const SHORT: &[(DType, &str)] = &[(DType::F32, "f32"), (DType::F16, "f16"), (DType::BF16, "bf16"), (DType::F64, "f64")];
+
+impl Profile {
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        let value = parse(text)?;
+        let root = At::root(&value);
+        root.format(FORMAT)?;
+        root.only(&["format", "device", "runtime", "launch_us", "entries"])?;
+        let entries = root.field("entries")?.items()?.iter().map(read_entry).collect::<Result<_, _>>()?;
+        let mut profile = Self::new(root.field("device")?.string()?, root.field("runtime")?.string()?, entries);
+        profile.launch = root.optional("launch_us")?.map(|it| it.amount().map(Micros)).transpose()?;
+        Ok(profile)
+    }
+
+    /// The file, one line an entry.
+    pub fn to_json(&self) -> String {
+        let mut head = Map::new();
+        head.insert("format".to_owned(), json!(FORMAT));
+        head.insert("device".to_owned(), json!(self.device));
+        head.insert("runtime".to_owned(), json!(self.runtime));
+        if let Some(launch) = self.launch {
+            head.insert("launch_us".to_owned(), json!(launch.0));
+        }
+        let mut text = String::from("{\n");
+        for (name, value) in &head {
+            text += &format!("  {}: {value},\n", json!(name));
+        }
+        let entries: Vec<String> = self.entries.iter().map(|entry| format!("    {}", write_entry(entry))).collect();
+        text + "  \"entries\": [\n" + &entries.join(",\n") + if entries.is_empty() { "  ]\n}\n" } else { "\n  ]\n}\n" }
+    }
+}
+
+fn read_entry(at: &At<'_>) -> Result<Entry, Error> {
+    at.only(&["ops", "attrs", "in", "weights", "out", "dtype", "us", "count"])?;
+    let ops = at.field("ops")?;
+    let names = ops.items()?.iter().map(|name| name.string()).collect::<Result<Vec<_>, _>>()?;
+    if names.is_empty() {
+        return Err(ops.error("must name at least one operator"));
+    }
+    let mut attributes = match at.optional("attrs")? {
+        Some(attrs) if attrs.value.is_array() => {
+            let items = attrs.items()?;
+            if items.len() != names.len() {
+                return Err(attrs.error(format!("must have one object for each of {} operators", names.len())));
+            }
+            items.iter().map(read_attributes).collect::<Result<Vec<_>, _>>()?
+        }
+        Some(attrs) => vec![read_attributes(&attrs)?],
+        None => vec![],
+    };
+    attributes.resize(names.len(), Attributes::default());
+    let ops = names.iter().zip(attributes).map(|(name, attributes)| Op { name: (*name).to_owned(), attributes });
+    let out = at.field("out")?;
+    let is_list = out.value.as_array().is_some_and(|items| items.first().is_some_and(Value::is_array));
+    Ok(Entry {
+        ops: ops.collect(),
+        inputs: at.field("in")?.shapes()?,
+        weights: at.optional("weights")?.map(|it| it.shapes()).transpose()?,
+        outputs: if is_list { out.shapes()? } else { vec![out.shape()?] },
+        dtype: read_dtype(&at.field("dtype")?)?,
+        micros: read_times(&at.field("us")?)?,
+        count: at.optional("count")?.map_or(Ok(1), |it| it.count())?,
+    })
+}
+
+fn read_times(at: &At<'_>) -> Result<BTreeMap<u64, f64>, Error> {
+    let mut times = BTreeMap::new();
+    for (name, micros) in at.fields()? {
+        let batch = name.parse().ok().filter(|batch| *batch > 0);
+        let batch: u64 = batch.ok_or_else(|| micros.error("must be named after a batch size"))?;
+        if times.insert(batch, micros.positive()?).is_some() {
+            return Err(micros.error(format!("batch size {batch} is given twice")));
+        }
+    }
+    if times.is_empty() { Err(at.error("must have the time of at least one batch size")) } else { Ok(times) }
+}
+
+fn read_dtype(at: &At<'_>) -> Result<DType, Error> {
+    let name = at.string()?;
+    let short = SHORT.iter().find(|(_, short)| *short == name).map(|(dtype, _)| *dtype);
+    let long = || DType::ALL.iter().copied().find(|dtype| dtype.name() == name);
+    short.or_else(long).ok_or_else(|| at.error(format!("'{name}' is no element type: write f32, f16, bf16, int8, …")))
+}
+
+fn write_dtype(dtype: DType) -> &'static str {
+    SHORT.iter().find(|(known, _)| *known == dtype).map_or(dtype.name(), |(_, short)| short)
+}
+
+fn read_attributes(at: &At<'_>) -> Result<Attributes, Error> {
+    at.fields()?.into_iter().map(|(name, value)| Ok((name, read_attribute(&value)?))).collect()
+}
+
+fn read_attribute(at: &At<'_>) -> Result<Attr, Error> {
+    let wrong = || at.error("must be a number, a string, or a list of one of them");
+    let number = |value: &Value| match value.as_i64() {
+        Some(value) => Some(Attr::Int(value)),
+        None => value.as_f64().map(|value| Attr::Float(value as f32)),
+    };
+    match at.value {
+        Value::Number(_) => number(at.value).ok_or_else(wrong),
+        Value::String(value) => Ok(Attr::Str(value.clone())),
+        Value::Array(items) => {
+            let ints = items.iter().map(Value::as_i64).collect::<Option<Vec<_>>>().map(Attr::Ints);
+            let floats = || {
+                let floats = items.iter().map(|item| item.as_f64().map(|value| value as f32));
+                floats.collect::<Option<Vec<_>>>().map(Attr::Floats)
+            };
+            let strings = || {
+                let strings = items.iter().map(|item| item.as_str().map(str::to_owned));
+                strings.collect::<Option<Vec<_>>>().map(Attr::Strs)
+            };
+            ints.or_else(floats).or_else(strings).ok_or_else(wrong)
+        }
+        _ => Err(wrong()),
+    }
+}
+
+fn write_entry(entry: &Entry) -> Value {
+    let mut fields = Map::new();
+    let names: Vec<&str> = entry.ops.iter().map(|op| &op.name[..]).collect();
+    fields.insert("ops".to_owned(), json!(names));
+    let mut attributes: Vec<Value> = entry.ops.iter().map(|op| write_attributes(&op.attributes)).collect();
+    let is_first_only = entry.ops.iter().skip(1).all(|op| op.attributes.is_empty());
+    let attrs =
+        if is_first_only && !attributes.is_empty() { attributes.swap_remove(0) } else { Value::Array(attributes) };
+    fields.insert("attrs".to_owned(), attrs);
+    fields.insert("in".to_owned(), json!(entry.inputs));
+    if let Some(weights) = &entry.weights {
+        fields.insert("weights".to_owned(), json!(weights));
+    }
+    let out = match &entry.outputs[..] {
+        [output] => json!(output),
+        outputs => json!(outputs),
+    };
+    fields.insert("out".to_owned(), out);
+    fields.insert("dtype".to_owned(), json!(write_dtype(entry.dtype)));
+    let times: Map<String, Value> =
+        entry.micros.iter().map(|(batch, micros)| (batch.to_string(), json!(micros))).collect();
+    fields.insert("us".to_owned(), Value::Object(times));
+    if entry.count != 1 {
+        fields.insert("count".to_owned(), json!(entry.count));
+    }
+    Value::Object(fields)
+}
+
+fn write_attributes(attributes: &Attributes) -> Value {
+    let written = attributes.iter().filter_map(|(name, attr)| {
+        let value = match attr {
+            Attr::Int(value) => json!(value),
+            Attr::Float(value) => json!(value),
+            Attr::Str(value) => json!(value),
+            Attr::Ints(values) => json!(values),
+            Attr::Floats(values) => json!(values),
+            Attr::Strs(values) => json!(values),
+            Attr::DType(dtype) => json!(dtype.code()),
+            // Constants are operands of the newest opset, and graphs are not measured.
+            Attr::Tensor(_) | Attr::Other => return None,
+        };
+        Some((name.to_owned(), value))
+    });
+    Value::Object(written.collect())
+}

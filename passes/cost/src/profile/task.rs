@@ -1,0 +1,181 @@
+//! The task that an entry stands for.
+
+use super::{Entry, Op};
+use crate::work::{Work, work};
+use crate::{Class, Task, class};
+use divi_onnx::infer::infer;
+use divi_onnx::{Attr, Dim, Error, Node, TensorType, Value, schema};
+use std::collections::VecDeque;
+
+/// Operands that are still to be taken by an operator.
+struct Pool {
+    data: VecDeque<Vec<u64>>,
+    /// None if the entry does not say what its weights are.
+    weights: Option<VecDeque<Vec<u64>>>,
+}
+
+/// An operand and whether it is a constant.
+type Taken = (Vec<u64>, bool);
+
+impl Entry {
+    /// What it does at a batch size.
+    ///
+    /// The operators are a chain: each takes the result of the one before it, and what it needs further from the operands of
+    /// the entry, in their order. Weights that the entry does not name are those that its shapes ask for, without biases.
+    pub fn task(&self, batch: u64) -> Result<Task, Error> {
+        let scaled = |shape: &Vec<u64>| scale(shape, batch);
+        let mut pool = Pool {
+            data: self.inputs.iter().map(scaled).collect(),
+            weights: self.weights.as_ref().map(|weights| weights.iter().cloned().collect()),
+        };
+        let outputs: Vec<TensorType> = self.outputs.iter().map(|shape| self.ty(&scale(shape, batch))).collect();
+        let mut members = vec![];
+        let mut flow: Option<TensorType> = None;
+        for (index, op) in self.ops.iter().enumerate() {
+            let failed = |error: Error| Error::new(format!("{}: {error}", op.name));
+            let first = match flow.take() {
+                Some(ty) => (ty, false),
+                None => pool
+                    .data
+                    .pop_front()
+                    .map(|shape| (self.ty(&shape), false))
+                    .ok_or_else(|| failed(Error::new("needs an operand")))?,
+            };
+            let rest = self.further(index, &first.0, &mut pool);
+            let operands: Vec<(Value, bool)> = std::iter::once(first)
+                .chain(rest.into_iter().map(|(shape, is_constant)| (self.ty(&shape), is_constant)))
+                .map(|(ty, is_constant)| (Value::new(ty), is_constant))
+                .collect();
+            let inputs: Vec<Option<&Value>> = operands.iter().map(|(value, _)| Some(value)).collect();
+            let constant: Vec<bool> = operands.iter().map(|(_, is_constant)| *is_constant).collect();
+            let node = Node { op: &op.name, inputs: &inputs, attributes: &op.attributes, outputs: 1 };
+            let is_last = index + 1 == self.ops.len();
+            let results = if is_last { outputs.clone() } else { infer(&node).map_err(failed)? };
+            members.push(work(&node, &results, &constant).map_err(failed)?);
+            flow = results.into_iter().next();
+        }
+        let left = pool.data.len() + pool.weights.map_or(0, |weights| weights.len());
+        if left > 0 {
+            return Err(Error::new(format!("{left} of its operands belong to none of its operators")));
+        }
+        Ok(match &members[..] {
+            [member] => Task::from(*member),
+            _ => self.cluster(members, batch),
+        })
+    }
+
+    /// A cluster reads and writes what is outside of it.
+    fn cluster(&self, members: Vec<Work>, batch: u64) -> Task {
+        let bytes = |shapes: &[Vec<u64>], batch: u64| {
+            let count =
+                |shape: &Vec<u64>| scale(shape, batch).iter().fold(1, |count: u64, &size| count.saturating_mul(size));
+            let bytes = |shape| self.dtype.byte_len(count(shape)).unwrap_or(u64::MAX);
+            shapes.iter().map(bytes).fold(0, u64::saturating_add)
+        };
+        let weights = match &self.weights {
+            Some(weights) => bytes(weights, 1),
+            None => members.iter().map(|member| member.weights).fold(0, u64::saturating_add),
+        };
+        Task { members, read: bytes(&self.inputs, batch), weights, written: bytes(&self.outputs, batch) }
+    }
+
+    fn ty(&self, shape: &[u64]) -> TensorType {
+        let dims: Vec<Dim> = shape.iter().map(|&size| Dim::Known(i64::try_from(size).unwrap_or(i64::MAX))).collect();
+        TensorType::new(self.dtype, dims)
+    }
+
+    /// The operands of an operator behind its first.
+    fn further(&self, index: usize, first: &TensorType, pool: &mut Pool) -> Vec<Taken> {
+        let op = &self.ops[index];
+        let later = &self.ops[index + 1..];
+        let needs = needs(op);
+        if needs.is_variadic {
+            return pool.data.drain(..).map(|shape| (shape, false)).collect();
+        }
+        let mut taken = vec![];
+        let Some(weights) = &mut pool.weights else {
+            taken.extend((0..needs.either).filter_map(|_| pool.data.pop_front()).map(|shape| (shape, false)));
+            if taken.is_empty() {
+                taken.extend(self.usual_weights(op, first).into_iter().map(|shape| (shape, true)));
+            }
+            return taken;
+        };
+        for _ in 0..needs.either {
+            let data = pool.data.pop_front().map(|shape| (shape, false));
+            taken.extend(data.or_else(|| weights.pop_front().map(|shape| (shape, true))));
+        }
+        let reserved: usize = later.iter().map(|op| needs_of_weights(op, pool.data.len())).sum();
+        let spare = weights.len().saturating_sub(needs.constants + reserved);
+        let constants = needs.constants + needs.optional.min(spare);
+        taken.extend((0..constants).filter_map(|_| weights.pop_front()).map(|shape| (shape, true)));
+        taken
+    }
+
+    /// The weights that the shapes of an operator ask for.
+    fn usual_weights(&self, op: &Op, first: &TensorType) -> Vec<Vec<u64>> {
+        let sizes = |ty: &TensorType| -> Vec<u64> {
+            ty.static_shape().unwrap_or_default().into_iter().map(i64::unsigned_abs).collect()
+        };
+        let (x, y) = (sizes(first), self.outputs.first().cloned().unwrap_or_default());
+        let channels = |shape: &[u64]| shape.get(1).copied().unwrap_or(1);
+        let last = |shape: &[u64]| shape.last().copied().unwrap_or(1);
+        let int = |name: &str| match op.attributes.get(name) {
+            Some(Attr::Int(value)) => value.unsigned_abs(),
+            _ => 0,
+        };
+        match &op.name[..] {
+            "Conv" => {
+                let kernel = match op.attributes.get("kernel_shape") {
+                    Some(Attr::Ints(kernel)) => kernel.iter().map(|size| size.unsigned_abs()).collect(),
+                    _ => vec![1; x.len().saturating_sub(2)],
+                };
+                vec![[vec![channels(&y), channels(&x) / int("group").max(1)], kernel].concat()]
+            }
+            "MatMul" => vec![vec![last(&x), last(&y)]],
+            "Gemm" if int("transB") == 1 => vec![vec![last(&y), last(&x)]],
+            "Gemm" => vec![vec![last(&x), last(&y)]],
+            "BatchNormalization" => vec![vec![channels(&x)]; 4],
+            "LayerNormalization" => vec![vec![last(&x)]],
+            _ => vec![],
+        }
+    }
+}
+
+/// What an operator takes beside its first operand.
+struct Needs {
+    /// As many as there are.
+    is_variadic: bool,
+    /// Operands that are computed or constant.
+    either: usize,
+    /// Operands that are constant.
+    constants: usize,
+    /// Constants that may be left out.
+    optional: usize,
+}
+
+fn needs(op: &Op) -> Needs {
+    let Some(schema) = schema::find(&op.name) else {
+        return Needs { is_variadic: true, either: 0, constants: 0, optional: 0 };
+    };
+    let required = schema.inputs.required.saturating_sub(1);
+    let optional = schema.inputs.named.saturating_sub(schema.inputs.required);
+    let has_weights =
+        matches!(class(&op.name), Class::Conv | Class::BatchNorm | Class::Normalization | Class::Recurrent)
+            || op.name == "Gemm";
+    let (either, constants) = if has_weights { (0, required) } else { (required, 0) };
+    Needs { is_variadic: schema.inputs.variadic, either, constants, optional }
+}
+
+/// Constants that a later operator cannot do without, if that many computed operands are left.
+fn needs_of_weights(op: &Op, data: usize) -> usize {
+    let needs = needs(op);
+    needs.constants + needs.either.saturating_sub(data)
+}
+
+/// A shape at a batch size.
+fn scale(shape: &[u64], batch: u64) -> Vec<u64> {
+    match shape {
+        [first, rest @ ..] => [&[first.saturating_mul(batch)], rest].concat(),
+        [] => vec![],
+    }
+}

@@ -1,0 +1,124 @@
+//! Tables that were measured with PyTorch, as profiles.
+//!
+//! Three kinds are read: operators of whole models with their times on a GPU and a CPU ([`Operators`]), times of whole models
+//! with and without captured graphs ([`Models`]), and copies between host and device ([`transfers`]).
+
+mod operators;
+pub mod transfers;
+
+use crate::fit::{Kind, Replay};
+use crate::json::{At, Error, parse};
+use crate::profile::Entry;
+use crate::{Micros, Profile};
+
+/// Operators of models, each measured by itself.
+#[derive(Clone, Debug)]
+pub struct Operators {
+    pub device: String,
+    pub runtime: String,
+    pub models: Vec<Model>,
+}
+
+/// The operators of a model. Those that are the same are one entry.
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub name: String,
+    pub entries: Vec<Entry>,
+    /// What was measured, operator by operator.
+    pub times: Vec<Time>,
+    /// Operators that ONNX has no form for, with the reason.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// The time of one operator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Time {
+    /// The index of its entry.
+    pub entry: usize,
+    pub batch: u64,
+    pub micros: Micros,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    pub node: String,
+    pub op: String,
+    pub why: String,
+}
+
+/// Times of whole models.
+#[derive(Clone, Debug)]
+pub struct Models {
+    rows: Vec<Whole>,
+}
+
+#[derive(Clone, Debug)]
+struct Whole {
+    model: String,
+    batch: u64,
+    /// In a captured graph.
+    graph: Micros,
+}
+
+const RUNTIME: &str = "PyTorch eager";
+
+impl Operators {
+    /// Whether a text is such a table; it may be another file.
+    pub fn recognizes(text: &str) -> bool {
+        parse(text).is_ok_and(|value| value.get("models").is_some())
+    }
+
+    /// Reads the times of one kind of device.
+    pub fn read(text: &str, kind: Kind) -> Result<Self, Error> {
+        let value = parse(text)?;
+        let root = At::root(&value);
+        root.only(&["gpu", "cpu_threads", "note", "models"])?;
+        let device = match kind {
+            Kind::Cuda => root.field("gpu")?.string()?.to_owned(),
+            Kind::Cpu => format!("CPU, {} threads", root.field("cpu_threads")?.count()?),
+        };
+        let models = root.field("models")?.fields()?;
+        let models = models.iter().map(|(name, at)| operators::read(name, at, kind)).collect::<Result<_, _>>()?;
+        Ok(Self { device, runtime: RUNTIME.to_owned(), models })
+    }
+
+    /// A profile of all models.
+    pub fn profile(&self) -> Profile {
+        let entries = self.models.iter().flat_map(|model| model.entries.iter().cloned()).collect();
+        Profile::new(&self.device[..], &self.runtime[..], entries)
+    }
+
+    /// Whole models as tasks, for those that `models` has the time of.
+    pub fn replays(&self, models: &Models) -> Result<Vec<Replay>, divi_onnx::Error> {
+        let mut replays = vec![];
+        for whole in &models.rows {
+            let Some(model) = self.models.iter().find(|model| model.name == whole.model) else { continue };
+            let tasks = model.entries.iter().map(|entry| Ok((entry.task(whole.batch)?, entry.count)));
+            replays.push(Replay { tasks: tasks.collect::<Result<_, _>>()?, micros: whole.graph });
+        }
+        Ok(replays)
+    }
+}
+
+impl Models {
+    /// Reads the times in single precision: the rows are named `resnet18 b16 fp32`.
+    pub fn read(text: &str) -> Result<Self, Error> {
+        let value = parse(text)?;
+        let root = At::root(&value);
+        root.only(&["gpu", "torch", "rows"])?;
+        let mut rows = vec![];
+        for (name, at) in root.field("rows")?.fields()? {
+            at.only(&["eager", "graph"])?;
+            let words: Vec<&str> = name.split(' ').collect();
+            let batch = words.get(1).and_then(|word| word.strip_prefix('b')?.parse().ok());
+            let ([model, _, precision], Some(batch)) = (&words[..], batch) else {
+                return Err(at.error("must be named like 'resnet18 b16 fp32'"));
+            };
+            let graph = Micros(at.field("graph")?.positive()? * 1e3);
+            if *precision == "fp32" {
+                rows.push(Whole { model: (*model).to_owned(), batch, graph });
+            }
+        }
+        Ok(Self { rows })
+    }
+}

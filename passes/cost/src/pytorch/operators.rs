@@ -1,0 +1,280 @@
+//! PyTorch's operators as ONNX exports them.
+
+use super::{LeftOut, Model, Time};
+use crate::Micros;
+use crate::fit::Kind;
+use crate::json::{At, Error};
+use crate::profile::{Entry, Key, Op, median};
+use divi_onnx::{Attr, Attributes, DType};
+use std::collections::{BTreeMap, HashMap};
+
+/// What becomes of an operator: ONNX's, or the reason why it is left out.
+enum Converted {
+    Operator { ops: Vec<Op>, inputs: Vec<Vec<u64>>, weights: Vec<Vec<u64>> },
+    LeftOut(&'static str),
+}
+
+/// A node of the table.
+struct Node<'a> {
+    at: &'a At<'a>,
+    inputs: Vec<Vec<u64>>,
+    output: Vec<u64>,
+    /// Bytes of parameters, where they are given.
+    params: Option<u64>,
+}
+
+const IDENTITY: &str = "does nothing when a model is used";
+const VIEW: &str = "is a view in PyTorch, whose time is Python's";
+const NO_WINDOW: &str = "its window is not in the table, and no usual one has its sizes";
+const UNKNOWN: &str = "its form in ONNX is not known";
+/// Bytes of an element of the tables, which are in single precision.
+const ELEMENT: u64 = 4;
+
+/// Reads a model. Operators that are the same become one entry, with the medians of their times.
+pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Model, Error> {
+    let mut model = Model { name: name.to_owned(), entries: vec![], times: vec![], left_out: vec![] };
+    let mut known: HashMap<Key, usize> = HashMap::new();
+    let mut times: Vec<BTreeMap<u64, Vec<(f64, u64)>>> = vec![];
+    for (node, at) in at.fields()? {
+        at.only(&["op", "inputs", "output", "preds", "params", "attrs", "cuda_us", "cpu_us"])?;
+        let op = at.field("op")?.string()?;
+        let output = at.field("output")?.shape()?;
+        let read = Node {
+            at: &at,
+            inputs: at.field("inputs")?.shapes()?,
+            output: output.clone(),
+            params: at.optional("params")?.map(|it| it.count()).transpose()?,
+        };
+        let (ops, inputs, weights) = match read.convert(op)? {
+            Converted::Operator { ops, inputs, weights } => (ops, inputs, weights),
+            Converted::LeftOut(why) => {
+                model.left_out.push(LeftOut { node: node.to_owned(), op: op.to_owned(), why: why.to_owned() });
+                continue;
+            }
+        };
+        let entry = Entry {
+            ops,
+            inputs,
+            weights: Some(weights),
+            outputs: vec![output],
+            dtype: DType::F32,
+            micros: BTreeMap::new(),
+            count: 0,
+        };
+        let index = *known.entry(Key::of(&entry)).or_insert_with(|| {
+            model.entries.push(entry);
+            times.push(BTreeMap::new());
+            times.len() - 1
+        });
+        model.entries[index].count += 1;
+        for (batch, micros) in at.field(if kind == Kind::Cuda { "cuda_us" } else { "cpu_us" })?.fields()? {
+            let size = batch.parse().ok().filter(|size| *size > 0);
+            let size: u64 = size.ok_or_else(|| micros.error("must be named after a batch size"))?;
+            let micros = micros.positive()?;
+            times[index].entry(size).or_default().push((micros, 1));
+            model.times.push(Time { entry: index, batch: size, micros: Micros(micros) });
+        }
+    }
+    for (entry, times) in model.entries.iter_mut().zip(times) {
+        entry.micros = times.into_iter().map(|(batch, times)| (batch, median(times))).collect();
+    }
+    Ok(model)
+}
+
+fn op(name: &str, attributes: Vec<(&str, Attr)>) -> Op {
+    Op { name: name.to_owned(), attributes: attributes.into_iter().collect::<Attributes>() }
+}
+
+fn ints(values: &[u64]) -> Attr {
+    Attr::Ints(values.iter().map(|&value| i64::try_from(value).unwrap_or(i64::MAX)).collect())
+}
+
+/// A window of a pooling operator or a convolution, the same padding on either side.
+struct Window {
+    kernel: Vec<u64>,
+    strides: Vec<u64>,
+    padding: Vec<u64>,
+}
+
+impl Window {
+    fn square(kernel: u64, stride: u64, padding: u64) -> Self {
+        Self { kernel: vec![kernel; 2], strides: vec![stride; 2], padding: vec![padding; 2] }
+    }
+
+    /// The sizes of the result, if the last window must fit, or may begin only.
+    fn sizes(&self, image: &[u64], may_begin: bool) -> Option<Vec<u64>> {
+        let sides = image.iter().zip(&self.kernel).zip(&self.strides).zip(&self.padding);
+        let size = |(((image, kernel), stride), padding): (((&u64, &u64), &u64), &u64)| {
+            let free = (image + 2 * padding).checked_sub(*kernel)?;
+            let steps = if may_begin { free.div_ceil(*stride) } else { free.checked_div(*stride)? };
+            Some(steps + 1)
+        };
+        sides.map(size).collect()
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Attr)> {
+        let pads = [&self.padding[..], &self.padding].concat();
+        vec![("kernel_shape", ints(&self.kernel)), ("strides", ints(&self.strides)), ("pads", ints(&pads))]
+    }
+}
+
+impl Node<'_> {
+    fn convert(&self, name: &str) -> Result<Converted, Error> {
+        Ok(match name {
+            "Conv2d" => self.conv()?,
+            "Linear" => self.linear()?,
+            "BatchNorm2d" => {
+                let channels = self.dim(1)?;
+                self.with(op("BatchNormalization", vec![]), vec![vec![channels]; 4])
+            }
+            "LayerNorm" | "layer_norm" => {
+                let weights = vec![vec![self.output.last().copied().unwrap_or(1)]; 2];
+                let layer_norm = op("LayerNormalization", vec![("axis", Attr::Int(-1))]);
+                Converted::Operator { ops: vec![layer_norm], inputs: vec![self.first()?.clone()], weights }
+            }
+            "ReLU" | "relu" => self.with(op("Relu", vec![]), vec![]),
+            "ReLU6" => self.with(op("Clip", vec![]), vec![vec![], vec![]]),
+            "GELU" => self.with(op("Gelu", vec![]), vec![]),
+            "add" => self.with(op("Add", vec![]), vec![]),
+            "mul" => self.with(op("Mul", vec![]), vec![]),
+            "MaxPool2d" | "max_pool2d" => self.pool("MaxPool")?,
+            "AvgPool2d" | "avg_pool2d" => self.pool("AveragePool")?,
+            "AdaptiveAvgPool2d" | "adaptive_avg_pool2d" => self.adaptive_pool()?,
+            "cat" => self.concat()?,
+            "flatten" | "Flatten" | "permute" | "Permute" => Converted::LeftOut(VIEW),
+            "Dropout" | "dropout" | "stochastic_depth" | "StochasticDepth" => Converted::LeftOut(IDENTITY),
+            _ => Converted::LeftOut(UNKNOWN),
+        })
+    }
+
+    /// One operator. Operands without a batch dimension, those of a lower rank than the result, are constants as well.
+    fn with(&self, op: Op, weights: Vec<Vec<u64>>) -> Converted {
+        let (inputs, constants): (Vec<_>, Vec<_>) =
+            self.inputs.iter().cloned().partition(|shape| shape.len() == self.output.len());
+        Converted::Operator { ops: vec![op], inputs, weights: [constants, weights].concat() }
+    }
+
+    fn first(&self) -> Result<&Vec<u64>, Error> {
+        self.inputs.first().ok_or_else(|| self.at.error("must have an input"))
+    }
+
+    /// A dimension of the first operand.
+    fn dim(&self, index: usize) -> Result<u64, Error> {
+        let first = self.first()?;
+        first.get(index).copied().ok_or_else(|| self.at.error(format!("input {first:?} has no dimension {index}")))
+    }
+
+    /// Height and width.
+    fn image(shape: &[u64]) -> &[u64] {
+        shape.get(2..).unwrap_or_default()
+    }
+
+    fn attribute(&self, name: &str) -> Result<At<'_>, Error> {
+        self.at.field("attrs")?.field(name)
+    }
+
+    /// An attribute with a number for each side, or one for both.
+    fn sides(&self, name: &str) -> Result<Vec<u64>, Error> {
+        let at = self.attribute(name)?;
+        if at.value.is_array() { at.shape() } else { Ok(vec![at.count()?; 2]) }
+    }
+
+    /// Whether the parameters are these weights and a bias.
+    fn has_bias(&self, weights: &[u64], bias: u64) -> Result<bool, Error> {
+        let bytes = ELEMENT.saturating_mul(weights.iter().product());
+        match self.params {
+            Some(params) if params == bytes => Ok(false),
+            Some(params) if params == bytes.saturating_add(ELEMENT * bias) => Ok(true),
+            Some(params) => Err(self.at.error(format!("params are {params} bytes, weights {weights:?} are {bytes}"))),
+            None => Err(self.at.error("field 'params' is missing")),
+        }
+    }
+
+    fn conv(&self) -> Result<Converted, Error> {
+        let group = self.attribute("groups")?.count()?.max(1);
+        let channels = self.output.get(1).copied().unwrap_or(0);
+        let window =
+            Window { kernel: self.sides("kernel")?, strides: self.sides("stride")?, padding: self.sides("padding")? };
+        let weights = [&[channels, self.dim(1)? / group], &window.kernel[..]].concat();
+        let mut attributes = window.attributes();
+        attributes.push(("dilations", ints(&self.sides("dilation")?)));
+        attributes.push(("group", Attr::Int(i64::try_from(group).unwrap_or(i64::MAX))));
+        let bias = if self.has_bias(&weights, channels)? { vec![vec![channels]] } else { vec![] };
+        Ok(self.with(op("Conv", attributes), [vec![weights], bias].concat()))
+    }
+
+    /// A Gemm of a matrix; of more dimensions a MatMul, and an Add for the bias.
+    fn linear(&self) -> Result<Converted, Error> {
+        let (x, y) = (self.first()?, &self.output);
+        let (Some(&depth), Some(&columns)) = (x.last(), y.last()) else {
+            return Err(self.at.error("must have an input and an output that are not scalars"));
+        };
+        let bias = if self.has_bias(&[columns, depth], columns)? { vec![vec![columns]] } else { vec![] };
+        Ok(match x.len() {
+            2 => self.with(op("Gemm", vec![("transB", Attr::Int(1))]), [vec![vec![columns, depth]], bias].concat()),
+            _ => {
+                let mut ops = vec![op("MatMul", vec![])];
+                ops.extend(bias.first().map(|_| op("Add", vec![])));
+                Converted::Operator {
+                    ops,
+                    inputs: vec![x.clone()],
+                    weights: [vec![vec![depth, columns]], bias].concat(),
+                }
+            }
+        })
+    }
+
+    /// Functions of PyTorch, as opposed to modules, have no attributes in the table: the usual window with their sizes is
+    /// taken.
+    fn pool(&self, name: &str) -> Result<Converted, Error> {
+        let (image, result) = (Self::image(self.first()?), Self::image(&self.output));
+        let (window, may_begin) = if self.at.optional("attrs")?.is_some() {
+            let strides = self.sides("stride")?;
+            let window = Window { kernel: self.sides("kernel")?, strides, padding: self.sides("padding")? };
+            let may_begin = match window.sizes(image, false) {
+                Some(sizes) if sizes == result => false,
+                _ if window.sizes(image, true).is_some_and(|sizes| sizes == result) => true,
+                _ => return Err(self.at.error(format!("no window of {image:?} gives {result:?}"))),
+            };
+            (window, may_begin)
+        } else {
+            const USUAL: [(u64, u64, u64); 4] = [(3, 1, 1), (3, 2, 0), (3, 2, 1), (2, 2, 0)];
+            let windows = USUAL.iter().map(|&(kernel, stride, padding)| Window::square(kernel, stride, padding));
+            let found = windows.into_iter().find(|window| window.sizes(image, false).as_deref() == Some(result));
+            let Some(window) = found else { return Ok(Converted::LeftOut(NO_WINDOW)) };
+            (window, false)
+        };
+        let mut attributes = window.attributes();
+        if may_begin {
+            attributes.push(("ceil_mode", Attr::Int(1)));
+        }
+        if name == "AveragePool" && window.padding.iter().any(|padding| *padding > 0) {
+            attributes.push(("count_include_pad", Attr::Int(1)));
+        }
+        Ok(self.with(op(name, attributes), vec![]))
+    }
+
+    fn adaptive_pool(&self) -> Result<Converted, Error> {
+        let (image, result) = (Self::image(self.first()?), Self::image(&self.output));
+        if result.iter().all(|size| *size == 1) {
+            return Ok(self.with(op("GlobalAveragePool", vec![]), vec![]));
+        }
+        if image == result {
+            return Ok(Converted::LeftOut("averages over single elements, which is the identity"));
+        }
+        let divides = |(image, result): (&u64, &u64)| *result > 0 && image.is_multiple_of(*result);
+        if image.len() != result.len() || !image.iter().zip(result).all(divides) {
+            return Ok(Converted::LeftOut("its windows have different sizes, which ONNX has no form for"));
+        }
+        let kernel: Vec<u64> = image.iter().zip(result).map(|(image, result)| image / result).collect();
+        let window = Window { strides: kernel.clone(), padding: vec![0; kernel.len()], kernel };
+        Ok(self.with(op("AveragePool", window.attributes()), vec![]))
+    }
+
+    /// The axis is the one along which the result is larger.
+    fn concat(&self) -> Result<Converted, Error> {
+        let first = self.first()?;
+        let axis = first.iter().zip(&self.output).position(|(part, whole)| part != whole).unwrap_or(0);
+        Ok(self.with(op("Concat", vec![("axis", Attr::Int(axis as i64))]), vec![]))
+    }
+}

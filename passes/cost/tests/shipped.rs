@@ -1,0 +1,63 @@
+//! The models that are compiled in are those that the tables in `test/profiles` give.
+
+use divi_cost::fit::{Kind, Sample, Target, fit};
+use divi_cost::model::Launch;
+use divi_cost::pytorch::{Models, Operators};
+use divi_cost::{Model, Task};
+use std::{fs, path::Path};
+
+fn table(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/profiles").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn fitted(kind: Kind) -> Model {
+    let table_of_operators = Operators::read(&table("h200_xeon16_operators.json"), kind).expect("the table is right");
+    let entries = table_of_operators.models.iter().flat_map(|model| &model.entries);
+    let samples: Vec<Sample> = entries.flat_map(|entry| Sample::of(entry).expect("its work is known")).collect();
+    let replays = match kind {
+        Kind::Cuda => {
+            let models = Models::read(&table("h200_pytorch_models.json")).expect("the table is right");
+            table_of_operators.replays(&models).expect("their work is known")
+        }
+        Kind::Cpu => vec![],
+    };
+    let (device, runtime) = (&table_of_operators.device, &table_of_operators.runtime);
+    fit(&Target::of(kind), device, runtime, &samples, &replays).expect("there are samples")
+}
+
+fn is_fresh(kind: Kind, shipped: &Model) {
+    let name = kind.name();
+    assert!(
+        fitted(kind).to_json() == shipped.to_json(),
+        "passes/cost/models/{name}.json is stale: divi-profile fit test/profiles/h200_xeon16_operators.json --device={name} \
+         (cuda: --graphs=test/profiles/h200_pytorch_models.json) -o passes/cost/models/{name}.json"
+    );
+}
+
+#[test]
+fn the_model_of_cuda_devices_is_fresh() {
+    is_fresh(Kind::Cuda, Model::cuda());
+}
+
+#[test]
+fn the_model_of_cpus_is_fresh() {
+    is_fresh(Kind::Cpu, Model::cpu());
+}
+
+/// Whole models in captured graphs are what the captured launch was fitted to: they must come out, on the whole.
+#[test]
+fn captured_graphs_come_out() {
+    let operators = Operators::read(&table("h200_xeon16_operators.json"), Kind::Cuda).expect("the table is right");
+    let models = Models::read(&table("h200_pytorch_models.json")).expect("the table is right");
+    let (model, replays) = (Model::cuda(), operators.replays(&models).expect("their work is known"));
+    assert_eq!(replays.len(), 18, "nine models at two batch sizes");
+    let ratios = replays.iter().map(|replay| {
+        let time =
+            |(task, count): &(Task, u64)| *count as f64 * model.time(&model.rates, task, Launch::Captured).micros.0;
+        replay.tasks.iter().map(time).sum::<f64>() / replay.micros.0
+    });
+    let mut errors: Vec<f64> = ratios.map(|ratio| (ratio - 1.0).abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    assert!(errors[errors.len() / 2] < 0.15, "{errors:?}");
+}
