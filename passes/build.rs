@@ -7,7 +7,7 @@ fn main() {
     tablegen("Passes.td", "Passes.h.inc", &["-gen-pass-decls", "-name=Divi"]);
     let dialect = std::env::var("DEP_DIVI_DIALECT_INCLUDE").expect("divi-dialect says where its headers are");
     let mut build = cxx();
-    build.includes(dialect.split(':')).file("cpp/Passes.cpp").compile("divi_passes");
+    build.includes(dialect.split(':')).files(["cpp/Linalg.cpp", "cpp/Passes.cpp"]).compile("divi_passes");
     link_shared_mlir();
 }
 

@@ -8,6 +8,8 @@
 #include "mlir/CAPI/Support.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
@@ -27,6 +29,14 @@ struct RebatchCounts {
   uint64_t repeated, constants;
 };
 bool diviRunRebatch(MlirOperation module, int64_t batch, RebatchCounts *counts);
+struct AnnotateCostCounts {
+  uint64_t tasks, measured, interpolated, estimated;
+};
+bool diviRunAnnotateCost(MlirOperation module, MlirStringRef system, AnnotateCostCounts *counts);
+/// Takes the text that a pass writes.
+using Sink = void (*)(MlirStringRef text, void *user);
+bool diviRunPrintCosts(MlirOperation module, MlirStringRef format, int64_t limit, Sink sink, void *user);
+bool diviRunEmitProblem(MlirOperation module, int64_t inputs, Sink sink, void *user);
 }
 
 namespace divi {
@@ -38,6 +48,9 @@ namespace divi {
 #define GEN_PASS_DEF_FUSE
 #define GEN_PASS_DEF_INLINECLUSTERS
 #define GEN_PASS_DEF_REBATCH
+#define GEN_PASS_DEF_ANNOTATECOST
+#define GEN_PASS_DEF_PRINTCOSTS
+#define GEN_PASS_DEF_EMITPROBLEM
 #include "Passes.h.inc"
 
 namespace {
@@ -112,6 +125,68 @@ struct Rebatch : impl::RebatchBase<Rebatch> {
     numConstants += counts.constants;
   }
 };
+
+struct AnnotateCost : impl::AnnotateCostBase<AnnotateCost> {
+  using AnnotateCostBase::AnnotateCostBase;
+  void runOnOperation() override {
+    AnnotateCostCounts counts = {};
+    std::string name = system;
+    if (!diviRunAnnotateCost(wrap(getOperation().getOperation()), wrap(StringRef(name)), &counts))
+      signalPassFailure();
+    numTasks += counts.tasks;
+    numMeasured += counts.measured;
+    numInterpolated += counts.interpolated;
+    numEstimated += counts.estimated;
+  }
+};
+
+/// Where a pass writes that has something to say beside the IR: a stream of the driver's, or a file, whole or not at all.
+struct Writer {
+  raw_ostream *stream = nullptr;
+
+  LogicalResult write(Operation *module, StringRef file, llvm::function_ref<bool(Sink, void *)> run) const {
+    std::string text;
+    auto append = [](MlirStringRef part, void *user) { static_cast<std::string *>(user)->append(part.data, part.length); };
+    if (!run(append, &text))
+      return failure();
+    if (stream) {
+      *stream << text;
+      return success();
+    }
+    llvm::Error error = llvm::writeToOutput(file, [&](raw_ostream &os) {
+      os << text;
+      return llvm::Error::success();
+    });
+    if (error)
+      return module->emitError() << "cannot write '" << file << "': " << llvm::toString(std::move(error));
+    return success();
+  }
+};
+
+struct PrintCosts : impl::PrintCostsBase<PrintCosts> {
+  using PrintCostsBase::PrintCostsBase;
+  Writer writer;
+  void runOnOperation() override {
+    MlirOperation module = wrap(getOperation().getOperation());
+    std::string how = format;
+    auto run = [&](Sink sink, void *user) { return diviRunPrintCosts(module, wrap(StringRef(how)), limit, sink, user); };
+    if (failed(writer.write(getOperation(), output, run)))
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+
+struct EmitProblem : impl::EmitProblemBase<EmitProblem> {
+  using EmitProblemBase::EmitProblemBase;
+  Writer writer;
+  void runOnOperation() override {
+    MlirOperation module = wrap(getOperation().getOperation());
+    auto run = [&](Sink sink, void *user) { return diviRunEmitProblem(module, inputs, sink, user); };
+    if (failed(writer.write(getOperation(), output, run)))
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
 } // namespace
 
 #define GEN_PASS_REGISTRATION
@@ -140,4 +215,34 @@ extern "C" MlirPass diviCreateRebaseWeights(MlirStringRef from, MlirStringRef to
   options.from = unwrap(from).str();
   options.to = unwrap(to).str();
   return wrap(divi::createRebaseWeights(std::move(options)).release());
+}
+
+extern "C" MlirPass diviCreateAnnotateCost(MlirStringRef system) {
+  divi::AnnotateCostOptions options;
+  options.system = unwrap(system).str();
+  return wrap(divi::createAnnotateCost(std::move(options)).release());
+}
+
+// These two write to a stream that is open already.
+extern "C" MlirPass diviCreatePrintCosts(MlirStringRef format, int64_t limit, llvm::raw_ostream *stream) {
+  divi::PrintCostsOptions options;
+  options.format = unwrap(format).str();
+  options.limit = limit;
+  auto pass = std::make_unique<divi::PrintCosts>(std::move(options));
+  pass->writer.stream = stream;
+  return wrap(pass.release());
+}
+
+extern "C" MlirPass diviCreateEmitProblem(int64_t inputs, llvm::raw_ostream *stream) {
+  divi::EmitProblemOptions options;
+  options.inputs = inputs;
+  auto pass = std::make_unique<divi::EmitProblem>(std::move(options));
+  pass->writer.stream = stream;
+  return wrap(pass.release());
+}
+
+extern "C" MlirPass diviCreateFuse(MlirStringRef level) {
+  divi::FuseOptions options;
+  options.level = unwrap(level).str();
+  return wrap(divi::createFuse(std::move(options)).release());
 }

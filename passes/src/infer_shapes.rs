@@ -6,8 +6,8 @@ use crate::{
     import::Options,
     input_shapes,
     ir::{
-        Failure, attribute, blocks, blocks_in_order, describe, error, operands, operation_name, operations,
-        reshaped_type, results, run, string_attribute, text, type_of, uses, warning,
+        Failure, arguments_of, attribute, blocks, blocks_in_order, describe, error, operands, operation_name,
+        operations, reshaped_type, results, run, string_attribute, text, type_of, uses, warning,
     },
 };
 use divi_dialect::{
@@ -345,11 +345,6 @@ impl Pass<'_> {
 
 fn tensor_type_of_constant(tensor: &Tensor) -> TensorType {
     TensorType::new(tensor.dtype(), tensor.dims().iter().copied().map(Dim::Known).collect::<Vec<_>>())
-}
-
-fn arguments_of(block: MlirBlock) -> Vec<MlirValue> {
-    // SAFETY: the block is alive, and indices are below the count.
-    unsafe { (0..mlirBlockGetNumArguments(block)).map(|i| mlirBlockGetArgument(block, i)).collect() }
 }
 
 #[unsafe(no_mangle)]

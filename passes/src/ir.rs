@@ -91,6 +91,29 @@ pub(crate) fn string_array(context: &Context, strings: &[&str]) -> MlirAttribute
     }
 }
 
+/// The name that a reference to a symbol of this scope has; `None` for other attributes.
+pub(crate) fn symbol_attribute<'a>(attribute: MlirAttribute) -> Option<&'a str> {
+    // SAFETY: the attribute is alive, and its text lives as long as its context.
+    unsafe { mlirAttributeIsAFlatSymbolRef(attribute).then(|| text(mlirFlatSymbolRefAttrGetValue(attribute))) }
+}
+
+/// An entry of a dictionary; `None` if it has no such entry, or is none.
+pub(crate) fn dictionary_entry(dictionary: MlirAttribute, name: &str) -> Option<MlirAttribute> {
+    // SAFETY: the attribute is alive, and asked for entries only if it can have some.
+    unsafe {
+        if !mlirAttributeIsADictionary(dictionary) {
+            return None;
+        }
+        let value = mlirDictionaryAttrGetElementByName(dictionary, StringRef::new(name).to_raw());
+        (!value.ptr.is_null()).then_some(value)
+    }
+}
+
+pub(crate) fn set_attribute(operation: MlirOperation, name: &str, attribute: MlirAttribute) {
+    // SAFETY: operation and attribute are alive and of one context.
+    unsafe { mlirOperationSetAttributeByName(operation, StringRef::new(name).to_raw(), attribute) }
+}
+
 /// What messages call an operation: the ONNX node it came from, if it says so.
 pub(crate) fn describe(operation: MlirOperation) -> String {
     let op = operation_name(operation);
@@ -173,6 +196,11 @@ pub(crate) fn results(operation: MlirOperation) -> Vec<MlirValue> {
     unsafe { (0..mlirOperationGetNumResults(operation)).map(|i| mlirOperationGetResult(operation, i)).collect() }
 }
 
+pub(crate) fn arguments_of(block: MlirBlock) -> Vec<MlirValue> {
+    // SAFETY: the block is alive, and indices are below the count.
+    unsafe { (0..mlirBlockGetNumArguments(block)).map(|i| mlirBlockGetArgument(block, i)).collect() }
+}
+
 /// The operations that use a value, each with the operand that it is, as they are when this is called.
 pub(crate) fn uses(value: MlirValue) -> Vec<(MlirOperation, isize)> {
     let mut uses = vec![];
@@ -190,6 +218,18 @@ pub(crate) fn uses(value: MlirValue) -> Vec<(MlirOperation, isize)> {
 pub(crate) fn type_of(value: MlirValue) -> MlirType {
     // SAFETY: the value is alive.
     unsafe { mlirValueGetType(value) }
+}
+
+/// What a value's type says in ONNX's terms; `None` if it is no tensor.
+pub(crate) fn tensor_type_of_value(value: MlirValue) -> Option<TensorType> {
+    // SAFETY: the type of a live value is alive.
+    tensor_type_of(unsafe { Type::from_raw(type_of(value)) })
+}
+
+/// The bytes of a tensor. An open dimension counts as 1, and what is no tensor as nothing.
+pub(crate) fn byte_length(ty: &TensorType) -> u64 {
+    let sizes = ty.shape.iter().flatten().map(|dim| u64::try_from(dim.known().unwrap_or(1)).unwrap_or(0));
+    ty.dtype.byte_len(sizes.fold(1, u64::saturating_mul)).unwrap_or(u64::MAX)
 }
 
 /// A tensor type with another shape: how `original` writes elements stays, and its encoding, if the rank does.

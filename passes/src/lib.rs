@@ -1,7 +1,8 @@
-//! The compiler, one module a phase, in the order in which data flows. So far: [`import`].
+//! The compiler, one module a phase, in the order in which data flows: [`import`], [`fuse`], [`cost`].
 //!
 //! Passes are plain functions on modules; `td/Passes.td` gives them names and options, [`register`] makes MLIR know them.
 
+pub mod cost;
 pub mod fuse;
 pub mod import;
 pub mod infer_shapes;
@@ -10,6 +11,7 @@ mod input_shapes;
 mod ir;
 mod paths;
 pub mod rebatch;
+mod tasks;
 pub mod weights;
 
 pub use ir::Failure;

@@ -109,4 +109,49 @@ def Rebatch : Pass<"divi-rebatch", "::mlir::ModuleOp"> {
   let dependentDialects = ["::divi::onnx::ONNXDialect"];
 }
 
+def AnnotateCost : Pass<"divi-annotate-cost", "::mlir::ModuleOp"> {
+  let summary = "Say of every task what it takes on every device";
+  let description = [{
+    Declares the devices and links of a system (`divi.device`, `divi.link`) and puts on every task its time on each at
+    every batch size that the device supports (`divi.cost`), its operations (`divi.flops`) and bytes
+    (`divi.weight_bytes`, `divi.input_bytes`, `divi.output_bytes`, `divi.scratch_bytes`), and what limits it
+    (`divi.bound`). A batch of b is b times the module as it stands. Times are measured where a device has a profile that
+    knows the task, interpolated between batches that it knows, and estimated by a model otherwise; `divi.costs` on the
+    module counts which. A device that a task does not run on is not named.
+  }];
+  let options = [
+    Option<"system", "system", "std::string", /*default=*/"\"host\"",
+           "The machine: a preset's name or the path of a system description">,
+  ];
+  let statistics = [
+    Statistic<"numTasks", "num-tasks", "Number of tasks">,
+    Statistic<"numMeasured", "num-measured", "Number of times of a task on a device that were measured">,
+    Statistic<"numInterpolated", "num-interpolated", "Number of those between measured batches">,
+    Statistic<"numEstimated", "num-estimated", "Number of those that a model estimates">,
+  ];
+  let dependentDialects = ["::divi::DiviDialect"];
+}
+
+def PrintCosts : Pass<"divi-print-costs", "::mlir::ModuleOp"> {
+  let summary = "Print the costs of a module's tasks as a table";
+  let options = [
+    Option<"format", "format", "std::string", /*default=*/"\"text\"",
+           "text (the hottest tasks at the smallest batch) or csv (every task and batch)">,
+    Option<"limit", "limit", "int64_t", /*default=*/"20", "Tasks that text shows (0: all)">,
+    Option<"output", "output", "std::string", /*default=*/"\"-\"", "File to write to">,
+  ];
+}
+
+def EmitProblem : Pass<"divi-emit-problem", "::mlir::ModuleOp"> {
+  let summary = "Write the planning problem that a module with costs poses";
+  let description = [{
+    The problem is a `divi-problem/1` JSON object: tasks with their times, weights and tensors, devices and links. The
+    model's inputs and outputs are tasks of no time on the host.
+  }];
+  let options = [
+    Option<"inputs", "inputs", "int64_t", /*default=*/"1", "Number of inputs that wait to be run">,
+    Option<"output", "output", "std::string", /*default=*/"\"-\"", "File to write to">,
+  ];
+}
+
 #endif // DIVI_PASSES

@@ -225,6 +225,50 @@ static LogicalResult verifyPlan(Operation *op, Attribute value) {
   return success();
 }
 
+/// How many tasks each device's times were measured, interpolated and estimated for.
+static LogicalResult verifyCosts(Operation *op, Attribute value) {
+  if (!isa<ModuleOp>(op))
+    return op->emitOpError("attribute 'divi.costs' belongs on the module");
+  auto devices = dyn_cast<DictionaryAttr>(value);
+  if (!devices)
+    return op->emitOpError() << "attribute 'divi.costs' must be a dictionary of devices, is " << value;
+  for (NamedAttribute device : devices) {
+    if (failed(verifyIsDevice(op, "divi.costs", FlatSymbolRefAttr::get(device.getName()))))
+      return failure();
+    auto counts = dyn_cast<DictionaryAttr>(device.getValue());
+    for (StringRef key : {"measured", "interpolated", "estimated"})
+      if (!counts || !isa_and_present<IntegerAttr>(counts.get(key)))
+        return op->emitOpError() << "attribute 'divi.costs' must count tasks as measured, interpolated and estimated; "
+                                 << device.getName() << " has " << device.getValue();
+  }
+  return success();
+}
+
+/// What limits a task on each device.
+static LogicalResult verifyBound(Operation *op, Attribute value) {
+  auto devices = dyn_cast<DictionaryAttr>(value);
+  if (!devices)
+    return op->emitOpError() << "attribute 'divi.bound' must be a dictionary of devices, is " << value;
+  for (NamedAttribute device : devices) {
+    if (failed(verifyIsDevice(op, "divi.bound", FlatSymbolRefAttr::get(device.getName()))))
+      return failure();
+    auto bound = dyn_cast<StringAttr>(device.getValue());
+    if (!bound || !llvm::is_contained({"compute", "memory", "launch"}, bound.getValue()))
+      return op->emitOpError() << "attribute 'divi.bound' must be \"compute\", \"memory\" or \"launch\" for each device; "
+                               << device.getName() << " has " << device.getValue();
+  }
+  return success();
+}
+
+/// A number that is not negative: what it counts, and an example.
+static LogicalResult verifyCount(Operation *op, StringRef name, Attribute value, StringRef what, StringRef example) {
+  auto count = dyn_cast<IntegerAttr>(value);
+  if (count && count.getType().isInteger(64) && count.getInt() >= 0)
+    return success();
+  return op->emitOpError() << "attribute '" << name << "' must be a number of " << what << ", as in " << example
+                           << " : i64; it is " << value;
+}
+
 LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName().getValue();
   Attribute value = attribute.getValue();
@@ -249,15 +293,17 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitOpError() << "attribute 'divi.members' must be a list of node names, is " << value;
     return success();
   }
-  if (name.ends_with("_bytes")) {
-    auto bytes = dyn_cast<IntegerAttr>(value);
-    if (!bytes || !bytes.getType().isInteger(64) || bytes.getInt() < 0)
-      return op->emitOpError() << "attribute '" << name << "' must be a number of bytes, as in 4096 : i64; it is " << value;
-    return success();
-  }
+  if (name == "divi.costs")
+    return verifyCosts(op, value);
+  if (name == "divi.bound")
+    return verifyBound(op, value);
+  if (name == "divi.flops")
+    return verifyCount(op, name, value, "operations", "2048");
+  if (name.ends_with("_bytes"))
+    return verifyCount(op, name, value, "bytes", "4096");
   return op->emitOpError() << "attribute '" << name
                            << "' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.start, "
-                              "divi.cost, divi.members, divi.plan and divi.*_bytes";
+                              "divi.cost, divi.costs, divi.bound, divi.flops, divi.members, divi.plan and divi.*_bytes";
 }
 
 LogicalResult DiviDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index, NamedAttribute attribute) {

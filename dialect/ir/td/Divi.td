@@ -6,6 +6,9 @@
 //   divi.device = @gpu0     a decision: this runs there
 //   divi.start = 120.5 : f64            when, in microseconds
 //   divi.cost = #divi.cost<…>           how long it takes where
+//   divi.flops = 2048 : i64, divi.bound = {gpu0 = "memory"}, divi.weight_bytes and divi.{input,output,scratch}_bytes
+//                           what it does, and what limits it where
+//   divi.costs = {gpu0 = {measured = 3, …}}     on the module: where the times come from
 //   divi.members = ["/conv1/Conv", …]   the ONNX nodes a cluster was made of
 //   divi.plan = {objective = …, …}      on the module: the certificate
 

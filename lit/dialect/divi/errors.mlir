@@ -511,8 +511,53 @@ func.func private @stage() attributes {divi.activation_bytes = -1}
 
 // -----
 
+// Tests that operations are counted in whole numbers.
+// expected-error @below {{'func.func' op attribute 'divi.flops' must be a number of operations, as in 2048 : i64; it is 2.000000e+00 : f64}}
+func.func private @stage() attributes {divi.flops = 2.0}
+
+// -----
+
+// Tests that what limits a task is said by device.
+// expected-error @below {{'func.func' op attribute 'divi.bound' must be a dictionary of devices, is "memory"}}
+func.func private @stage() attributes {divi.bound = "memory"}
+
+// -----
+
+// Tests that what limits a task is said of devices that there are.
+// expected-error @below {{'func.func' op attribute 'divi.bound' names @gpu0, which is no divi.device of this module: declare it with 'divi.device @gpu0 {kind = …, memory = …}'}}
+func.func private @stage() attributes {divi.bound = {gpu0 = "memory"}}
+
+// -----
+
+// Tests that a task is limited by compute, memory or launches.
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+// expected-error @below {{'func.func' op attribute 'divi.bound' must be "compute", "memory" or "launch" for each device; "gpu0" has "luck"}}
+func.func private @stage() attributes {divi.bound = {gpu0 = "luck"}}
+
+// -----
+
+// Tests that where times come from is said on the module.
+// expected-error @below {{'func.func' op attribute 'divi.costs' belongs on the module}}
+func.func private @stage() attributes {divi.costs = {}}
+
+// -----
+
+// Tests that where times come from is said by device.
+// expected-error @below {{'builtin.module' op attribute 'divi.costs' must be a dictionary of devices, is 1 : i64}}
+module attributes {divi.costs = 1} {}
+
+// -----
+
+// Tests that tasks are counted by where their times come from.
+// expected-error @below {{'builtin.module' op attribute 'divi.costs' must count tasks as measured, interpolated and estimated; "gpu0" has {measured = 1 : i64}}}
+module attributes {divi.costs = {gpu0 = {measured = 1}}} {
+  divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+}
+
+// -----
+
 // Tests that a misspelt attribute is not taken for a comment.
-// expected-error @below {{'func.func' op attribute 'divi.devcie' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.start, divi.cost, divi.members, divi.plan and divi.*_bytes}}
+// expected-error @below {{'func.func' op attribute 'divi.devcie' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.start, divi.cost, divi.costs, divi.bound, divi.flops, divi.members, divi.plan and divi.*_bytes}}
 func.func private @stage() attributes {divi.devcie = @gpu0}
 
 // -----

@@ -4,6 +4,7 @@
 //! A machine is described by a system description; a task is one operator or a cluster of several; its time comes from a
 //! profile that measured it or from a model whose coefficients were fitted to such profiles.
 
+pub mod estimate;
 pub mod fit;
 pub mod json;
 pub mod memory;
@@ -18,6 +19,7 @@ pub mod units;
 pub mod validate;
 pub mod work;
 
+pub use estimate::{Estimator, Source};
 pub use memory::{MemoryGraph, MemoryTask, MemoryTensor, Peak};
 pub use model::Model;
 pub use profile::Profile;

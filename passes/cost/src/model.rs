@@ -46,6 +46,16 @@ pub enum Bound {
     Launch,
 }
 
+impl Bound {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Memory => "memory",
+            Self::Launch => "launch",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     pub micros: Micros,

@@ -1,9 +1,9 @@
 //! Changing types so that all that has to agree goes on agreeing: functions and their calls above all.
 
-use super::{Pass, arguments_of};
+use super::Pass;
 use crate::ir::{
-    Failure, attribute, blocks, describe, error, operands, operation_name, operations, reshaped_type, results,
-    string_attribute, text, type_of, uses, walk,
+    Failure, arguments_of, attribute, blocks, describe, error, operands, operation_name, operations, reshaped_type,
+    results, string_attribute, text, type_of, uses, walk,
 };
 use divi_dialect::tensor_type_of;
 use divi_onnx::{Dim, TensorType};

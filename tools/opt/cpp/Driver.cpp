@@ -36,6 +36,10 @@ extern "C" {
 void diviRegisterPasses();
 MlirPass diviCreateInferShapes(int64_t batch, const MlirStringRef *shapes, size_t count);
 MlirPass diviCreateRebaseWeights(MlirStringRef from, MlirStringRef to);
+MlirPass diviCreateFuse(MlirStringRef level);
+MlirPass diviCreateAnnotateCost(MlirStringRef system);
+MlirPass diviCreatePrintCosts(MlirStringRef format, int64_t limit, llvm::raw_ostream *stream);
+MlirPass diviCreateEmitProblem(int64_t inputs, llvm::raw_ostream *stream);
 bool diviIsOnnx(MlirStringRef bytes);
 /// Imports a model and hands its MLIR bytecode to `sink`. False, with errors printed, if it cannot be imported. `name`
 /// is a file that constants may refer to (`isFile`), or only what errors call the bytes.
@@ -54,6 +58,30 @@ static llvm::cl::opt<int64_t> batch("batch", llvm::cl::init(0), llvm::cl::cat(ca
 static llvm::cl::opt<std::string> weightsDir("weights-dir", llvm::cl::cat(category),
                                              llvm::cl::desc("Folder that the input's references to weights are relative to"),
                                              llvm::cl::value_desc("DIR"));
+enum class Emit { Mlir, Problem };
+static llvm::cl::opt<Emit> emitted("emit", llvm::cl::init(Emit::Mlir), llvm::cl::cat(category),
+                                   llvm::cl::desc("What to write"),
+                                   llvm::cl::values(clEnumValN(Emit::Mlir, "mlir", "the module (default)"),
+                                                    clEnumValN(Emit::Problem, "problem",
+                                                               "the planning problem that the model poses, as JSON")));
+enum class Table { None, Text, Csv };
+static llvm::cl::opt<Table> costTable(
+    "cost-table", llvm::cl::init(Table::None), llvm::cl::ValueOptional, llvm::cl::cat(category),
+    llvm::cl::desc("Write what the hottest tasks cost on each device, instead of the module"),
+    llvm::cl::values(clEnumValN(Table::Text, "", "columns"), clEnumValN(Table::Text, "text", "columns"),
+                     clEnumValN(Table::Csv, "csv", "comma-separated values, every task and batch")));
+static llvm::cl::opt<int64_t> tableLimit("cost-table-limit", llvm::cl::init(20), llvm::cl::cat(category),
+                                         llvm::cl::desc("Tasks that --cost-table shows as columns (0: all)"),
+                                         llvm::cl::value_desc("N"));
+static llvm::cl::opt<std::string> systemSpec("system", llvm::cl::init("host"), llvm::cl::cat(category),
+                                             llvm::cl::desc("The machine: a preset or the path of a description"),
+                                             llvm::cl::value_desc("NAME|FILE.toml"));
+static llvm::cl::opt<std::string> fuseLevel("fuse", llvm::cl::init("full"), llvm::cl::cat(category),
+                                            llvm::cl::desc("What operators become one task before costs are counted"),
+                                            llvm::cl::value_desc("none|conv|full"));
+static llvm::cl::opt<int64_t> inputCount("inputs", llvm::cl::init(1), llvm::cl::cat(category),
+                                         llvm::cl::desc("Number of inputs that wait to be run, for --emit=problem"),
+                                         llvm::cl::value_desc("L"));
 static llvm::cl::opt<bool> quiet("q", llvm::cl::cat(category), llvm::cl::desc("Print errors only"));
 
 static bool isStream(StringRef file) { return file == "-"; }
@@ -76,8 +104,24 @@ static LogicalResult complain(const llvm::Twine &message) {
   return failure();
 }
 
-/// MLIR input goes through the same options that import takes itself: shapes first, and paths of weights last.
-static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef output) {
+/// Whether something else than the module is written.
+static bool writesText() { return emitted != Emit::Mlir || costTable != Table::None; }
+
+/// From a model to what is written of it.
+static void addCosts(PassManager &manager, llvm::raw_ostream *stream) {
+  auto add = [&](MlirPass pass) { manager.addPass(std::unique_ptr<Pass>(unwrap(pass))); };
+  add(diviCreateFuse(wrap(StringRef(fuseLevel))));
+  add(diviCreateAnnotateCost(wrap(StringRef(systemSpec))));
+  if (costTable != Table::None)
+    add(diviCreatePrintCosts(wrap(StringRef(costTable == Table::Csv ? "csv" : "text")), tableLimit, stream));
+  else
+    add(diviCreateEmitProblem(inputCount, stream));
+}
+
+/// What the command line asks for around the passes that it names. MLIR input goes through the same options that import
+/// takes itself: shapes first, and paths of weights last.
+static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef output, bool isModel,
+                           llvm::raw_ostream *stream) {
   MlirOptMainConfig plain = config;
   std::string from = weightsDir.empty() ? folderOf(input) : weightsDir;
   std::string to = folderOf(output);
@@ -87,9 +131,9 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
   path::remove_dots(absoluteFrom, /*remove_dot_dot=*/true);
   path::remove_dots(absoluteTo, /*remove_dot_dot=*/true);
   // IR that goes to a stream keeps its paths: nobody knows where it will be.
-  bool rebase = !weightsDir.empty() || (!isStream(output) && absoluteFrom != absoluteTo);
-  bool reshape = batch != 0 || !inputShapes.empty();
-  if (!rebase && !reshape)
+  bool rebase = !isModel && !writesText() && (!weightsDir.empty() || (!isStream(output) && absoluteFrom != absoluteTo));
+  bool reshape = !isModel && (batch != 0 || !inputShapes.empty());
+  if (!rebase && !reshape && !writesText())
     return;
   config.setPassPipelineSetupFn([=](PassManager &manager) -> LogicalResult {
     if (reshape) {
@@ -100,6 +144,8 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
     }
     if (failed(plain.setupPassPipeline(manager)))
       return failure();
+    if (writesText())
+      addCosts(manager, stream);
     auto folder = [](StringRef name) { return name.empty() ? StringRef(".") : name; };
     if (rebase)
       manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateRebaseWeights(wrap(folder(from)), wrap(folder(to))))));
@@ -177,13 +223,13 @@ static std::unique_ptr<llvm::ToolOutputFile> openBeside(StringRef target, std::s
 static LogicalResult process(StringRef input, StringRef output, DialectRegistry &registry) {
   if (batch < 0)
     return complain("--batch must be positive");
+  if (costTable != Table::None && emitted != Emit::Mlir)
+    return complain("--cost-table and --emit=problem both say what is written: give one of them");
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   bool isModel = false;
   std::unique_ptr<llvm::MemoryBuffer> buffer = read(input, output, isModel);
   if (!buffer)
     return failure();
-  if (!isModel)
-    extendPipeline(config, input, output);
 
   // Devices and pipes cannot be renamed over; what goes there goes there directly.
   fs::file_status status;
@@ -202,7 +248,9 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
   // A device stays, whatever happens.
   if (!replaceable)
     file->keep();
-  if (failed(MlirOptMain(file->os(), std::move(buffer), registry, config)))
+  extendPipeline(config, input, output, isModel, &file->os());
+  llvm::raw_ostream &moduleStream = writesText() ? llvm::nulls() : file->os();
+  if (failed(MlirOptMain(moduleStream, std::move(buffer), registry, config)))
     return failure();
   file->os().flush();
   // Some file systems find only now that there is no room.

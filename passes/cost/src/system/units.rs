@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-/// A size in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Bytes(pub u64);
+pub use crate::units::Bytes;
 
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Seconds(pub f64);
@@ -133,18 +131,6 @@ impl Bytes {
             0 => Err(UnitError::NotPositive),
             1..=MAX_BYTES => Ok(Self(bytes)),
             _ => Err(UnitError::TooLarge),
-        }
-    }
-}
-
-impl fmt::Display for Bytes {
-    /// In the largest binary unit that is not larger than the size.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let binary = SIZES.iter().rev().filter(|(_, ten, _)| *ten == 0);
-        let (name, _, two) = binary.copied().find(|(_, _, two)| self.0 >> two > 0).unwrap_or(SIZES[0]);
-        match two {
-            0 => write!(f, "{} {name}", self.0),
-            _ => write!(f, "{:.1} {name}", self.0 as f64 / (1u64 << two) as f64),
         }
     }
 }

@@ -1,0 +1,14 @@
+//! From tasks to what they cost: the system is declared, every task annotated, and the result shown or handed to planners.
+
+mod annotate;
+mod declare;
+mod key;
+mod linalg;
+mod problem;
+mod read;
+mod table;
+mod work;
+
+pub use annotate::{Counts, annotate_cost};
+pub use problem::emit_problem;
+pub use table::{Format, print_costs};

@@ -1,0 +1,81 @@
+//! A system as operations: `divi.device` and `divi.link`.
+
+use crate::ir::{Failure, attribute, blocks, error, operation_name, operations, symbol_attribute, walk};
+use divi_cost::system::System;
+use divi_dialect::divi;
+use melior::{
+    Context,
+    ir::{
+        Attribute, BlockLike, BlockRef, Location, Operation,
+        attribute::{ArrayAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute, StringAttribute},
+        r#type::IntegerType,
+    },
+};
+use mlir_sys::*;
+
+/// Declares the devices and links of a system at the head of a module, in place of those that are there.
+///
+/// Every pin must name a device of the new system.
+pub(super) fn declare(context: &Context, module: MlirOperation, system: &System) -> Result<(), Failure> {
+    check_references(module, system)?;
+    let Some(&body) = blocks(module).first() else { return Ok(()) };
+    for operation in operations(body) {
+        if matches!(operation_name(operation), "divi.device" | "divi.link") {
+            // SAFETY: nothing has these operations as operands, and the list of them is our own.
+            unsafe { mlirOperationDestroy(operation) };
+        }
+    }
+    // SAFETY: module and body are alive.
+    let (location, body) = unsafe { (Location::from_raw(mlirOperationGetLocation(module)), BlockRef::from_raw(body)) };
+    let devices = system.devices.iter().map(|device| {
+        let i64 = IntegerType::new(context, 64).into();
+        let sizes: Vec<Attribute<'_>> =
+            device.batch_sizes.iter().map(|&size| IntegerAttribute::new(i64, size.into()).into()).collect();
+        let mut builder = divi::DeviceOperationBuilder::new(context, location)
+            .sym_name(StringAttribute::new(context, &device.id))
+            .kind(StringAttribute::new(context, device.kind.name()))
+            .memory(IntegerAttribute::new(i64, i64::try_from(device.memory.0).unwrap_or(i64::MAX)))
+            .batch_sizes(ArrayAttribute::new(context, &sizes));
+        if let Some(arch) = &device.arch {
+            builder = builder.arch(StringAttribute::new(context, arch));
+        }
+        Operation::from(builder.build())
+    });
+    let links = system.links.iter().map(|link| {
+        let f64 = melior::ir::Type::float64(context);
+        let mut builder = divi::LinkOperationBuilder::new(context, location)
+            .from(FlatSymbolRefAttribute::new(context, &system.devices[link.from].id))
+            .to(FlatSymbolRefAttribute::new(context, &system.devices[link.to].id))
+            .bandwidth(FloatAttribute::new(context, f64, link.bandwidth.0))
+            .latency(FloatAttribute::new(context, f64, link.latency.0));
+        if let Some(bus) = &link.bus {
+            builder = builder.bus(StringAttribute::new(context, bus));
+        }
+        Operation::from(builder.build())
+    });
+    for (position, operation) in devices.chain(links).enumerate() {
+        body.insert_operation(position, operation);
+    }
+    Ok(())
+}
+
+/// What refers to a device refers to one of the system.
+fn check_references(module: MlirOperation, system: &System) -> Result<(), Failure> {
+    let ids: Vec<&str> = system.devices.iter().map(|device| device.id.as_str()).collect();
+    let mut failed = false;
+    walk(module, &mut |operation| {
+        for name in ["divi.pin", "divi.device"] {
+            let Some(value) = attribute(operation, name) else { continue };
+            if let Some(device) = symbol_attribute(value).filter(|device| !ids.contains(device)) {
+                let message = format!(
+                    "attribute '{name}' names @{device}, which system '{}' does not have: it has {}",
+                    system.name,
+                    ids.join(", ")
+                );
+                error(operation, &message);
+                failed = true;
+            }
+        }
+    });
+    if failed { Err(Failure) } else { Ok(()) }
+}

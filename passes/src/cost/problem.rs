@@ -1,0 +1,242 @@
+//! `divi-emit-problem`: the planning problem that a module with costs poses.
+
+use super::{
+    read::{Costs, read},
+    table::{Sink, hand_over},
+};
+use crate::{
+    ir::{
+        Failure, attribute, blocks, byte_length, describe, error, float_attribute, operands, operation_name,
+        operations, results, run, string_attribute, symbol_attribute, tensor_type_of_value, uses,
+    },
+    tasks::is_constant_value,
+};
+use divi_planner::{
+    Problem,
+    problem::{Device, MemoryModel, Node, Tensor},
+};
+use mlir_sys::*;
+use rustc_hash::FxHashMap;
+use std::{collections::BTreeMap, ffi::c_void};
+
+//===----------------------------------------------------------------------===//
+// --divi-emit-problem
+//===----------------------------------------------------------------------===//
+
+/// The problem of running a module, whose costs are annotated, on the devices that it declares. The model's inputs and
+/// outputs are tasks of no time on the host; a tensor that nobody reads is none.
+pub fn emit_problem(module: MlirOperation, inputs: u32) -> Result<Problem, Failure> {
+    let costs = read(module)?;
+    let mut builder = Builder::new(module, &costs, inputs)?;
+    builder.arguments();
+    builder.tasks()?;
+    builder.results();
+    let problem = builder.finish();
+    problem.check().map_err(|findings| {
+        error(module, &findings.to_string());
+        Failure
+    })?;
+    Ok(problem)
+}
+
+struct Builder<'a> {
+    costs: &'a Costs<'a>,
+    /// The device that has the inputs and wants the outputs.
+    host: usize,
+    /// Every batch size of any device.
+    batches: Vec<u32>,
+    problem: Problem,
+    tensors: Vec<Tensor>,
+    /// The tensor that a value is.
+    positions: FxHashMap<*const c_void, usize>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(module: MlirOperation, costs: &'a Costs<'a>, inputs: u32) -> Result<Self, Failure> {
+        let device = |(id, device): (usize, &super::read::Device)| Device {
+            id,
+            name: device.name.clone(),
+            memory: Some(device.memory_bytes as f64),
+            batch_sizes: device.batch_sizes.clone(),
+        };
+        let devices: Vec<Device> = costs.devices.iter().enumerate().map(device).collect();
+        let count = devices.len();
+        let host = costs.devices.iter().position(|device| device.kind == "cpu").unwrap_or(0);
+        let mut batches: Vec<u32> = devices.iter().flat_map(|device| device.batch_sizes.iter().copied()).collect();
+        batches.sort_unstable();
+        batches.dedup();
+        let bandwidth = (0..count).map(|from| (0..count).map(|to| (from != to).then_some(0.0)).collect()).collect();
+        let name = attribute(module, "sym_name").and_then(string_attribute).unwrap_or("main");
+        let mut problem = Problem::new(name, devices, bandwidth);
+        problem.inputs = inputs;
+        problem.memory_model = MemoryModel::Liveness;
+        let mut this = Self { costs, host, batches, problem, tensors: vec![], positions: FxHashMap::default() };
+        this.links(module)?;
+        Ok(this)
+    }
+
+    /// Bytes per second and seconds become bytes per microsecond and microseconds.
+    fn links(&mut self, module: MlirOperation) -> Result<(), Failure> {
+        let count = self.problem.devices.len();
+        let mut latency = vec![vec![Some(0.0); count]; count];
+        let mut bus = vec![vec![None; count]; count];
+        for link in blocks(module).into_iter().flat_map(operations) {
+            if operation_name(link) != "divi.link" {
+                continue;
+            }
+            let end = |name| {
+                let id = attribute(link, name).and_then(symbol_attribute)?;
+                self.problem.devices.iter().position(|device| device.name == id)
+            };
+            let number = |name| attribute(link, name).and_then(float_attribute);
+            let (Some(from), Some(to), Some(bandwidth), Some(seconds)) =
+                (end("from"), end("to"), number("bandwidth"), number("latency"))
+            else {
+                error(link, &format!("{} does not say from where, to where and how fast", describe(link)));
+                return Err(Failure);
+            };
+            self.problem.bandwidth[from][to] = Some(bandwidth / 1e6);
+            latency[from][to] = Some(seconds * 1e6);
+            bus[from][to] = attribute(link, "bus").and_then(string_attribute).map(str::to_owned);
+        }
+        self.problem.link_latency = latency.iter().flatten().any(|&l| l != Some(0.0)).then_some(latency);
+        self.problem.bus = bus.iter().flatten().any(Option::is_some).then_some(bus);
+        Ok(())
+    }
+
+    /// A task of no time on the host.
+    fn free_task(&mut self, name: String) -> usize {
+        let id = self.problem.nodes.len();
+        let on_host = |device: usize| (device == self.host).then_some(0.0);
+        let times: Vec<_> = (0..self.problem.devices.len()).map(on_host).collect();
+        self.problem.nodes.push(Node {
+            id,
+            name: Some(name),
+            time: self.batches.iter().map(|&batch| (batch, times.clone())).collect(),
+            weight: 0.0,
+            input: 0.0,
+            output: None,
+            scratch: 0.0,
+            pin: Some(self.host),
+            module: None,
+        });
+        id
+    }
+
+    fn tensor(&mut self, value: MlirValue, from: usize) {
+        self.positions.insert(value.ptr, self.tensors.len());
+        self.tensors.push(Tensor { from, bytes: bytes_of(value), to: vec![] });
+    }
+
+    fn read(&mut self, value: MlirValue, reader: usize) {
+        if let Some(&tensor) = self.positions.get(&value.ptr) {
+            let readers = &mut self.tensors[tensor].to;
+            if readers.last() != Some(&reader) {
+                readers.push(reader);
+            }
+        }
+    }
+
+    fn arguments(&mut self) {
+        let arguments = self.costs.function.arguments.clone();
+        for (i, argument) in arguments.into_iter().enumerate() {
+            if !uses(argument).is_empty() {
+                let task = self.free_task(format!("input {i}"));
+                self.tensor(argument, task);
+            }
+        }
+    }
+
+    fn tasks(&mut self) -> Result<(), Failure> {
+        for (i, task) in self.costs.tasks.iter().enumerate() {
+            let id = self.problem.nodes.len();
+            let times = |batch: u32| {
+                (0..self.costs.devices.len()).map(|device| self.costs.at(i, device, batch)).collect::<Vec<_>>()
+            };
+            let time: BTreeMap<_, _> = self.batches.iter().map(|&batch| (batch, times(batch))).collect();
+            let pin = match attribute(task.operation, "divi.pin").and_then(symbol_attribute) {
+                None => None,
+                Some(name) => {
+                    let device = self.costs.devices.iter().position(|device| device.name == name);
+                    if !device.is_some_and(|device| time.values().any(|times| times[device].is_some())) {
+                        let message = format!(
+                            "{} is pinned to @{name}, which does not support it: take the pin away or give @{name} a cost",
+                            describe(task.operation)
+                        );
+                        error(task.operation, &message);
+                        return Err(Failure);
+                    }
+                    device
+                }
+            };
+            self.problem.nodes.push(Node {
+                id,
+                name: Some(task.name.to_owned()),
+                time,
+                weight: task.weight_bytes as f64,
+                input: task.input_bytes as f64,
+                output: None,
+                scratch: task.scratch_bytes as f64,
+                pin,
+                module: None,
+            });
+            for operand in operands(task.operation) {
+                if !is_constant_value(operand) {
+                    self.read(operand, id);
+                }
+            }
+            for result in results(task.operation) {
+                self.tensor(result, id);
+            }
+        }
+        Ok(())
+    }
+
+    fn results(&mut self) {
+        let returned = self.costs.function.returned.clone();
+        for (i, value) in returned.into_iter().enumerate() {
+            if !self.positions.contains_key(&value.ptr) {
+                continue;
+            }
+            let task = self.free_task(format!("output {i}"));
+            self.problem.nodes[task].input = bytes_of(value);
+            self.read(value, task);
+        }
+    }
+
+    /// Edges where every task has one tensor at most, tensors where some have several.
+    fn finish(mut self) -> Problem {
+        let mut produced = vec![0u32; self.problem.nodes.len()];
+        for tensor in &self.tensors {
+            produced[tensor.from] += 1;
+            let output = self.problem.nodes[tensor.from].output.get_or_insert(0.0);
+            *output += tensor.bytes;
+        }
+        for node in &mut self.problem.nodes {
+            node.output.get_or_insert(0.0);
+        }
+        if produced.iter().all(|&count| count <= 1) {
+            let edges = self.tensors.iter().flat_map(|tensor| tensor.to.iter().map(|&to| (tensor.from, to)));
+            self.problem.edges = Some(edges.collect());
+        } else {
+            self.problem.tensors = Some(self.tensors);
+        }
+        self.problem
+    }
+}
+
+fn bytes_of(value: MlirValue) -> f64 {
+    tensor_type_of_value(value).map_or(0, |ty| byte_length(&ty)) as f64
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviRunEmitProblem(module: MlirOperation, inputs: i64, sink: Sink, user: *mut c_void) -> bool {
+    run(module, || {
+        let Some(inputs) = u32::try_from(inputs).ok().filter(|&inputs| inputs > 0) else {
+            error(module, &format!("inputs is {inputs}: at least one input must wait"));
+            return Err(Failure);
+        };
+        hand_over(&emit_problem(module, inputs)?.write(), sink, user);
+        Ok(())
+    })
+}

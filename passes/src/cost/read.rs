@@ -1,0 +1,135 @@
+//! The costs that a module carries, whoever put them there.
+
+use crate::{
+    ir::{
+        Failure, array_attribute, attribute, blocks, describe, dictionary_entry, error, integer_attribute,
+        operation_name, operations, string_attribute,
+    },
+    tasks::{Tasks, entry, task_kind, task_name},
+};
+use divi_dialect::{BatchCost, CostAttribute};
+use melior::ir::Attribute;
+use mlir_sys::*;
+
+/// A device of the module.
+pub(super) struct Device {
+    pub(super) name: String,
+    pub(super) kind: String,
+    pub(super) memory_bytes: u64,
+    /// At least one, in increasing order.
+    pub(super) batch_sizes: Vec<u32>,
+    /// Tasks whose times were measured, interpolated and estimated, where the module says so.
+    pub(super) sources: Option<[i64; 3]>,
+}
+
+/// A task with what it costs.
+pub(super) struct TaskCost<'a> {
+    pub(super) operation: MlirOperation,
+    pub(super) name: &'a str,
+    pub(super) kind: &'a str,
+    pub(super) flops: u64,
+    pub(super) input_bytes: u64,
+    pub(super) output_bytes: u64,
+    pub(super) weight_bytes: u64,
+    pub(super) scratch_bytes: u64,
+    /// What limits it, by device.
+    pub(super) bounds: Vec<Option<&'a str>>,
+    times: Vec<BatchCost>,
+}
+
+/// The devices of a module, and what its tasks cost on them.
+pub(super) struct Costs<'a> {
+    pub(super) devices: Vec<Device>,
+    pub(super) tasks: Vec<TaskCost<'a>>,
+    pub(super) function: Tasks,
+}
+
+impl Costs<'_> {
+    /// The time of a task on a device at a batch size, in microseconds.
+    pub(super) fn at(&self, task: usize, device: usize, batch: u32) -> Option<f64> {
+        let name = &self.devices[device].name;
+        let times = &self.tasks[task].times;
+        times.iter().find(|cost| cost.batch == i64::from(batch) && &cost.device == name).map(|cost| cost.micros)
+    }
+
+    /// The time at the device's smallest batch.
+    pub(super) fn first(&self, task: usize, device: usize) -> Option<f64> {
+        self.at(task, device, *self.devices[device].batch_sizes.first()?)
+    }
+
+    /// The time on the device that is fastest at its smallest batch.
+    pub(super) fn best(&self, task: usize) -> Option<f64> {
+        (0..self.devices.len()).filter_map(|device| self.first(task, device)).min_by(f64::total_cmp)
+    }
+}
+
+/// The `divi.device` operations of a module.
+pub(super) fn devices(module: MlirOperation) -> Vec<Device> {
+    let sources = attribute(module, "divi.costs");
+    let of = |operation: MlirOperation| {
+        let name = attribute(operation, "sym_name").and_then(string_attribute).unwrap_or_default();
+        let kind = attribute(operation, "kind").and_then(string_attribute).unwrap_or_default();
+        let memory = attribute(operation, "memory").and_then(integer_attribute).unwrap_or(0);
+        let sizes = attribute(operation, "batch_sizes").and_then(array_attribute).unwrap_or_default();
+        let mut batch_sizes: Vec<u32> =
+            sizes.into_iter().filter_map(integer_attribute).filter_map(|size| u32::try_from(size).ok()).collect();
+        batch_sizes.sort_unstable();
+        batch_sizes.dedup();
+        if batch_sizes.is_empty() {
+            batch_sizes.push(1);
+        }
+        let counted = sources.and_then(|sources| dictionary_entry(sources, name));
+        let sources = counted.and_then(|counted| {
+            let count = |key| dictionary_entry(counted, key).and_then(integer_attribute);
+            Some([count("measured")?, count("interpolated")?, count("estimated")?])
+        });
+        Device {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            memory_bytes: memory.max(0) as u64,
+            batch_sizes,
+            sources,
+        }
+    };
+    let all = blocks(module).into_iter().flat_map(operations);
+    all.filter(|&operation| operation_name(operation) == "divi.device").map(of).collect()
+}
+
+/// Reads what `divi-annotate-cost` wrote. Errors are emitted on the operations.
+pub(super) fn read<'a>(module: MlirOperation) -> Result<Costs<'a>, Failure> {
+    let devices = devices(module);
+    if devices.is_empty() {
+        error(module, "has no divi.device: run divi-annotate-cost first, which declares those of a system");
+        return Err(Failure);
+    }
+    let function = Tasks::of(entry(module)?)?;
+    let mut tasks = vec![];
+    for &operation in &function.operations {
+        // SAFETY: the attribute lives as long as the context.
+        let cost = attribute(operation, "divi.cost")
+            .and_then(|cost| CostAttribute::from_attribute(unsafe { Attribute::from_raw(cost) }));
+        let Some(cost) = cost else {
+            error(operation, &format!("{} has no divi.cost: run divi-annotate-cost first", describe(operation)));
+            return Err(Failure);
+        };
+        let number =
+            |name| attribute(operation, name).and_then(integer_attribute).map_or(0, |value| value.max(0) as u64);
+        let bounds = attribute(operation, "divi.bound");
+        let bound = |device: &Device| {
+            bounds.and_then(|bounds| dictionary_entry(bounds, &device.name)).and_then(string_attribute)
+        };
+        tasks.push(TaskCost {
+            operation,
+            name: task_name(operation),
+            kind: task_kind(operation),
+            flops: number("divi.flops"),
+            input_bytes: number("divi.input_bytes"),
+            output_bytes: number("divi.output_bytes"),
+            weight_bytes: number("divi.weight_bytes"),
+            scratch_bytes: number("divi.scratch_bytes"),
+            bounds: devices.iter().map(bound).collect(),
+            times: cost.entries(),
+        });
+    }
+    Ok(Costs { devices, tasks, function })
+}

@@ -1,0 +1,175 @@
+//! What tasks of a module do, at any batch.
+
+use super::linalg;
+use crate::{
+    ir::{
+        Failure, blocks, byte_length, describe, error, operands, operation_name, operations, results,
+        tensor_type_of_value,
+    },
+    rebatch::Rebatched,
+    tasks::{definer, is_constant, is_constant_value, outer_value},
+};
+use divi_cost::{Class, Geometry, Task, Work, work::work};
+use divi_dialect::node::{attributes_of, is_none, operator, present_results};
+use divi_onnx::{DType, Dim, Node, TensorType, Value, infer};
+use melior::ir::operation::OperationRef;
+use mlir_sys::*;
+use rustc_hash::FxHashSet;
+
+/// Counts the work of tasks at one batch.
+pub(super) struct Counter<'a> {
+    rebatched: &'a Rebatched,
+    /// Operations with a result whose size depends on data, so that it is counted as if it were one element.
+    pub(super) open: Vec<MlirOperation>,
+}
+
+impl<'a> Counter<'a> {
+    pub(super) fn new(rebatched: &'a Rebatched) -> Self {
+        Self { rebatched, open: vec![] }
+    }
+
+    /// What a task does. What passes between the members of a cluster is neither read nor written.
+    pub(super) fn task(&mut self, task: MlirOperation) -> Result<Task, Failure> {
+        if operation_name(task) != "divi.cluster" {
+            return Ok(self.operation(task)?.into());
+        }
+        let mut members = vec![];
+        let (mut read, mut weights) = (0u64, 0u64);
+        let mut seen = FxHashSet::default();
+        for member in blocks(task).into_iter().flat_map(operations) {
+            if is_constant(member) || operation_name(member) == "divi.yield" {
+                continue;
+            }
+            let work = self.operation(member)?;
+            let mut passed = 0u64;
+            for operand in distinct(&operands(member)) {
+                let outer = outer_value(operand);
+                let inside = definer(operand).is_some();
+                if !is_constant_value(operand) && (inside || !seen.insert(outer.ptr)) {
+                    passed = passed.saturating_add(self.bytes(operand));
+                }
+            }
+            read = read.saturating_add(work.read.saturating_sub(passed));
+            weights = weights.saturating_add(work.weights);
+            members.push(work);
+        }
+        let written = results(task).into_iter().map(|result| self.bytes(result)).fold(0, u64::saturating_add);
+        Ok(Task { members, read, weights, written })
+    }
+
+    fn operation(&mut self, operation: MlirOperation) -> Result<Work, Failure> {
+        self.note_open_results(operation);
+        let nested: Vec<_> = blocks(operation).into_iter().flat_map(operations).collect();
+        if operation_name(operation).starts_with("linalg.") {
+            let moved = self.moved(operation);
+            return Ok(linalg::work(operation, moved).unwrap_or(moved));
+        }
+        if !nested.is_empty() {
+            return self.control_flow(operation, &nested);
+        }
+        // SAFETY: the operation is alive.
+        let reference = unsafe { OperationRef::from_raw(operation) };
+        match operator(&reference).filter(|op| infer::knows(op)) {
+            Some(op) => self.operator(operation, op),
+            None => Ok(self.moved(operation)),
+        }
+    }
+
+    /// An operator of ONNX that divi knows.
+    fn operator(&mut self, operation: MlirOperation, op: &str) -> Result<Work, Failure> {
+        let values: Vec<_> = self.rebatched.operands_of(operation).into_iter().map(|value| value.map(closed)).collect();
+        let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
+        // SAFETY: the operation is alive.
+        let attributes = attributes_of(&unsafe { OperationRef::from_raw(operation) });
+        let node = Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) };
+        let results: Vec<_> = self.result_types(operation);
+        let constant: Vec<_> = operands(operation).iter().map(|&operand| is_constant_value(operand)).collect();
+        work(&node, &results, &constant).map_err(|message| {
+            error(operation, &format!("{} {message}", describe(operation)));
+            Failure
+        })
+    }
+
+    /// Both branches of an If and one iteration of a Loop: nobody knows more before the model runs.
+    fn control_flow(&mut self, operation: MlirOperation, nested: &[MlirOperation]) -> Result<Work, Failure> {
+        let mut total = self.moved(operation);
+        total.flops = 0;
+        for &inner in nested {
+            if is_constant(inner) {
+                continue;
+            }
+            let work = self.operation(inner)?;
+            total.flops = total.flops.saturating_add(work.flops);
+            total.weights = total.weights.saturating_add(work.weights);
+            total.resident_weights = total.resident_weights.saturating_add(work.resident_weights);
+            total.read = total.read.saturating_add(work.read);
+            total.written = total.written.saturating_add(work.written);
+            total.scratch = total.scratch.max(work.scratch);
+        }
+        Ok(total)
+    }
+
+    /// An operation of which only its operands and results are known: one operation an element of the results.
+    fn moved(&self, operation: MlirOperation) -> Work {
+        let operands = distinct(&operands(operation));
+        let is_empty =
+            |value: MlirValue| definer(value).is_some_and(|definer| operation_name(definer) == "tensor.empty");
+        let bytes = |values: &mut dyn Iterator<Item = MlirValue>| {
+            values.map(|value| self.bytes(value)).fold(0, u64::saturating_add)
+        };
+        let types = self.result_types(operation);
+        let count = types.iter().filter_map(TensorType::count).fold(0, |sum, count| count.max(0) as u64 + sum);
+        let is_weight = |operand: &MlirValue| is_constant_value(*operand) && !is_empty(*operand);
+        let weights = bytes(&mut operands.iter().copied().filter(is_weight));
+        Work {
+            class: Class::Other,
+            flops: count,
+            read: bytes(&mut operands.iter().copied().filter(|&operand| !is_constant_value(operand))),
+            weights,
+            resident_weights: weights,
+            written: types.iter().map(byte_length).fold(0, u64::saturating_add),
+            scratch: 0,
+            dtype: types.first().map_or(DType::F32, |ty| ty.dtype),
+            geometry: Geometry::Elements { count },
+        }
+    }
+
+    fn bytes(&self, value: MlirValue) -> u64 {
+        self.rebatched.type_of(value).map_or(0, |ty| byte_length(&ty))
+    }
+
+    /// The types of the results that are there, for one run.
+    fn result_types(&self, operation: MlirOperation) -> Vec<TensorType> {
+        let types = results(operation).into_iter().filter_map(|result| self.rebatched.result_of(operation, result));
+        types.map(counted).collect()
+    }
+
+    fn note_open_results(&mut self, operation: MlirOperation) {
+        let open = |result: MlirValue| self.rebatched.type_of(result).is_some_and(|ty| !ty.is_static());
+        if results(operation).into_iter().any(|result| !is_none(result) && open(result)) {
+            self.open.push(operation);
+        }
+    }
+}
+
+/// A type whose open dimensions count as 1.
+fn counted(ty: TensorType) -> TensorType {
+    let close = |dim: Dim| Dim::Known(dim.known().unwrap_or(1));
+    TensorType { shape: Some(ty.shape.unwrap_or_default().into_iter().map(close).collect()), dtype: ty.dtype }
+}
+
+fn closed(value: Value) -> Value {
+    Value { ty: counted(value.ty), content: value.content }
+}
+
+/// Values, each once.
+pub(super) fn distinct(values: &[MlirValue]) -> Vec<MlirValue> {
+    let mut seen = FxHashSet::default();
+    values.iter().copied().filter(|value| seen.insert(value.ptr)).collect()
+}
+
+/// Whether a type is one that only the host has: strings, sequences, optionals and whatever else is no tensor of numbers.
+pub(super) fn is_host_only(value: MlirValue) -> bool {
+    let ty = tensor_type_of_value(value);
+    !is_none(value) && ty.is_none_or(|ty| ty.dtype == DType::String)
+}
