@@ -30,8 +30,10 @@
 
 mod cluster;
 mod evaluate;
+mod grammar;
 mod graph;
 mod idiom;
+mod kind;
 mod rewrite;
 mod role;
 

@@ -11,31 +11,31 @@
 
 use super::{
     Level, Options,
+    grammar::Stage,
     graph::{Decisions, Graph, NodeId, ValueId},
     idiom::{self, Idiom, Meaning, Search},
+    kind::step_name,
     role::{Anchor, Role},
 };
-use crate::ir::{attribute, float_attribute};
-use divi_onnx::Dim;
 
-type UnitId = usize;
+pub(super) type UnitId = usize;
 type ClusterId = usize;
 
 /// An operator or an idiom.
-struct Unit {
+pub(super) struct Unit {
     /// In order.
-    nodes: Vec<NodeId>,
-    role: UnitRole,
+    pub(super) nodes: Vec<NodeId>,
+    pub(super) role: UnitRole,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum UnitRole {
+pub(super) enum UnitRole {
     Single(Role),
     Idiom(Meaning),
 }
 
 impl Unit {
-    fn root(&self) -> NodeId {
+    pub(super) fn root(&self) -> NodeId {
         *self.nodes.last().expect("a unit has nodes")
     }
 }
@@ -53,22 +53,12 @@ pub(super) enum Family {
     Normalization,
 }
 
-/// How far the epilogue of an anchor has come: anchor, normalization or bias, activation, residual, activation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-enum Stage {
-    Anchor,
-    Shifted,
-    Activated,
-    Added,
-    Done,
-}
-
-struct Cluster {
-    units: Vec<UnitId>,
-    family: Family,
-    stage: Stage,
+pub(super) struct Cluster {
+    pub(super) units: Vec<UnitId>,
+    pub(super) family: Family,
+    pub(super) stage: Stage,
     /// What its kind is made of.
-    steps: Vec<String>,
+    pub(super) steps: Vec<String>,
     /// What its last operator computes; `None` if that are several values.
     out: Option<ValueId>,
     /// The longest path to what it reads, in tasks.
@@ -77,7 +67,7 @@ struct Cluster {
     /// Operators that are no views.
     work: usize,
     /// A view has changed the shape since the first operator.
-    reshaped: bool,
+    pub(super) reshaped: bool,
 }
 
 impl Cluster {
@@ -133,10 +123,10 @@ fn units(graph: &Graph, idioms: Vec<Idiom>) -> Vec<Unit> {
     at_root.into_iter().flatten().collect()
 }
 
-struct Fusion<'a> {
-    graph: &'a Graph,
+pub(super) struct Fusion<'a> {
+    pub(super) graph: &'a Graph,
     options: &'a Options,
-    units: Vec<Unit>,
+    pub(super) units: Vec<Unit>,
     unit_of: Vec<UnitId>,
     /// By unit; as long as the units that have been visited are many.
     cluster_of: Vec<ClusterId>,
@@ -320,126 +310,11 @@ impl Fusion<'_> {
             Family::Anchor(anchor) => self.epilogue(unit, value, cluster, Some(anchor))?,
             Family::BatchNorm => self.epilogue(unit, value, cluster, None)?,
             Family::Elementwise => (self.elementwise(unit, value, cluster)?, cluster.stage),
+            // What was widened for it is narrowed again.
+            Family::Softmax if self.is_cast(unit) => (String::new(), cluster.stage),
             _ => return None,
         };
         Some((id, step, stage))
-    }
-
-    /// The grammar of what is attached to an anchor, or to a scale and shift.
-    fn epilogue(
-        &self,
-        unit: UnitId,
-        value: ValueId,
-        cluster: &Cluster,
-        anchor: Option<Anchor>,
-    ) -> Option<(String, Stage)> {
-        let Unit { nodes, role } = &self.units[unit];
-        let (node, out) = (nodes[0], self.graph.output(*nodes.last()?)?);
-        if !self.graph.same_type(value, out) {
-            return None;
-        }
-        let activated = match cluster.stage {
-            Stage::Anchor | Stage::Shifted => Stage::Activated,
-            Stage::Added => Stage::Done,
-            Stage::Activated | Stage::Done => cluster.stage,
-        };
-        match *role {
-            UnitRole::Single(Role::BatchNorm) => {
-                let folds = cluster.stage == Stage::Anchor
-                    && !cluster.reshaped
-                    && anchor.is_some_and(Anchor::convolves)
-                    && self.weights_are_constant(cluster)
-                    && self.graph.nodes[node].operands[0] == value;
-                folds.then(|| ("bn".to_owned(), Stage::Shifted))
-            }
-            UnitRole::Single(Role::Activation) if activated != cluster.stage => {
-                (self.graph.nodes[node].operands[0] == value).then(|| (self.activation_name(node), activated))
-            }
-            UnitRole::Idiom(Meaning::Activation(name)) if activated != cluster.stage => {
-                Some((name.to_owned(), activated))
-            }
-            UnitRole::Single(Role::Elementwise) if self.graph.nodes[node].op == "Add" => {
-                let &[a, b] = &self.graph.nodes[node].operands[..] else { return None };
-                let other = if a == value { b } else { a };
-                if anchor.is_some_and(|anchor| self.is_bias(cluster, anchor, value, other)) {
-                    return Some(("bias".to_owned(), Stage::Shifted));
-                }
-                let residual = cluster.stage < Stage::Added && other != value && self.graph.same_type(value, other);
-                residual.then(|| ("add".to_owned(), Stage::Added))
-            }
-            _ => None,
-        }
-    }
-
-    fn weights_are_constant(&self, cluster: &Cluster) -> bool {
-        let anchor = self.anchor_node(cluster);
-        let operands = &self.graph.nodes[anchor].operands;
-        operands.get(1).is_some_and(|&weights| self.graph.is_constant(weights))
-            && operands.get(2).is_none_or(|&bias| self.graph.is_static(bias))
-    }
-
-    fn anchor_node(&self, cluster: &Cluster) -> NodeId {
-        let is_anchor = |&&unit: &&UnitId| matches!(self.units[unit].role, UnitRole::Single(Role::Anchor(_)));
-        let unit = cluster.units.iter().find(is_anchor).expect("the cluster's family says that it has an anchor");
-        self.units[*unit].root()
-    }
-
-    /// Whether a constant is a number a channel, which an anchor that has no bias yet can start from.
-    fn is_bias(&self, cluster: &Cluster, anchor: Anchor, value: ValueId, other: ValueId) -> bool {
-        let operands = &self.graph.nodes[self.anchor_node(cluster)].operands;
-        let has_bias = anchor != Anchor::MatMul && operands.get(2).is_some_and(|&bias| !self.graph.is_absent(bias));
-        if cluster.stage != Stage::Anchor || cluster.reshaped || has_bias || !self.graph.is_constant(other) {
-            return false;
-        }
-        let shape = |value| self.graph.ty(value).and_then(|ty| ty.shape.as_ref());
-        let (Some(shape), Some(bias)) = (shape(value), shape(other)) else { return false };
-        let Some(channel) = (if anchor.convolves() { Some(1) } else { shape.len().checked_sub(1) }) else {
-            return false;
-        };
-        let Some(absent) = shape.len().checked_sub(bias.len()) else { return false };
-        absent <= channel
-            && bias.iter().enumerate().all(|(i, dim)| match i + absent {
-                axis if axis == channel => dim == &shape[axis] && matches!(dim, Dim::Known(_)),
-                _ => *dim == Dim::Known(1),
-            })
-    }
-
-    /// Element-wise operators one behind the other, on tensors of one shape, so that nothing is computed twice.
-    fn elementwise(&self, unit: UnitId, value: ValueId, cluster: &Cluster) -> Option<String> {
-        let Unit { nodes, role } = &self.units[unit];
-        let out = self.graph.output(*nodes.last()?)?;
-        let same_shape = self.graph.same_shape(value, out);
-        match role {
-            UnitRole::Single(Role::Activation | Role::Elementwise) if same_shape => {
-                Some(self.softmax_prologue(unit).unwrap_or_default().to_owned())
-            }
-            UnitRole::Idiom(Meaning::Activation(_) | Meaning::Chain) if same_shape => Some(String::new()),
-            UnitRole::Single(Role::Softmax)
-                if cluster.steps.iter().all(|step| matches!(&step[..], "scale" | "mask")) =>
-            {
-                Some(step_name(self.graph.nodes[nodes[0]].op))
-            }
-            _ => None,
-        }
-    }
-
-    /// What an element-wise operator is before a Softmax, if anything.
-    fn softmax_prologue(&self, unit: UnitId) -> Option<&'static str> {
-        let &[node] = &self.units[unit].nodes[..] else { return None };
-        let node = &self.graph.nodes[node];
-        let scalar = |index: usize| node.operands.get(index).is_some_and(|&v| self.graph.is_scalar_constant(v));
-        match node.op {
-            "Mul" if scalar(0) || scalar(1) => Some("scale"),
-            "Div" if scalar(1) => Some("scale"),
-            "Add" | "Where" => Some("mask"),
-            _ => None,
-        }
-    }
-
-    fn activation_name(&self, node: NodeId) -> String {
-        let node = &self.graph.nodes[node];
-        let alpha = || attribute(node.operation, "alpha").and_then(float_attribute).unwrap_or(1.0);
-        if node.op == "Swish" && alpha() == 1.0 { "silu".to_owned() } else { step_name(node.op) }
     }
 
     /// The values that a unit reads and does not compute, constants excepted; each once, in order.
@@ -455,7 +330,7 @@ impl Fusion<'_> {
         operands
     }
 
-    fn work(&self, unit: UnitId) -> usize {
+    pub(super) fn work(&self, unit: UnitId) -> usize {
         self.units[unit].nodes.iter().filter(|&&node| self.graph.nodes[node].role != Role::View).count()
     }
 
@@ -515,30 +390,6 @@ impl Fusion<'_> {
         }
         Some(Task { kind: self.kind(cluster, &nodes), family: cluster.family, nodes, decisions: cluster.decisions })
     }
-
-    fn kind(&self, cluster: &Cluster, nodes: &[NodeId]) -> String {
-        let working = |&&node: &&NodeId| self.graph.nodes[node].role != Role::View;
-        match cluster.family {
-            Family::Views => "view".to_owned(),
-            Family::Elementwise if cluster.steps.len() > 1 => "elementwise".to_owned(),
-            Family::Elementwise => {
-                let unit = cluster.units.iter().find(|&&unit| self.work(unit) > 0);
-                match unit.map(|&unit| self.units[unit].role) {
-                    Some(UnitRole::Idiom(Meaning::Activation(name))) => name.to_owned(),
-                    Some(UnitRole::Single(_)) => {
-                        nodes.iter().find(working).map_or_else(String::new, |&node| self.activation_name(node))
-                    }
-                    _ => "elementwise".to_owned(),
-                }
-            }
-            Family::Softmax => {
-                let mut steps = cluster.steps.clone();
-                steps.dedup();
-                steps.join("_")
-            }
-            _ => cluster.steps.join("_"),
-        }
-    }
 }
 
 fn agree(a: Decisions, a_is_view: bool, b: Decisions, b_is_view: bool) -> Option<Decisions> {
@@ -546,13 +397,4 @@ fn agree(a: Decisions, a_is_view: bool, b: Decisions, b_is_view: bool) -> Option
         return Some(a);
     }
     (a_is_view && a == Decisions::NONE).then_some(b)
-}
-
-/// What an operator is called in kinds.
-fn step_name(op: &str) -> String {
-    match op {
-        "BatchNormalization" | "BatchNormalizationInferenceMode" => "bn".to_owned(),
-        "MaxPoolSingleOut" => "maxpool".to_owned(),
-        _ => op.to_lowercase(),
-    }
 }

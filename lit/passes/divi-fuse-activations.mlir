@@ -1,0 +1,87 @@
+// RUN: divi-opt %s --split-input-file --divi-fuse | FileCheck %s
+
+// Tests that activations that exporters spell out are found by what they compute, in whichever order they are spelled.
+// CHECK-LABEL: func.func @named(
+// CHECK:         divi.cluster "gelu"(%arg0
+// CHECK:         divi.cluster "silu"(%arg0
+// CHECK:         divi.cluster "mish"(%arg0
+// CHECK:         divi.cluster "hardswish"(%arg0
+// CHECK:         divi.cluster "quickgelu"(%arg0
+// CHECK:         divi.cluster "hardsigmoid"(%arg0
+func.func @named(%x: tensor<1x5x8xf32>) -> (tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<1x5x8xf32>) {
+  %c0 = onnx.Constant dense<0.707106769> : tensor<f32>
+  %c1 = onnx.Constant dense<1.0> : tensor<f32>
+  %c2 = onnx.Constant dense<0.5> : tensor<f32>
+  %c3 = onnx.Constant dense<1.702> : tensor<f32>
+  %c4 = onnx.Constant dense<3.0> : tensor<f32>
+  %c5 = onnx.Constant dense<0.0> : tensor<f32>
+  %c6 = onnx.Constant dense<6.0> : tensor<f32>
+  %0 = "onnx.Mul"(%x, %c0) : (tensor<1x5x8xf32>, tensor<f32>) -> tensor<1x5x8xf32>
+  %1 = "onnx.Erf"(%0) : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %2 = "onnx.Add"(%c1, %1) : (tensor<f32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %3 = "onnx.Mul"(%x, %c2) : (tensor<1x5x8xf32>, tensor<f32>) -> tensor<1x5x8xf32>
+  %4 = "onnx.Mul"(%3, %2) : (tensor<1x5x8xf32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %5 = "onnx.Sigmoid"(%x) : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %6 = "onnx.Mul"(%x, %5) : (tensor<1x5x8xf32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %7 = "onnx.Softplus"(%x) : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %8 = "onnx.Tanh"(%7) : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %9 = "onnx.Mul"(%8, %x) : (tensor<1x5x8xf32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %10 = "onnx.HardSigmoid"(%x) {alpha = 0.166666672 : f32} : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %11 = "onnx.Mul"(%x, %10) : (tensor<1x5x8xf32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %12 = "onnx.Mul"(%x, %c3) : (tensor<1x5x8xf32>, tensor<f32>) -> tensor<1x5x8xf32>
+  %13 = "onnx.Sigmoid"(%12) : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %14 = "onnx.Mul"(%x, %13) : (tensor<1x5x8xf32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %15 = "onnx.Add"(%x, %c4) : (tensor<1x5x8xf32>, tensor<f32>) -> tensor<1x5x8xf32>
+  %16 = "onnx.Clip"(%15, %c5, %c6) : (tensor<1x5x8xf32>, tensor<f32>, tensor<f32>) -> tensor<1x5x8xf32>
+  %17 = "onnx.Div"(%16, %c6) : (tensor<1x5x8xf32>, tensor<f32>) -> tensor<1x5x8xf32>
+  return %4, %6, %9, %11, %14, %17 : tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<1x5x8xf32>
+}
+
+// -----
+
+// Tests that an element-wise function of a tensor that has no name is one task if its operators are one behind the
+// other, and several if they could run side by side.
+// CHECK-LABEL: func.func @unnamed(
+// CHECK:         divi.cluster "elementwise"(%arg0{{.*}}["onnx.Mul", "onnx.Sigmoid", "onnx.Mul"]
+// CHECK:         "onnx.Exp"
+// CHECK-NEXT:    "onnx.Cos"
+// CHECK-NEXT:    "onnx.Mul"
+func.func @unnamed(%x: tensor<1x5x8xf32>) -> (tensor<1x5x8xf32>, tensor<1x5x8xf32>) {
+  %c0 = onnx.Constant dense<1.5> : tensor<f32>
+  %0 = "onnx.Mul"(%x, %c0) : (tensor<1x5x8xf32>, tensor<f32>) -> tensor<1x5x8xf32>
+  %1 = "onnx.Sigmoid"(%0) : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %2 = "onnx.Mul"(%x, %1) : (tensor<1x5x8xf32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %3 = "onnx.Exp"(%x) : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %4 = "onnx.Cos"(%x) : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %5 = "onnx.Mul"(%3, %4) : (tensor<1x5x8xf32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  return %2, %5 : tensor<1x5x8xf32>, tensor<1x5x8xf32>
+}
+
+// -----
+
+// Tests that what is inside an activation and read by others keeps it apart.
+// CHECK-LABEL: func.func @read_inside(
+// CHECK-NOT:     divi.cluster
+// CHECK:         return
+func.func @read_inside(%x: tensor<1x5x8xf32>) -> (tensor<1x5x8xf32>, tensor<1x5x8xf32>) {
+  %0 = "onnx.Sigmoid"(%x) : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %1 = "onnx.Mul"(%x, %0) : (tensor<1x5x8xf32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  return %1, %0 : tensor<1x5x8xf32>, tensor<1x5x8xf32>
+}
+
+// -----
+
+// Tests that constants of narrow types are as good.
+// CHECK-LABEL: func.func @narrow(
+// CHECK:         divi.cluster "gelu"(
+func.func @narrow(%x: tensor<1x5x8xf16>) -> tensor<1x5x8xf16> {
+  %c0 = onnx.Constant dense<1.414060e+00> : tensor<f16>
+  %c1 = onnx.Constant dense<1.0> : tensor<f16>
+  %c2 = onnx.Constant dense<0.5> : tensor<f16>
+  %0 = "onnx.Div"(%x, %c0) : (tensor<1x5x8xf16>, tensor<f16>) -> tensor<1x5x8xf16>
+  %1 = "onnx.Erf"(%0) : (tensor<1x5x8xf16>) -> tensor<1x5x8xf16>
+  %2 = "onnx.Add"(%1, %c1) : (tensor<1x5x8xf16>, tensor<f16>) -> tensor<1x5x8xf16>
+  %3 = "onnx.Mul"(%x, %2) : (tensor<1x5x8xf16>, tensor<1x5x8xf16>) -> tensor<1x5x8xf16>
+  %4 = "onnx.Mul"(%3, %c2) : (tensor<1x5x8xf16>, tensor<f16>) -> tensor<1x5x8xf16>
+  return %4 : tensor<1x5x8xf16>
+}

@@ -1,0 +1,188 @@
+// RUN: divi-opt %s --split-input-file --divi-fuse | FileCheck %s
+
+// Tests that a BatchNormalization does not fold into a convolution that somebody else reads too.
+// CHECK-LABEL: func.func @second_reader_of_conv(
+// CHECK-NEXT:    onnx.Constant
+// CHECK-NEXT:    onnx.Constant
+// CHECK-NEXT:    "onnx.Conv"
+// CHECK-NEXT:    divi.cluster "bn_relu"(
+func.func @second_reader_of_conv(%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) {
+  %w = onnx.Constant dense<0.5> : tensor<4x4x1x1xf32>
+  %s = onnx.Constant dense<1.0> : tensor<4xf32>
+  %0 = "onnx.Conv"(%x, %w, %s) : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %1 = "onnx.BatchNormalizationInferenceMode"(%0, %s, %s, %s, %s) : (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %2 = "onnx.Relu"(%1) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %0, %2 : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>
+}
+
+// -----
+
+// Tests that an activation is not fused where its operand has two readers, which could run side by side.
+// CHECK-LABEL: func.func @two_readers(
+// CHECK:         divi.cluster "conv_bn"(
+// CHECK:         "onnx.Relu"
+// CHECK-NEXT:    "onnx.Sigmoid"
+func.func @two_readers(%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) {
+  %w = onnx.Constant dense<0.5> : tensor<4x4x1x1xf32>
+  %s = onnx.Constant dense<1.0> : tensor<4xf32>
+  %0 = "onnx.Conv"(%x, %w, %s) : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %1 = "onnx.BatchNormalizationInferenceMode"(%0, %s, %s, %s, %s) : (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %2 = "onnx.Relu"(%1) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %3 = "onnx.Sigmoid"(%1) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %2, %3 : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>
+}
+
+// -----
+
+// Tests that what the function returns is not fused past.
+// CHECK-LABEL: func.func @returned(
+// CHECK:         %[[CONV:.*]] = divi.cluster "conv_bn"(
+// CHECK:         %[[RELU:.*]] = "onnx.Relu"(%[[CONV]])
+// CHECK-NEXT:    return %[[CONV]], %[[RELU]]
+func.func @returned(%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) {
+  %w = onnx.Constant dense<0.5> : tensor<4x4x1x1xf32>
+  %s = onnx.Constant dense<1.0> : tensor<4xf32>
+  %0 = "onnx.Conv"(%x, %w, %s) : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %1 = "onnx.BatchNormalizationInferenceMode"(%0, %s, %s, %s, %s) : (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %2 = "onnx.Relu"(%1) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %1, %2 : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>
+}
+
+// -----
+
+// Tests that statistics or weights that are not constant do not fold: there are no numbers to fold yet.
+// CHECK-LABEL: func.func @statistics(
+// CHECK:         "onnx.Conv"
+// CHECK-NEXT:    divi.cluster "elementwise"(
+// CHECK:         "onnx.Conv"
+// CHECK-NEXT:    divi.cluster "bn_relu"(
+func.func @statistics(%x: tensor<1x4x8x8xf32>, %m: tensor<4xf32>, %v: tensor<4x4x1x1xf32>) -> (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) {
+  %w = onnx.Constant dense<0.5> : tensor<4x4x1x1xf32>
+  %s = onnx.Constant dense<1.0> : tensor<4xf32>
+  %0 = "onnx.Conv"(%x, %w, %s) : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %1 = "onnx.BatchNormalizationInferenceMode"(%0, %s, %s, %m, %s) : (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %2 = "onnx.Relu"(%1) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %3 = "onnx.Conv"(%x, %v, %s) : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %4 = "onnx.BatchNormalizationInferenceMode"(%3, %s, %s, %s, %s) : (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %5 = "onnx.Relu"(%4) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %2, %5 : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>
+}
+
+// -----
+
+// Tests that BatchNormalization in training computes its statistics, so it goes into no cluster.
+// CHECK-LABEL: func.func @training(
+// CHECK:         "onnx.Conv"
+// CHECK-NEXT:    "onnx.BatchNormalization"
+// CHECK-NEXT:    "onnx.Relu"
+func.func @training(%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>, tensor<4xf32>) {
+  %w = onnx.Constant dense<0.5> : tensor<4x4x1x1xf32>
+  %s = onnx.Constant dense<1.0> : tensor<4xf32>
+  %0 = "onnx.Conv"(%x, %w, %s) : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %1:3 = "onnx.BatchNormalization"(%0, %s, %s, %s, %s) {training_mode = 1 : si64} : (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %2 = "onnx.Relu"(%1#0) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %2, %1#1 : tensor<1x4x8x8xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Tests that a residual that is there later than the convolution could start is not waited for: it is added on its
+// own.
+// CHECK-LABEL: func.func @late(
+// CHECK:         divi.cluster "conv_relu"({{.*}}divi.members = ["/early", "/early_relu"]
+// CHECK:         "onnx.Conv"{{.*}}"/late1"
+// CHECK:         divi.cluster "conv_add"({{.*}}divi.members = ["/late2", "/add"]
+func.func @late(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  %w = onnx.Constant dense<0.5> : tensor<4x4x1x1xf32>
+  %s = onnx.Constant dense<1.0> : tensor<4xf32>
+  %0 = "onnx.Conv"(%x, %w, %s) {onnx_node_name = "/early"} : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %1 = "onnx.Relu"(%0) {onnx_node_name = "/early_relu"} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %2 = "onnx.Conv"(%x, %w, %s) {onnx_node_name = "/late1"} : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %3 = "onnx.Conv"(%2, %w, %s) {onnx_node_name = "/late2"} : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %r = "onnx.Add"(%1, %3) {onnx_node_name = "/add"} : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %r : tensor<1x4x8x8xf32>
+}
+
+// -----
+
+// Tests that two branches of one length stay apart, and so does what joins them.
+// CHECK-LABEL: func.func @branches(
+// CHECK:         "onnx.Conv"
+// CHECK-NEXT:    "onnx.Conv"
+// CHECK-NEXT:    divi.cluster "elementwise"({{.*}}divi.members = ["onnx.Add", "onnx.Relu"]
+func.func @branches(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  %w = onnx.Constant dense<0.5> : tensor<4x4x1x1xf32>
+  %s = onnx.Constant dense<1.0> : tensor<4xf32>
+  %0 = "onnx.Conv"(%x, %w, %s) : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %1 = "onnx.Conv"(%x, %w, %s) : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %2 = "onnx.Add"(%0, %1) : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %r = "onnx.Relu"(%2) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %r : tensor<1x4x8x8xf32>
+}
+
+// -----
+
+// Tests that an Add that broadcasts what a convolution computes, or adds a tensor to itself, is no residual.
+// CHECK-LABEL: func.func @broadcast(
+// CHECK:         "onnx.Conv"
+// CHECK-NEXT:    "onnx.Add"
+// CHECK-NEXT:    "onnx.Conv"
+// CHECK-NEXT:    "onnx.Add"
+func.func @broadcast(%x: tensor<1x4x8x8xf32>, %y: tensor<3x4x8x8xf32>) -> (tensor<3x4x8x8xf32>, tensor<1x4x8x8xf32>) {
+  %w = onnx.Constant dense<0.5> : tensor<4x4x1x1xf32>
+  %s = onnx.Constant dense<1.0> : tensor<4xf32>
+  %0 = "onnx.Conv"(%x, %w, %s) : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %1 = "onnx.Add"(%0, %y) : (tensor<1x4x8x8xf32>, tensor<3x4x8x8xf32>) -> tensor<3x4x8x8xf32>
+  %2 = "onnx.Conv"(%x, %w, %s) : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %3 = "onnx.Add"(%2, %2) : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %1, %3 : tensor<3x4x8x8xf32>, tensor<1x4x8x8xf32>
+}
+
+// -----
+
+// Tests that what would make a cluster wait for itself stays outside: the Add reads what comes of the convolution's
+// own result.
+// CHECK-LABEL: func.func @cycle(
+// CHECK:         %[[CONV:.*]] = "onnx.Conv"
+// CHECK-NEXT:    %[[POOL:.*]] = "onnx.MaxPoolSingleOut"(%[[CONV]])
+// CHECK-NEXT:    "onnx.Add"(%[[CONV]], %[[POOL]])
+func.func @cycle(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  %w = onnx.Constant dense<0.5> : tensor<4x4x1x1xf32>
+  %s = onnx.Constant dense<1.0> : tensor<4xf32>
+  %0 = "onnx.Conv"(%x, %w, %s) : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %1 = "onnx.MaxPoolSingleOut"(%0) {kernel_shape = [1, 1]} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %r = "onnx.Add"(%0, %1) : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %r : tensor<1x4x8x8xf32>
+}
+
+// -----
+
+// Tests that operators that divi does not know, that are random, or that have regions are left alone, and read as
+// others do.
+// CHECK-LABEL: func.func @opaque(
+// CHECK:         "onnx.Conv"
+// CHECK-NEXT:    "onnx.FancyNewOp"
+// CHECK-NEXT:    "onnx.Relu"
+// CHECK-NEXT:    "onnx.RandomNormalLike"
+// CHECK-NEXT:    %[[TANH:.*]] = divi.cluster "elementwise"({{.*}}["onnx.Sigmoid", "onnx.Tanh"]
+// CHECK:         "onnx.If"
+// CHECK:           onnx.Yield %[[TANH]]
+// CHECK:         divi.cluster "elementwise"({{.*}}["onnx.Add", "onnx.Abs"]
+func.func @opaque(%x: tensor<1x4x8x8xf32>, %c: tensor<i1>) -> tensor<1x4x8x8xf32> {
+  %w = onnx.Constant dense<0.5> : tensor<4x4x1x1xf32>
+  %s = onnx.Constant dense<1.0> : tensor<4xf32>
+  %0 = "onnx.Conv"(%x, %w, %s) : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %1 = "onnx.FancyNewOp"(%0) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %2 = "onnx.Relu"(%1) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %3 = "onnx.RandomNormalLike"(%2) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %4 = "onnx.Sigmoid"(%3) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %5 = "onnx.Tanh"(%4) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %6 = "onnx.If"(%c) ({
+    onnx.Yield %5 : tensor<1x4x8x8xf32>
+  }, {
+    onnx.Yield %x : tensor<1x4x8x8xf32>
+  }) : (tensor<i1>) -> tensor<1x4x8x8xf32>
+  %7 = "onnx.Add"(%5, %6) : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %8 = "onnx.Abs"(%7) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %8 : tensor<1x4x8x8xf32>
+}
