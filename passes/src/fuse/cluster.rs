@@ -63,6 +63,8 @@ pub(super) struct Cluster {
     out: Option<ValueId>,
     /// The longest path to what it reads, in tasks.
     start_level: u32,
+    /// It has views alone, also if it was there before.
+    is_free: bool,
     decisions: Decisions,
     /// Operators that are no views.
     work: usize,
@@ -73,7 +75,7 @@ pub(super) struct Cluster {
 impl Cluster {
     /// The longest path to what it computes; views take no time.
     fn level(&self) -> u32 {
-        self.start_level + u32::from(self.family != Family::Views)
+        self.start_level + u32::from(!self.is_free)
     }
 }
 
@@ -211,6 +213,7 @@ impl Fusion<'_> {
             steps,
             out,
             start_level,
+            is_free: family == Family::Views || self.graph.nodes[root].is_view_cluster(),
             decisions,
             work,
             reshaped: false,

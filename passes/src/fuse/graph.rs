@@ -1,7 +1,7 @@
 //! A block of a function as fusion sees it: operators, the values between them, and who reads what.
 
 use super::role::{Role, role_of};
-use crate::ir::{attribute, operands, operation_name, operations, results, type_of, uses};
+use crate::ir::{attribute, operands, operation_name, operations, results, string_attribute, type_of, uses};
 use divi_dialect::{
     node::{is_none, value_of},
     tensor_type_of,
@@ -65,6 +65,14 @@ pub(super) struct Node {
     pub(super) results: Vec<ValueId>,
     pub(super) role: Role,
     pub(super) decisions: Decisions,
+}
+
+impl Node {
+    /// Whether it is a cluster of views, which takes no time.
+    pub(super) fn is_view_cluster(&self) -> bool {
+        let kind = || attribute(self.operation, "kind").and_then(string_attribute);
+        operation_name(self.operation) == "divi.cluster" && kind() == Some("view")
+    }
 }
 
 /// The operators of a block in their order, without constants and what stands for absent operands.

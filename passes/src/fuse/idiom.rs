@@ -93,7 +93,9 @@ impl Finder<'_> {
                 let nodes: Vec<_> = region.nodes.iter().rev().copied().collect();
                 match recognise(self, &nodes, *input, region.reduces) {
                     // The second half of a LayerNormalization is an RMSNorm of what the first half computes.
-                    Some(meaning @ Meaning::Normalization("rms_norm")) => found = Some((nodes, *input, meaning)),
+                    Some(meaning @ Meaning::Normalization("rms_norm")) => {
+                        found.get_or_insert((nodes, *input, meaning));
+                    }
                     Some(meaning) => return Some((nodes, *input, meaning)),
                     None => {}
                 }
@@ -101,7 +103,7 @@ impl Finder<'_> {
             // All that is in a region comes from its one input, which therefore is the earliest of what is open.
             let latest = region.open.iter().copied().max_by_key(|&value| self.graph.producer(value));
             let Some(next) = latest.and_then(|value| self.graph.producer(value)) else { break };
-            if !self.may_join(next, root) || !self.read_by(next, &region.nodes) {
+            if !self.may_join(next, root) || !self.read_by(next, &region.nodes) || !self.fits(&region.nodes, next) {
                 break;
             }
             self.include(&mut region, next);
@@ -127,6 +129,12 @@ impl Finder<'_> {
             let value = &self.graph.values[result];
             !value.escapes && value.readers.iter().all(|reader| readers.contains(reader))
         })
+    }
+
+    /// Whether an operator more is within the limit.
+    fn fits(&self, nodes: &[NodeId], more: NodeId) -> bool {
+        let works = |&&node: &&NodeId| self.graph.nodes[node].role != Role::View;
+        nodes.iter().chain([&more]).filter(works).count() <= self.search.max_nodes
     }
 
     fn may_join(&self, node: NodeId, root: NodeId) -> bool {
@@ -188,10 +196,6 @@ impl Finder<'_> {
             self.add_cast_before(&mut nodes, input);
             self.add_scale_and_shift(&mut nodes);
         }
-        let work = nodes.iter().filter(|&&node| self.graph.nodes[node].role != Role::View).count();
-        if work > self.search.max_nodes {
-            return;
-        }
         for &node in &nodes {
             self.taken[node] = true;
         }
@@ -204,6 +208,7 @@ impl Finder<'_> {
             && self.graph.nodes[cast].op == "Cast"
             && self.may_join(cast, nodes[0])
             && self.read_by(cast, nodes)
+            && self.fits(nodes, cast)
         {
             nodes.insert(0, cast);
         }
@@ -220,6 +225,7 @@ impl Finder<'_> {
             if !self.may_join(next, last)
                 || !self.graph.output(next).is_some_and(|after| self.graph.same_shape(after, result))
                 || self.graph.data(next).count() != 1
+                || !self.fits(nodes, next)
                 || op != "Cast" && !steps.any(|&step| step == op)
             {
                 return;

@@ -6,7 +6,6 @@ use divi_passes::{
     import,
     inline_clusters::inline_clusters,
 };
-use melior::ir::operation::OperationLike;
 use std::collections::BTreeMap;
 
 type Kinds = &'static [(&'static str, usize)];

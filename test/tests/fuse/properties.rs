@@ -1,1 +1,207 @@
+//! What holds of every fused function, on random ones. `DIVI_SEED=7` tries others, `DIVI_GRAPHS=10000` more.
 
+use super::{
+    inspect::{body, canonical, is_task, key, kind, members, node_name, operands, operations_below, producer, string},
+    random_graph::random_module,
+};
+use divi_passes::{
+    fuse::{Counts, Level, Options, fuse},
+    inline_clusters::inline_clusters,
+};
+use divi_test::random::Random;
+use melior::ir::Module;
+use mlir_sys::MlirOperation;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::c_void,
+};
+
+const GRAPHS: u64 = 300;
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+#[test]
+fn random_graphs() {
+    let context = divi_test::context();
+    context.set_allow_unregistered_dialects(true);
+    let first = number("DIVI_SEED", 1) << 32;
+    let mut kinds = BTreeMap::<String, usize>::new();
+    for seed in first..first + number("DIVI_GRAPHS", GRAPHS) {
+        let mut random = Random(seed);
+        let size = 1 + random.below(60);
+        let text = random_module(&mut random, size);
+        let options = Options {
+            level: *random.choose(&[Level::Full, Level::Full, Level::Full, Level::Conv, Level::None]),
+            max_cluster_ops: *random.choose(&[None, None, None, Some(1), Some(2), Some(4)]),
+        };
+        let module = divi_test::parse(&context, text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let failure = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&context, &module, &options)));
+        if let Err(panic) = failure {
+            eprintln!("with seed {seed} and {options:?}:\n{text}");
+            std::panic::resume_unwind(panic);
+        }
+        let module = divi_test::parse(&context, text.as_bytes()).unwrap();
+        fuse(module.as_operation().to_raw(), &options);
+        for cluster in clusters(&module) {
+            *kinds.entry(kind(cluster).to_owned()).or_default() += 1;
+        }
+    }
+    for expected in [
+        "conv_bn_relu",
+        "conv_bn_add_relu",
+        "conv_bn_relu_add",
+        "bn_relu",
+        "matmul_bias",
+        "gelu",
+        "rms_norm",
+        "scale_softmax",
+        "elementwise",
+    ] {
+        assert!(kinds.contains_key(expected), "no graph has a {expected}: {kinds:?}");
+    }
+}
+
+fn clusters(module: &Module<'_>) -> Vec<MlirOperation> {
+    body(module).into_iter().filter(|&operation| divi_test::operation_name(operation) == "divi.cluster").collect()
+}
+
+/// The operators of a cluster.
+fn inside(cluster: MlirOperation) -> Vec<MlirOperation> {
+    operations_below(cluster).into_iter().filter(|&operation| is_task(operation)).collect()
+}
+
+fn is_view(operation: MlirOperation) -> bool {
+    matches!(divi_test::operation_name(operation), "onnx.Reshape" | "onnx.Identity")
+}
+
+fn check(context: &melior::Context, module: &Module<'_>, options: &Options) {
+    let raw = module.as_operation().to_raw();
+    let before = canonical(module);
+    let graph = Graph::of(module);
+    let counts = fuse(raw, options);
+    divi_test::verify(context, module).unwrap_or_else(|messages| panic!("{messages}"));
+
+    nothing_is_lost(module, &graph);
+    for cluster in clusters(module) {
+        graph.check_convex(&members(cluster).into_iter().collect());
+        check_options(cluster, options);
+        check_pins(cluster);
+    }
+    nothing_waits(module);
+    let tasks = body(module).into_iter().filter(|&operation| is_task(operation)).count() as u64;
+    assert_eq!((counts.tasks_before, counts.tasks_after), (graph.order.len() as u64, tasks));
+
+    let printed = divi_test::print(module);
+    let again = fuse(raw, options);
+    assert_eq!(again, Counts { tasks_before: tasks, tasks_after: tasks, ..Counts::default() });
+    assert_eq!(divi_test::print(module), printed, "a second run changes something");
+
+    assert_eq!(inline_clusters(raw), counts.clusters());
+    divi_test::verify(context, module).unwrap_or_else(|messages| panic!("{messages}"));
+    assert_eq!(canonical(module), before, "inlining does not give the function back");
+}
+
+/// Every operator is in the function once, alone or in a cluster, and clusters name their members.
+fn nothing_is_lost(module: &Module<'_>, graph: &Graph) {
+    let mut names = vec![];
+    for task in body(module).into_iter().filter(|&operation| is_task(operation)) {
+        if divi_test::operation_name(task) == "divi.cluster" {
+            let inner: Vec<_> = inside(task).into_iter().map(node_name).collect();
+            assert_eq!(members(task), inner);
+            names.extend(inner);
+        } else {
+            names.push(node_name(task));
+        }
+    }
+    let (mut names, mut expected) = (names, graph.order.clone());
+    names.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+}
+
+fn check_options(cluster: MlirOperation, options: &Options) {
+    let work = inside(cluster).into_iter().filter(|&operation| !is_view(operation)).count();
+    assert!(options.max_cluster_ops.is_none_or(|max| work <= max), "{} has {work} operators", kind(cluster));
+    let anchored = ["conv", "gemm", "matmul"].iter().any(|anchor| kind(cluster).starts_with(anchor));
+    match options.level {
+        Level::None => panic!("there is a cluster"),
+        Level::Conv => assert!(anchored, "there is a {}", kind(cluster)),
+        Level::Full => {}
+    }
+}
+
+/// A cluster is pinned as all of its members are, views excepted.
+fn check_pins(cluster: MlirOperation) {
+    let pin = |operation| divi_test::attribute(operation, "divi.pin").map(|attribute| attribute.ptr);
+    for member in inside(cluster) {
+        let agrees = pin(member) == pin(cluster) || is_view(member) && pin(member).is_none();
+        assert!(agrees, "{} in {} is pinned elsewhere", node_name(member), kind(cluster));
+    }
+}
+
+/// No task waits for an operand that only its later members read: the longest path to it, in tasks, is no longer than
+/// that to what the first members read.
+fn nothing_waits(module: &Module<'_>) {
+    let mut levels = BTreeMap::<*const c_void, u32>::new();
+    for task in body(module).into_iter().filter(|&operation| is_task(operation)) {
+        let level_of = |value| producer(value).and_then(|owner| levels.get(&key(owner)).copied()).unwrap_or(0);
+        let outer: Vec<u32> = operands(task).into_iter().map(level_of).collect();
+        let latest = outer.iter().copied().max().unwrap_or(0);
+        let mut views_only = is_view(task);
+        if divi_test::operation_name(task) == "divi.cluster" {
+            let working = inside(task).into_iter().find(|&member| !is_view(member));
+            views_only = working.is_none();
+            if let Some(first) = working {
+                let start = read_before(first, &outer);
+                assert!(latest <= start, "{} waits until {latest}, but could start at {start}", kind(task));
+            }
+        }
+        levels.insert(key(task), latest + u32::from(!views_only));
+    }
+}
+
+/// The latest of the cluster's operands that a member reads, itself or through views.
+fn read_before(member: MlirOperation, outer: &[u32]) -> u32 {
+    operands(member)
+        .into_iter()
+        .map(|value| match producer(value) {
+            Some(owner) if is_task(owner) => read_before(owner, outer),
+            Some(_) => 0,
+            // SAFETY: a value that is no result is an argument.
+            None => outer[unsafe { mlir_sys::mlirBlockArgumentGetArgNumber(value) } as usize],
+        })
+        .max()
+        .unwrap_or(0)
+}
+
+/// Who reads whom, by the names of nodes.
+struct Graph<'a> {
+    order: Vec<&'a str>,
+    operands: BTreeMap<&'a str, Vec<&'a str>>,
+}
+
+impl Graph<'_> {
+    fn of(module: &Module<'_>) -> Self {
+        let tasks: Vec<_> = body(module).into_iter().filter(|&operation| is_task(operation)).collect();
+        let computed = |value| producer(value).filter(|&owner| is_task(owner)).map(node_name);
+        let reads =
+            |&task: &MlirOperation| (node_name(task), operands(task).into_iter().filter_map(computed).collect());
+        assert!(tasks.iter().all(|&task| string(task, "onnx_node_name").is_some()));
+        Self { order: tasks.iter().map(|&task| node_name(task)).collect(), operands: tasks.iter().map(reads).collect() }
+    }
+
+    /// No path leads out of the members and in again.
+    fn check_convex(&self, members: &BTreeSet<&str>) {
+        let mut behind = BTreeSet::new();
+        for &node in &self.order {
+            let mut reads = self.operands[node].iter();
+            if members.contains(node) {
+                assert!(!reads.any(|operand| behind.contains(operand)), "{node} reads what comes of its own cluster");
+            } else if reads.any(|operand| members.contains(operand) || behind.contains(operand)) {
+                behind.insert(node);
+            }
+        }
+    }
+}
