@@ -85,3 +85,29 @@ func.func @narrow(%x: tensor<1x5x8xf16>) -> tensor<1x5x8xf16> {
   %4 = "onnx.Mul"(%3, %c2) : (tensor<1x5x8xf16>, tensor<f16>) -> tensor<1x5x8xf16>
   return %4 : tensor<1x5x8xf16>
 }
+
+// -----
+
+// Tests that functions made of other functions have names too: Relu6 of Min and Max, Mish of Exp and Log, and that the
+// residual of a convolution may be a Sum.
+// CHECK-LABEL: func.func @made_of_others(
+// CHECK:         divi.cluster "clip"(
+// CHECK:         divi.cluster "mish"(%arg0
+// CHECK:         divi.cluster "conv_add"(
+func.func @made_of_others(%x: tensor<1x5x8xf32>) -> (tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<1x5x8xf32>) {
+  %zero = onnx.Constant dense<0.0> : tensor<f32>
+  %one = onnx.Constant dense<1.0> : tensor<1xf32>
+  %six = onnx.Constant dense<6.0> : tensor<f32>
+  %w = onnx.Constant dense<0.5> : tensor<5x5x1xf32>
+  %b = onnx.Constant dense<0.5> : tensor<5xf32>
+  %0 = "onnx.Max"(%zero, %x) : (tensor<f32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %1 = "onnx.Min"(%0, %six) : (tensor<1x5x8xf32>, tensor<f32>) -> tensor<1x5x8xf32>
+  %2 = "onnx.Exp"(%x) : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %3 = "onnx.Add"(%2, %one) : (tensor<1x5x8xf32>, tensor<1xf32>) -> tensor<1x5x8xf32>
+  %4 = "onnx.Log"(%3) : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %5 = "onnx.Tanh"(%4) : (tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %6 = "onnx.Mul"(%x, %5) : (tensor<1x5x8xf32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  %7 = "onnx.Conv"(%x, %w, %b) : (tensor<1x5x8xf32>, tensor<5x5x1xf32>, tensor<5xf32>) -> tensor<1x5x8xf32>
+  %8 = "onnx.Sum"(%x, %7) : (tensor<1x5x8xf32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32>
+  return %1, %6, %8 : tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<1x5x8xf32>
+}

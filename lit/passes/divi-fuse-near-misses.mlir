@@ -186,3 +186,26 @@ func.func @opaque(%x: tensor<1x4x8x8xf32>, %c: tensor<i1>) -> tensor<1x4x8x8xf32
   %8 = "onnx.Abs"(%7) : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
   return %8 : tensor<1x4x8x8xf32>
 }
+
+// -----
+
+// Tests that blocks are fused one by one, and code that is never reached and reads what it has yet to compute not at all.
+// CHECK-LABEL: func.func @blocks(
+// CHECK:         "onnx.Abs"
+// CHECK:       ^bb1(
+// CHECK:         divi.cluster "elementwise"({{.*}}["onnx.Relu", "onnx.Exp"]
+// CHECK:       ^bb2:
+// CHECK-NEXT:    "onnx.Relu"
+// CHECK-NEXT:    "onnx.Tanh"
+func.func @blocks(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = "onnx.Abs"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  cf.br ^next(%x : tensor<2xf32>)
+^next(%y: tensor<2xf32>):
+  %1 = "onnx.Relu"(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = "onnx.Exp"(%1) : (tensor<2xf32>) -> tensor<2xf32>
+  return %2 : tensor<2xf32>
+^dead:
+  %3 = "onnx.Relu"(%4) : (tensor<2xf32>) -> tensor<2xf32>
+  %4 = "onnx.Tanh"(%3) : (tensor<2xf32>) -> tensor<2xf32>
+  cf.br ^dead
+}

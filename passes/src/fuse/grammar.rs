@@ -53,7 +53,7 @@ impl Fusion<'_> {
             UnitRole::Idiom(Meaning::Activation(name)) if activated != cluster.stage => {
                 Some((name.to_owned(), activated))
             }
-            UnitRole::Single(Role::Elementwise) if self.graph.nodes[node].op == "Add" => {
+            UnitRole::Single(Role::Elementwise) if matches!(self.graph.nodes[node].op, "Add" | "Sum") => {
                 let &[a, b] = &self.graph.nodes[node].operands[..] else { return None };
                 let other = if a == value { b } else { a };
                 if anchor.is_some_and(|anchor| self.is_bias(cluster, anchor, value, other)) {

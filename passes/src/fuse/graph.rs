@@ -87,14 +87,17 @@ impl Graph {
             graph: Self { nodes: vec![], values: vec![] },
             ids: FxHashMap::default(),
             nodes: FxHashMap::default(),
+            in_order: true,
         };
         for operation in operations(block) {
             builder.operation(operation);
         }
         builder.readers();
-        let mut graph = builder.graph;
-        for node in 0..graph.nodes.len() {
-            graph.nodes[node].role = role_of(&graph, node);
+        let Builder { mut graph, in_order, .. } = builder;
+        if in_order {
+            for node in 0..graph.nodes.len() {
+                graph.nodes[node].role = role_of(&graph, node);
+            }
         }
         graph
     }
@@ -163,6 +166,8 @@ struct Builder {
     graph: Graph,
     ids: FxHashMap<*const c_void, ValueId>,
     nodes: FxHashMap<*const c_void, NodeId>,
+    /// Nothing is read before it is computed. In code that is never reached, it may be; that is left alone.
+    in_order: bool,
 }
 
 impl Builder {
@@ -182,7 +187,9 @@ impl Builder {
             "onnx.NoValue" => Source::Absent,
             _ => Source::Node(self.graph.nodes.len()),
         };
-        let results: Vec<_> = results(operation).into_iter().map(|result| self.value(result, source)).collect();
+        let results = results(operation);
+        self.in_order &= results.iter().all(|result| !self.ids.contains_key(&result.ptr));
+        let results: Vec<_> = results.into_iter().map(|result| self.value(result, source)).collect();
         if !matches!(source, Source::Node(_)) {
             return;
         }

@@ -4,6 +4,7 @@ use super::inspect::{body, canonical, kinds};
 use divi_passes::{
     fuse::{Counts, Options, fuse},
     import,
+    infer_shapes::infer_shapes,
     inline_clusters::inline_clusters,
 };
 use std::collections::BTreeMap;
@@ -234,6 +235,29 @@ const fn llama(layers: usize) -> [(&'static str, usize); 15] {
         // The projections behind attention and behind the gate.
         ("matmul_add", layers * 2),
     ]
+}
+
+/// A fused model is as good for another batch as one that is not fused.
+#[test]
+fn a_batch_is_fixed_after_fusing() {
+    let context = divi_test::context();
+    let path = divi_test::models().join("resnet50_dyn_batch.onnx");
+    let texts = [true, false].map(|fuse_first| {
+        let (module, _) = divi_test::import_file(&context, &path, import::Options::default()).unwrap();
+        let raw = module.as_operation().to_raw();
+        let options = import::Options { batch: Some(8), ..import::Options::default() };
+        if fuse_first {
+            fuse(raw, &Options::default());
+            infer_shapes(raw, &options).unwrap();
+        } else {
+            infer_shapes(raw, &options).unwrap();
+            fuse(raw, &Options::default());
+        }
+        divi_test::verify(&context, &module).unwrap();
+        divi_test::print(&module)
+    });
+    assert!(texts[0] == texts[1], "the order matters");
+    assert!(texts[0].contains("-> (tensor<8x1000xf32>"));
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn check(context: &melior::Context, module: &Module<'_>, options: &Options) {
 }
 
 /// Every operator is in the function once, alone or in a cluster, and clusters name their members.
-fn nothing_is_lost(module: &Module<'_>, graph: &Graph) {
+fn nothing_is_lost(module: &Module<'_>, graph: &Graph<'_>) {
     let mut names = vec![];
     for task in body(module).into_iter().filter(|&operation| is_task(operation)) {
         if divi_test::operation_name(task) == "divi.cluster" {

@@ -104,6 +104,9 @@ impl Generator<'_> {
         }
         if self.random.one_in(2) {
             self.emit("Add", &[x, self.newest()], &[], 0, "");
+            if self.random.one_in(2) {
+                self.unary(self.newest(), &["Relu"]);
+            }
         }
     }
 
