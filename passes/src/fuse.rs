@@ -7,7 +7,7 @@
 //! | `matmul`, `gemm`, then any of `_bias`, `_ACT`, `_add`, `_ACT` | a product of matrices; `bias` is an `Add` of a constant a column |
 //! | `bn`, then any of `_ACT`, `_add`, `_ACT` | a `BatchNormalization` that folds into nothing: a scale and a shift |
 //! | `softmax`, `logsoftmax` after any of `scale_`, `mask_` | with `Mul` or `Div` by a number and `Add` or `Where` before it |
-//! | `layer_norm`, `rms_norm` | spelled out, with scale, shift and casts |
+//! | `layer_norm`, `rms_norm` | spelled out, with scale, shift and casts; or the operator with views |
 //! | `gelu`, `silu`, `hardswish`, `mish`, … | an activation spelled out, behind nothing that it could go with |
 //! | `elementwise` | other element-wise operators one behind the other |
 //! | `transpose`, `maxpool`, … | one operator with views around it, by its name in lower case |
@@ -22,6 +22,9 @@
 //! A cluster never delays or duplicates work. A value inside that somebody outside reads too ends it, so what others see
 //! of it is its last operator's result; what a later member reads beside that must be there when the cluster could
 //! start without it (its longest path, counted in tasks, is no longer).
+//!
+//! A cluster stands where its last member stood; members have no effects but their results, and nothing else moves.
+//! `divi.members` and the location name the members in order (an operator without `onnx_node_name` by its operator).
 //!
 //! Constants stay outside, as operands that tasks share. `divi.pin` and `divi.device` must be the same on all members, also
 //! in that they are there at all, views excepted, and are then on the cluster as well; so no constraint comes to hold for

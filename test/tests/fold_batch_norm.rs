@@ -34,7 +34,7 @@ struct Pair {
 
 fn tensor(random: &mut Random, dims: &[i64], low: f64, high: f64) -> Tensor {
     let values: Vec<_> = (0..dims.iter().product::<i64>()).map(|_| random.between(low, high)).collect();
-    Tensor::from_floats(DType::F32, dims.to_vec(), &values).unwrap()
+    Tensor::from_floats(DType::F32, dims.to_vec(), &values).expect("there is a value an element")
 }
 
 impl Pair {

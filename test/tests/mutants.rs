@@ -213,7 +213,7 @@ fn check(original: Original) {
     }
     for index in mutants {
         let mut random = Random((base << 32) ^ index);
-        random.next();
+        random.next_u64();
         let (kind, bytes) = original.mutant(&mut random);
         let description = format!("DIVI_SEED={base} DIVI_MUTANT={}:{index} ({kind})", original.name);
         if only.is_some() {

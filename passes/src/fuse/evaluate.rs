@@ -6,7 +6,7 @@
 use super::graph::{Graph, NodeId, Source, ValueId};
 use crate::ir::{attribute, float_attribute, integer_attribute};
 use divi_onnx::DType;
-use rustc_hash::FxHashMap;
+use std::sync::LazyLock;
 
 const POINTS: usize = 12;
 
@@ -42,9 +42,9 @@ impl Sample {
 
 type Function = fn(f64) -> f64;
 
-/// The activation that nodes compute of `input` together; `None` if it is none that has a name.
-pub(super) fn activation(graph: &Graph, nodes: &[NodeId], input: ValueId) -> Option<&'static str> {
-    const FUNCTIONS: &[(&str, Function)] = &[
+/// Activations that have a name, with their values at the points above.
+static ACTIVATIONS: LazyLock<Vec<(&str, [f64; POINTS])>> = LazyLock::new(|| {
+    let functions: [(&str, Function); _] = [
         ("gelu", |x| 0.5 * x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2))),
         ("gelu", |x| {
             let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
@@ -62,12 +62,22 @@ pub(super) fn activation(graph: &Graph, nodes: &[NodeId], input: ValueId) -> Opt
         ("clip", |x| x.clamp(0.0, 6.0)),
         ("tanh", f64::tanh),
     ];
+    functions.map(|(name, f)| (name, ACTIVATION_POINTS.map(f))).to_vec()
+});
+
+/// Whether an operator is more than arithmetic. Every activation has one that is.
+pub(super) fn bends(op: &str) -> bool {
+    matches!(op, "Clip" | "HardSigmoid" | "Max" | "Min") || unary(op).is_some_and(|_| !matches!(op, "Neg" | "Sqrt"))
+}
+
+/// The activation that nodes compute of `input` together; `None` if it is none that has a name.
+pub(super) fn activation(graph: &Graph, nodes: &[NodeId], input: ValueId) -> Option<&'static str> {
     let Sample::Each(values) = evaluate(graph, nodes, input, ACTIVATION_POINTS)? else { return None };
     let tolerance = tolerance(graph, nodes);
-    let agrees = |f: Function| {
-        ACTIVATION_POINTS.iter().zip(values).all(|(&x, y)| (f(x) - y).abs() <= tolerance * (1.0 + y.abs()))
+    let agrees = |expected: &[f64; POINTS]| {
+        expected.iter().zip(values).all(|(expected, y)| (expected - y).abs() <= tolerance * (1.0 + y.abs()))
     };
-    FUNCTIONS.iter().find(|&&(_, f)| agrees(f)).map(|&(name, _)| name)
+    ACTIVATIONS.iter().find(|(_, expected)| agrees(expected)).map(|&(name, _)| name)
 }
 
 /// The normalization that nodes compute of `input` together, without its scale and shift.
@@ -93,9 +103,9 @@ fn tolerance(graph: &Graph, nodes: &[NodeId]) -> f64 {
 
 /// The last node's result where `input` has the values of `points`.
 fn evaluate(graph: &Graph, nodes: &[NodeId], input: ValueId, points: [f64; POINTS]) -> Option<Sample> {
-    let mut known: FxHashMap<ValueId, Sample> = FxHashMap::default();
-    known.insert(input, Sample::Each(points));
-    let mut last = None;
+    // An idiom has few values: to look through them is faster than a table.
+    let mut known = Vec::with_capacity(nodes.len() + 1);
+    known.push((input, Sample::Each(points)));
     for &id in nodes {
         let node = &graph.nodes[id];
         let result = *node.results.first()?;
@@ -105,24 +115,13 @@ fn evaluate(graph: &Graph, nodes: &[NodeId], input: ValueId, points: [f64; POINT
         for &operand in &node.operands[..count] {
             operands.push(match graph.values[operand].source {
                 Source::Absent => None,
-                Source::Constant => Some(scalar(graph, operand)?),
-                _ => Some(*known.get(&operand)?),
+                Source::Constant => Some(Sample::One(graph.number(operand)?)),
+                _ => Some(known.iter().find(|(value, _)| *value == operand)?.1),
             });
         }
-        let value = apply(graph, id, &operands)?;
-        known.insert(result, value);
-        last = Some(value);
+        known.push((result, apply(graph, id, &operands)?));
     }
-    last
-}
-
-fn scalar(graph: &Graph, value: ValueId) -> Option<Sample> {
-    if !graph.is_scalar_constant(value) {
-        return None;
-    }
-    let tensor = graph.constant(value)?;
-    let floats = tensor.floats().or_else(|| Some(tensor.ints()?.into_iter().map(|int| int as f64).collect()))?;
-    floats.first().copied().map(Sample::One)
+    known.last().map(|&(_, sample)| sample)
 }
 
 fn apply(graph: &Graph, id: NodeId, operands: &[Option<Sample>]) -> Option<Sample> {

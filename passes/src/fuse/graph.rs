@@ -10,7 +10,7 @@ use divi_onnx::{Tensor, TensorType, tensor::count_of};
 use melior::ir::Type;
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
-use std::ffi::c_void;
+use std::{cell::OnceCell, ffi::c_void};
 
 pub(super) type NodeId = usize;
 pub(super) type ValueId = usize;
@@ -36,6 +36,8 @@ pub(super) struct Value {
     pub(super) readers: Vec<NodeId>,
     /// Somebody in another block reads it.
     pub(super) escapes: bool,
+    /// What [`Graph::number`] found.
+    number: OnceCell<Option<f64>>,
 }
 
 /// What was decided about an operation already: members of a cluster agree in it.
@@ -148,6 +150,15 @@ impl Graph {
         self.is_constant(value) && count == Some(1)
     }
 
+    /// The element of a constant of one element.
+    pub(super) fn number(&self, value: ValueId) -> Option<f64> {
+        *self.values[value].number.get_or_init(|| {
+            let tensor = self.is_scalar_constant(value).then(|| self.constant(value))??;
+            let floats = tensor.floats().or_else(|| Some(tensor.ints()?.into_iter().map(|int| int as f64).collect()));
+            floats?.first().copied()
+        })
+    }
+
     /// The elements of a small constant.
     pub(super) fn constant(&self, value: ValueId) -> Option<Tensor> {
         if self.is_constant(value) { value_of(self.values[value].raw)?.tensor().cloned() } else { None }
@@ -175,7 +186,7 @@ impl Builder {
         *self.ids.entry(raw.ptr).or_insert_with(|| {
             // SAFETY: the type of a live value is alive.
             let ty = tensor_type_of(unsafe { Type::from_raw(type_of(raw)) });
-            self.graph.values.push(Value { raw, ty, source, readers: vec![], escapes: false });
+            self.graph.values.push(Value { raw, ty, source, readers: vec![], escapes: false, number: OnceCell::new() });
             self.graph.values.len() - 1
         })
     }

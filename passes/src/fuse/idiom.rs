@@ -159,7 +159,7 @@ impl Finder<'_> {
             }
             return evaluate::normalization(self.graph, nodes, input).map(Meaning::Normalization);
         }
-        if !self.keep_shape(nodes, input) {
+        if !nodes.iter().any(|&node| evaluate::bends(self.graph.nodes[node].op)) || !self.keep_shape(nodes, input) {
             return None;
         }
         // A single operator is an activation by its name.

@@ -45,7 +45,9 @@ impl Fusion<'_> {
 pub(super) fn step_name(op: &str) -> String {
     match op {
         "BatchNormalization" | "BatchNormalizationInferenceMode" => "bn".to_owned(),
+        "LayerNormalization" => "layer_norm".to_owned(),
         "MaxPoolSingleOut" => "maxpool".to_owned(),
+        "RMSNormalization" => "rms_norm".to_owned(),
         _ => op.to_lowercase(),
     }
 }

@@ -15,12 +15,13 @@ type Kinds = &'static [(&'static str, usize)];
 fn check(name: &str, expected: Kinds) {
     let context = divi_test::context();
     let path = divi_test::models().join(format!("{name}.onnx"));
-    let (module, _) = divi_test::import_file(&context, &path, import::Options::default()).unwrap();
+    let (module, _) =
+        divi_test::import_file(&context, &path, import::Options::default()).unwrap_or_else(|error| panic!("{error}"));
     let before = canonical(&module);
     let raw = module.as_operation().to_raw();
 
     let counts = fuse(raw, &Options::default());
-    divi_test::verify(&context, &module).unwrap();
+    divi_test::verify(&context, &module).unwrap_or_else(|messages| panic!("{name}: {messages}"));
     let actual = kinds(&module);
     let expected: BTreeMap<_, _> = expected.iter().copied().filter(|&(_, count)| count > 0).collect();
     assert_eq!(actual, expected, "{name}");
@@ -33,6 +34,10 @@ fn check(name: &str, expected: Kinds) {
     assert_eq!(left.count(), 0, "a BatchNormalization is in no cluster");
 
     let printed = divi_test::print(&module);
+    // Names of resources are taken in a context that has them.
+    let other = divi_test::context();
+    let reread = divi_test::parse(&other, printed.as_bytes()).unwrap_or_else(|messages| panic!("{name}: {messages}"));
+    assert!(divi_test::print(&reread) == printed, "{name}: the text reads back as something else");
     let again = fuse(raw, &Options::default());
     assert_eq!(
         again,
@@ -41,7 +46,7 @@ fn check(name: &str, expected: Kinds) {
     assert!(divi_test::print(&module) == printed, "{name}: a second run changes something");
 
     assert_eq!(inline_clusters(raw), counts.clusters());
-    divi_test::verify(&context, &module).unwrap();
+    divi_test::verify(&context, &module).unwrap_or_else(|messages| panic!("{name}: {messages}"));
     assert!(canonical(&module) == before, "{name}: inlining does not give the model back");
     println!("{name}: {} operators, {tasks} tasks, {clusters} of them clusters", counts.tasks_before);
 }

@@ -19,7 +19,7 @@ use std::{
 const GRAPHS: u64 = 300;
 
 fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+    std::env::var(name).map_or(default, |text| text.parse().expect("it is a number"))
 }
 
 #[test]
