@@ -25,6 +25,10 @@ bool diviRunFuse(MlirOperation module, MlirStringRef level, int64_t maxClusterOp
 bool diviRunInlineClusters(MlirOperation module, uint64_t *inlined);
 bool diviRunVerifyWeights(MlirOperation module, MlirStringRef weightsDir, uint64_t *external);
 bool diviRunRebaseWeights(MlirOperation module, MlirStringRef from, MlirStringRef to);
+struct CanonicalizeCounts {
+  uint64_t removed, merged, dead;
+};
+bool diviRunCanonicalize(MlirOperation module, CanonicalizeCounts *counts);
 struct RebatchCounts {
   uint64_t repeated, constants;
 };
@@ -51,6 +55,7 @@ namespace divi {
 #define GEN_PASS_DEF_ANNOTATECOST
 #define GEN_PASS_DEF_PRINTCOSTS
 #define GEN_PASS_DEF_EMITPROBLEM
+#define GEN_PASS_DEF_CANONICALIZE
 #include "Passes.h.inc"
 
 namespace {
@@ -187,6 +192,18 @@ struct EmitProblem : impl::EmitProblemBase<EmitProblem> {
     markAllAnalysesPreserved();
   }
 };
+
+struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
+  using CanonicalizeBase::CanonicalizeBase;
+  void runOnOperation() override {
+    CanonicalizeCounts counts = {};
+    if (!diviRunCanonicalize(wrap(getOperation().getOperation()), &counts))
+      signalPassFailure();
+    numRemoved += counts.removed;
+    numMerged += counts.merged;
+    numDead += counts.dead;
+  }
+};
 } // namespace
 
 #define GEN_PASS_REGISTRATION
@@ -240,6 +257,8 @@ extern "C" MlirPass diviCreateEmitProblem(int64_t inputs, llvm::raw_ostream *str
   pass->writer.stream = stream;
   return wrap(pass.release());
 }
+
+extern "C" MlirPass diviCreateCanonicalize() { return wrap(divi::createCanonicalize().release()); }
 
 extern "C" MlirPass diviCreateFuse(MlirStringRef level) {
   divi::FuseOptions options;

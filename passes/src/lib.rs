@@ -2,6 +2,7 @@
 //!
 //! Passes are plain functions on modules; `td/Passes.td` gives them names and options, [`register`] makes MLIR know them.
 
+pub mod canonicalize;
 pub mod cost;
 pub mod fuse;
 pub mod import;

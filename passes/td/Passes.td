@@ -154,4 +154,23 @@ def EmitProblem : Pass<"divi-emit-problem", "::mlir::ModuleOp"> {
   ];
 }
 
+def Canonicalize : Pass<"divi-canonicalize", "::mlir::ModuleOp"> {
+  let summary = "Take away onnx operators that are not needed";
+  let description = [{
+    Until nothing is left to do: operators that do nothing (Identity, Dropout, a Cast to the same type, a Transpose,
+    Reshape, Expand, Pad, Slice, Tile or Concat that changes nothing, adding zero, multiplying by one) are replaced by
+    their operand, Transposes and Reshapes in a row become one, operators that compute the same are merged, constants
+    included, and those that nobody uses go.
+
+    Functions keep their signatures, and operators that stay their `onnx_node_name`. Operators are only merged with
+    those that have the same `divi.pin` and `divi.device`. Random operators are not merged, and operators that divi does
+    not know are not touched. Adding `+0.0` is taken away although it makes `-0.0` positive; all else is exact.
+  }];
+  let statistics = [
+    Statistic<"numRemoved", "num-removed", "Number of operators that did nothing, or that another did the work of">,
+    Statistic<"numMerged", "num-merged", "Number of operators that were the same as others">,
+    Statistic<"numDead", "num-dead", "Number of operators that nobody used">,
+  ];
+}
+
 #endif // DIVI_PASSES

@@ -36,6 +36,7 @@ extern "C" {
 void diviRegisterPasses();
 MlirPass diviCreateInferShapes(int64_t batch, const MlirStringRef *shapes, size_t count);
 MlirPass diviCreateRebaseWeights(MlirStringRef from, MlirStringRef to);
+MlirPass diviCreateCanonicalize();
 MlirPass diviCreateFuse(MlirStringRef level);
 MlirPass diviCreateAnnotateCost(MlirStringRef system);
 MlirPass diviCreatePrintCosts(MlirStringRef format, int64_t limit, llvm::raw_ostream *stream);
@@ -110,6 +111,7 @@ static bool writesText() { return emitted != Emit::Mlir || costTable != Table::N
 /// From a model to what is written of it.
 static void addCosts(PassManager &manager, llvm::raw_ostream *stream) {
   auto add = [&](MlirPass pass) { manager.addPass(std::unique_ptr<Pass>(unwrap(pass))); };
+  add(diviCreateCanonicalize());
   add(diviCreateFuse(wrap(StringRef(fuseLevel))));
   add(diviCreateAnnotateCost(wrap(StringRef(systemSpec))));
   if (costTable != Table::None)

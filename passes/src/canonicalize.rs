@@ -1,0 +1,197 @@
+//! `divi-canonicalize`: the same computation with fewer operators.
+
+mod noop;
+mod placement;
+mod reorder;
+mod same;
+
+use crate::ir::{Failure, blocks, operands, operation_name, operations, results, run, uses};
+use divi_dialect::node::{attributes_of, is_none, present_results, value_of};
+use divi_onnx::{Node, Value, infer};
+use melior::{Context, ContextRef, ir::operation::OperationRef};
+use mlir_sys::*;
+use same::Scopes;
+
+/// What a run of the pass did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Counts {
+    /// Operators that did nothing, or whose work another took over.
+    pub removed: u64,
+    /// Operators that were the same as others.
+    pub merged: u64,
+    /// Operators that nobody used.
+    pub dead: u64,
+}
+
+impl Counts {
+    fn total(self) -> u64 {
+        self.removed + self.merged + self.dead
+    }
+}
+
+/// Operands before users is the order of one round, so that nearly everything is done in the first. Only code that is never
+/// reached, whose operators may be their own operands, could go on for ever.
+const MAX_ROUNDS: usize = 32;
+
+//===----------------------------------------------------------------------===//
+// --divi-canonicalize
+//===----------------------------------------------------------------------===//
+
+/// Takes away `onnx` operators that are not needed, until none is left:
+///
+/// - those that do nothing: Identity, Dropout, a Cast to the same type, a Transpose, Reshape, Expand, Pad, Slice, Tile or
+///   Concat that changes nothing, adding zero, multiplying by one;
+/// - one of two Transposes or Reshapes in a row;
+/// - all but one of those that compute the same, constants included;
+/// - those that nobody uses.
+///
+/// Functions keep their signatures, and operators that stay keep their names. Where operators are pinned or placed, only
+/// those of one place are merged. Random operators are never the same. Zero may change its sign: adding `+0.0` is taken
+/// away, though it makes `-0.0` positive, as other compilers for ONNX do; everything else is exact. What divi does not know
+/// is not touched.
+pub fn canonicalize(module: MlirOperation) -> Counts {
+    // SAFETY: the context of a live operation is alive and outlives the pass.
+    let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
+    let mut counts = Counts::default();
+    for _ in 0..MAX_ROUNDS {
+        let mut round = Round {
+            // SAFETY: see above.
+            context: unsafe { context.to_ref() },
+            scopes: Scopes::default(),
+            counts: Counts::default(),
+        };
+        round.below(module);
+        remove_dead(module, &mut round.counts);
+        let Counts { removed, merged, dead } = round.counts;
+        counts = Counts { removed: counts.removed + removed, merged: counts.merged + merged, dead: counts.dead + dead };
+        if round.counts.total() == 0 {
+            break;
+        }
+    }
+    counts
+}
+
+struct Round<'c> {
+    context: &'c Context,
+    scopes: Scopes,
+    counts: Counts,
+}
+
+impl Round<'_> {
+    /// Everything inside an operation.
+    fn below(&mut self, operation: MlirOperation) {
+        let isolated = matches!(operation_name(operation), "builtin.module" | "func.func" | "divi.cluster");
+        for block in blocks(operation) {
+            self.scopes.enter(isolated);
+            for inner in operations(block) {
+                self.below(inner);
+                self.operation(inner);
+            }
+            self.scopes.leave();
+        }
+    }
+
+    fn operation(&mut self, operation: MlirOperation) {
+        let Some(op) = operator(operation) else { return };
+        if let Some(value) = self.simplify(operation, op) {
+            let Some(&result) = results(operation).first() else { return };
+            // SAFETY: both values are alive.
+            unsafe { mlirValueReplaceAllUsesOfWith(result, value) };
+            if results(operation).into_iter().all(|result| uses(result).is_empty()) {
+                // SAFETY: nothing uses the operation, and the loop over its block has a list of its own.
+                unsafe { mlirOperationDestroy(operation) };
+                self.counts.removed += 1;
+                return;
+            }
+        }
+        if is_random(operation, op) || !blocks(operation).is_empty() {
+            return;
+        }
+        if let Some(other) = self.scopes.find_or_add(operation) {
+            for (from, to) in results(operation).into_iter().zip(results(other)) {
+                // SAFETY: both values are alive, of one type, and the other comes first.
+                unsafe { mlirValueReplaceAllUsesOfWith(from, to) };
+            }
+            // SAFETY: nothing uses the operation any more; see above.
+            unsafe { mlirOperationDestroy(operation) };
+            self.counts.merged += 1;
+        }
+    }
+
+    /// Simplifies an operator. The value is what its first result is, if that is known to be computed already.
+    fn simplify(&mut self, operation: MlirOperation, op: &str) -> Option<MlirValue> {
+        if matches!(op, "Constant" | "NoValue") || results(operation).is_empty() {
+            return None;
+        }
+        if reorder::merge(self.context, operation, op) {
+            self.counts.removed += 1;
+        }
+        let value = with_node(operation, op, |node| noop::operand(operation, node))??;
+        let result = results(operation)[0];
+        // SAFETY: the values are alive. In code that is never reached, an operation may be its own operand.
+        let fits = unsafe { !mlirValueEqual(value, result) && mlirTypeEqual(type_of(value), type_of(result)) };
+        (fits && placement::may_stand_for(value, operation) && !uses(result).is_empty()).then_some(value)
+    }
+}
+
+fn type_of(value: MlirValue) -> MlirType {
+    crate::ir::type_of(value)
+}
+
+/// The name of an operator that divi knows all about, without the dialect.
+fn operator<'a>(operation: MlirOperation) -> Option<&'a str> {
+    let op = operation_name(operation).strip_prefix("onnx.")?;
+    (op == "NoValue" || infer::knows(op)).then_some(op)
+}
+
+/// Whether an operator may compute something else each time.
+fn is_random(operation: MlirOperation, op: &str) -> bool {
+    match op {
+        "Bernoulli" | "Multinomial" | "RandomNormal" | "RandomNormalLike" | "RandomUniform" | "RandomUniformLike" => {
+            true
+        }
+        "Dropout" => !with_node(operation, op, noop::is_inference).unwrap_or(false),
+        _ => false,
+    }
+}
+
+/// Calls `f` with what is known of an operator; `None` if it takes something that is no tensor.
+fn with_node<R>(operation: MlirOperation, op: &str, f: impl FnOnce(&Node<'_>) -> R) -> Option<R> {
+    let mut values: Vec<Option<Value>> = vec![];
+    for operand in operands(operation) {
+        match value_of(operand) {
+            Some(value) => values.push(Some(value)),
+            None if is_none(operand) => values.push(None),
+            None => return None,
+        }
+    }
+    let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
+    // SAFETY: the operation is alive.
+    let attributes = attributes_of(&unsafe { OperationRef::from_raw(operation) });
+    Some(f(&Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) }))
+}
+
+/// Removes operators that nobody uses, users before what they use.
+fn remove_dead(operation: MlirOperation, counts: &mut Counts) {
+    for block in blocks(operation) {
+        for inner in operations(block).into_iter().rev() {
+            remove_dead(inner, counts);
+            let unused = results(inner).into_iter().all(|result| uses(result).is_empty());
+            if unused && operator(inner).is_some() && blocks(inner).is_empty() {
+                // SAFETY: nothing uses the operation, and the loop over its block has a list of its own.
+                unsafe { mlirOperationDestroy(inner) };
+                counts.dead += 1;
+            }
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviRunCanonicalize(module: MlirOperation, counts: *mut Counts) -> bool {
+    run(module, || {
+        // SAFETY: the caller's counter outlives the call.
+        unsafe { *counts = canonicalize(module) };
+        Ok::<(), Failure>(())
+    })
+}
