@@ -13,7 +13,7 @@
 // HELP: --divi-rebase-weights
 // HELP: --divi-verify-weights
 // HELP: divi options:
-// HELP-DAG: --batch=<N> {{.*}} Batch size, where the model leaves it open
+// HELP-DAG: --batch=<N> {{.*}} Batch size: a multiple of the model's, if that is fixed
 // HELP-DAG: --input-shape=<NAME:8x3x224x224> {{.*}} Shapes of the model's inputs
 // HELP-DAG: --weights-dir=<DIR> {{.*}} Folder that the input's references to weights are relative to
 // HELP-DAG: -q {{.*}} Print errors only

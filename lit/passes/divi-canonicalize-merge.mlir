@@ -1,4 +1,4 @@
-// RUN: divi-opt %s --split-input-file --divi-canonicalize -o %t && FileCheck %s < %t
+// RUN: divi-opt %s --split-input-file --divi-canonicalize > %t && FileCheck %s < %t
 // RUN: divi-opt %t --split-input-file --divi-canonicalize | diff %t -
 
 // Tests that operators that compute the same are merged, constants in the IR and in files included, and the first one's

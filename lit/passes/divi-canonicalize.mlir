@@ -1,4 +1,4 @@
-// RUN: divi-opt %s --split-input-file --divi-canonicalize -o %t && FileCheck %s < %t
+// RUN: divi-opt %s --split-input-file --divi-canonicalize > %t && FileCheck %s < %t
 // RUN: divi-opt %t --split-input-file --divi-canonicalize | diff %t -
 
 // Tests that Transposes in a row become one, or none; one that others use stays.

@@ -12,15 +12,18 @@ pub(crate) type Sizes = FxHashMap<Symbol, i64>;
 /// Shapes for inputs that are not among these are the caller's to complain about.
 pub(crate) fn fix(options: &Options, inputs: &mut [(&str, &mut TensorType)]) -> Result<Sizes, String> {
     let mut sizes = Sizes::default();
+    // Its first dimension is the batch, even if the model has fixed it.
+    let batched = inputs.iter().find(|(_, ty)| has_front(ty)).map(|(name, _)| (*name).to_owned());
     for (name, dims) in &options.input_shapes {
         let Some((_, ty)) = inputs.iter_mut().find(|(other, _)| other == name) else { continue };
         if let Some(shape) = &ty.shape {
             if shape.len() != dims.len() {
                 return Err(format!("input '{name}' has rank {}, but is given {} dimensions", shape.len(), dims.len()));
             }
-            if let (Some(batch), Some(Dim::Symbol(_) | Dim::Unknown), Some(&size)) =
-                (options.batch, shape.first(), dims.first())
+            let open = matches!(shape.first(), Some(Dim::Symbol(_) | Dim::Unknown));
+            if let (Some(batch), Some(&size)) = (options.batch, dims.first())
                 && size != batch
+                && (open || batched.as_ref() == Some(name))
             {
                 return Err(format!(
                     "input '{name}' is given {size} for its first dimension, but the batch is {batch}"
@@ -47,10 +50,13 @@ pub(crate) fn fix(options: &Options, inputs: &mut [(&str, &mut TensorType)]) -> 
     Ok(sizes)
 }
 
-/// Whether any input takes this batch size: its first dimension is open, or has that size already.
-pub(crate) fn has_batch(batch: i64, inputs: &[(&str, &mut TensorType)]) -> bool {
-    let first = |ty: &TensorType| ty.shape.as_ref().and_then(|shape| shape.first().copied());
-    inputs.iter().any(|(_, ty)| first(ty).is_some_and(|dim| dim.known().is_none_or(|size| size == batch)))
+/// Whether any input has a first dimension, open or not, or may have one.
+pub(crate) fn has_batch(inputs: &[(&str, &mut TensorType)]) -> bool {
+    inputs.iter().any(|(_, ty)| has_front(ty))
+}
+
+fn has_front(ty: &TensorType) -> bool {
+    ty.shape.as_ref().is_none_or(|shape| !shape.is_empty())
 }
 
 /// Sets the first dimension of every input that leaves it open.
@@ -104,9 +110,20 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_needs_an_input_that_takes_it() {
-        let takes = |dim| has_batch(4, &[("x", &mut TensorType::new(DType::F32, vec![dim]))]);
-        assert!(takes(N) && takes(Dim::Unknown) && takes(Dim::Known(4)) && !takes(Dim::Known(1)));
+    fn a_batch_needs_an_input_with_a_first_dimension() {
+        let has = |mut ty: TensorType| has_batch(&[("x", &mut ty)]);
+        assert!(has(TensorType::of_rank(DType::F32, 1)) && has(TensorType::unranked(DType::F32)));
+        assert!(!has(TensorType::scalar(DType::F32)));
+    }
+
+    #[test]
+    fn a_batch_does_not_contradict_the_first_shape() {
+        let of =
+            |name: &str| Options { batch: Some(4), input_shapes: vec![(name.into(), vec![2])], ..Options::default() };
+        let inputs: &[(&str, &[Dim])] = &[("x", &[Dim::Known(1)]), ("table", &[Dim::Known(9)]), ("y", &[N])];
+        assert!(fixed(&of("x"), inputs).unwrap_err().contains("the batch is 4"));
+        assert!(fixed(&of("y"), inputs).unwrap_err().contains("the batch is 4"));
+        assert!(fixed(&of("table"), inputs).is_ok());
     }
 
     #[test]

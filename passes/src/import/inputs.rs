@@ -64,10 +64,10 @@ impl<'m> Translator<'_, 'm> {
             })
             .collect();
         if let Some(batch) = self.options.batch
-            && !input_shapes::has_batch(batch, &inputs)
+            && !input_shapes::has_batch(&inputs)
         {
             return Err(format!(
-                "no input leaves its first dimension open, so there is no batch to set to {batch}: give shapes with \
+                "no input has a first dimension, so there is no batch to set to {batch}: give shapes with \
                  --input-shape=NAME:{batch}x…"
             ));
         }

@@ -35,6 +35,7 @@ extern "C" struct DiviImportOptions {
 extern "C" {
 void diviRegisterPasses();
 MlirPass diviCreateInferShapes(int64_t batch, const MlirStringRef *shapes, size_t count);
+MlirPass diviCreateRebatch(int64_t batch);
 MlirPass diviCreateRebaseWeights(MlirStringRef from, MlirStringRef to);
 MlirPass diviCreateCanonicalize();
 MlirPass diviCreateFuse(MlirStringRef level);
@@ -54,7 +55,7 @@ static llvm::cl::list<std::string> inputShapes("input-shape", llvm::cl::CommaSep
                                                llvm::cl::desc("Shapes of the model's inputs"),
                                                llvm::cl::value_desc("NAME:8x3x224x224"));
 static llvm::cl::opt<int64_t> batch("batch", llvm::cl::init(0), llvm::cl::cat(category),
-                                    llvm::cl::desc("Batch size, where the model leaves it open"),
+                                    llvm::cl::desc("Batch size: a multiple of the model's, if that is fixed"),
                                     llvm::cl::value_desc("N"));
 static llvm::cl::opt<std::string> weightsDir("weights-dir", llvm::cl::cat(category),
                                              llvm::cl::desc("Folder that the input's references to weights are relative to"),
@@ -120,8 +121,9 @@ static void addCosts(PassManager &manager, llvm::raw_ostream *stream) {
     add(diviCreateEmitProblem(inputCount, stream));
 }
 
-/// What the command line asks for around the passes that it names. MLIR input goes through the same options that import
-/// takes itself: shapes first, and paths of weights last.
+/// What the command line asks for around the passes that it names. A batch that is fixed is changed by a pass, once the
+/// input is MLIR. MLIR input also goes through the options that import takes itself: shapes first, and paths of weights
+/// last.
 static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef output, bool isModel,
                            llvm::raw_ostream *stream) {
   MlirOptMainConfig plain = config;
@@ -135,7 +137,7 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
   // IR that goes to a stream keeps its paths: nobody knows where it will be.
   bool rebase = !isModel && !writesText() && (!weightsDir.empty() || (!isStream(output) && absoluteFrom != absoluteTo));
   bool reshape = !isModel && (batch != 0 || !inputShapes.empty());
-  if (!rebase && !reshape && !writesText())
+  if (!rebase && !reshape && batch == 0 && !writesText())
     return;
   config.setPassPipelineSetupFn([=](PassManager &manager) -> LogicalResult {
     if (reshape) {
@@ -144,6 +146,8 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
         shapes.push_back(wrap(StringRef(shape)));
       manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateInferShapes(batch, shapes.data(), shapes.size()))));
     }
+    if (batch != 0)
+      manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateRebatch(batch))));
     if (failed(plain.setupPassPipeline(manager)))
       return failure();
     if (writesText())
