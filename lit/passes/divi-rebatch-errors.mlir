@@ -44,3 +44,12 @@ func.func @sequence(%x: tensor<1x4xf32>) -> !onnx.Seq<tensor<1x4xf32>> {
   // expected-error @below {{'func.return' op returns operand 0, which each input of a batch has one of, but which is no tensor of known rank: several cannot be put together}}
   return %0 : !onnx.Seq<tensor<1x4xf32>>
 }
+
+// -----
+
+// Tests that tensors that ONNX cannot take apart are refused where they would have to be.
+func.func @narrow(%x: tensor<1x3xi4>) -> tensor<1x3xi4> {
+  // expected-error @below {{'onnx.Custom' op mixes the inputs of a batch, and int4 tensors cannot be taken apart or repeated: insert a Cast}}
+  %0 = "onnx.Custom"(%x) {function_name = "F", domain_name = "d"} : (tensor<1x3xi4>) -> tensor<1x3xi4>
+  return %0 : tensor<1x3xi4>
+}

@@ -15,7 +15,7 @@ mod rewrite;
 mod rules;
 
 use crate::ir::{Failure, attribute, blocks, describe, error, operands, string_attribute, type_of, uses};
-use analysis::{Analysis, Batch};
+use analysis::Analysis;
 use divi_dialect::{node::value_of, tensor_type_of};
 use divi_onnx::{Dim, Tensor, TensorType, Value};
 use layout::scaled;
@@ -23,6 +23,8 @@ use melior::ir::Type;
 use mlir_sys::*;
 use rules::Change;
 
+pub use analysis::Batch;
+pub use layout::Layout;
 pub use pass::{Counts, rebatch};
 
 /// What a function's values become at a multiple of its batch. The function is not changed, and must not be while this is
@@ -86,7 +88,9 @@ impl Rebatched {
 
     /// The value's type at the new batch; `None` if it is no tensor.
     ///
-    /// This is the type between operators. Operands and results of an operator that repeats are parts of it, and values
+    /// This is the type between operators, which is not always what an operator takes: a tensor that is the same for all
+    /// inputs is repeated for an operator that does not broadcast, and [`Self::operands_of`] tells. A constant that all its
+    /// users need repeated or changed has the type that they need. Operands and results of an operator that repeats are parts of it, and values
     /// inside a cluster that repeats have the types that they have in the module. A value that has no axis to put several
     /// runs on (a scalar that a mixing operator computes) has its type for one run.
     pub fn type_of(&self, value: MlirValue) -> Option<TensorType> {
@@ -136,9 +140,9 @@ impl Rebatched {
         &self.analysis.repeated
     }
 
-    /// Whether a value differs between the inputs of a batch.
-    pub fn is_batched(&self, value: MlirValue) -> bool {
-        self.analysis.batch(value) != Batch::Same
+    /// Where a value has the runs: nowhere, if it is the same in all of them.
+    pub fn batch_of(&self, value: MlirValue) -> Batch {
+        self.analysis.batch(value)
     }
 
     fn scaled_type(&self, value: MlirValue) -> Option<TensorType> {
@@ -153,10 +157,9 @@ impl Rebatched {
         self.analysis.changes.get(&(operation.ptr, operand))
     }
 
-    /// The change that all users of a value make to it.
+    /// The change that all users of a constant make to it; a cluster's argument may be one.
     fn common_change(&self, value: MlirValue) -> Option<&Change> {
-        // Only what is the same for all inputs changes.
-        if self.analysis.changes.is_empty() || self.is_batched(value) {
+        if self.analysis.changes.is_empty() || !analysis::may_be_constant(value) {
             return None;
         }
         let mut changes = uses(value).into_iter().map(|(user, index)| match analysis::cluster_argument(user, index) {

@@ -16,7 +16,7 @@ use std::ffi::c_void;
 
 /// What several runs make of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Batch {
+pub enum Batch {
     /// It is the same in all of them.
     Same,
     /// One tensor has them all.
@@ -398,4 +398,10 @@ pub(super) fn cluster_argument(user: MlirOperation, index: isize) -> Option<Mlir
         return None;
     }
     arguments_of(*blocks(user).first()?).get(index as usize).copied()
+}
+
+/// Whether a value is a constant, or an argument, which may stand for one.
+pub(super) fn may_be_constant(value: MlirValue) -> bool {
+    // SAFETY: the value is alive.
+    unsafe { mlirValueIsABlockArgument(value) || operation_name(mlirOpResultGetOwner(value)) == "onnx.Constant" }
 }

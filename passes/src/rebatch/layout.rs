@@ -8,9 +8,9 @@ use divi_onnx::{Dim, TensorType};
 /// of part `o` of run `g` is at `(o * factor + g) * rest + r`. A batch with a dimension of its own and one that is merged
 /// with what follows it have `outer` 1; one that is merged with what precedes it has more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
-    pub(crate) axis: usize,
-    pub(crate) outer: i64,
+pub struct Layout {
+    pub axis: usize,
+    pub outer: i64,
 }
 
 impl Layout {

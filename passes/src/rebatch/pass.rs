@@ -1,14 +1,15 @@
 //! `divi-rebatch`: a module at another batch size.
 
-use super::{Present, Rebatched, describe_function, rewrite::rewrite};
+use super::{Batch, Present, Rebatched, describe_function, rewrite::rewrite, rules::Change, tensor};
 use crate::{
     import::Options,
     infer_shapes::infer_shapes,
     ir::{
-        Failure, attribute, blocks, describe, error, operation_name, operations, run, string_attribute, text, walk,
-        warning,
+        Failure, attribute, blocks, describe, error, operands, operation_name, operations, results, run,
+        string_attribute, text, walk, warning,
     },
 };
+use divi_onnx::DType;
 use melior::ContextRef;
 use mlir_sys::*;
 use rustc_hash::FxHashSet;
@@ -55,7 +56,9 @@ pub fn rebatch(module: MlirOperation, batch: i64) -> Result<Counts, Failure> {
             return Err(Failure);
         }
         if batch != present {
-            plans.push((function, Rebatched::of(function, batch / present)?));
+            let plan = Rebatched::of(function, batch / present)?;
+            check_elements(function, &plan)?;
+            plans.push((function, plan));
         }
     }
     let mut counts = Counts::default();
@@ -72,6 +75,39 @@ pub fn rebatch(module: MlirOperation, batch: i64) -> Result<Counts, Failure> {
         warning(module, &format!("mixes the inputs of a batch, so it runs once for each: {}", names.join(", ")));
     }
     Ok(counts)
+}
+
+/// ONNX cannot take apart, put together or repeat tensors of its narrowest types.
+fn check_elements(function: MlirOperation, plan: &Rebatched) -> Result<(), Failure> {
+    let mut failed = false;
+    let repeated: FxHashSet<_> = plan.repeated().iter().map(|operation| operation.ptr).collect();
+    walk(function, &mut |operation| {
+        let values = operands(operation).into_iter().enumerate();
+        let repeats = repeated.contains(&operation.ptr);
+        let moved = |&(i, value): &(usize, MlirValue)| match plan.change(operation, i) {
+            Some(change) => matches!(change, Change::Spread(_)),
+            None => repeats && plan.batch_of(value) != Batch::Same,
+        };
+        let results = results(operation).into_iter().filter(|_| repeats);
+        for value in values.filter(moved).map(|(_, value)| value).chain(results) {
+            if let Some(dtype) = tensor(value).map(|ty| ty.dtype).filter(|&dtype| is_narrow(dtype)) {
+                let name = describe(operation);
+                let why = if repeats { "mixes the inputs of a batch" } else { "does not broadcast" };
+                error(
+                    operation,
+                    &format!("{name} {why}, and {dtype} tensors cannot be taken apart or repeated: insert a Cast"),
+                );
+                failed = true;
+                return;
+            }
+        }
+    });
+    if failed { Err(Failure) } else { Ok(()) }
+}
+
+/// Whether Slice, Concat and Tile do not take an element type.
+fn is_narrow(dtype: DType) -> bool {
+    !(matches!(dtype, DType::String | DType::Bool | DType::I8 | DType::U8) || dtype.bits() > 8)
 }
 
 /// The functions with a body that nothing in the module calls.
