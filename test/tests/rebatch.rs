@@ -119,12 +119,15 @@ fn check_inference(rebatched: &Rebatched, operation: MlirOperation, op: &str) {
 /// How many runs there are at once.
 const FACTOR: i64 = 3;
 
+/// How many graphs are made up.
+const RANDOM_GRAPHS: usize = 400;
+
 /// Cases that at least must be compared, and that at least must not repeat anything: as many as are today, less a few that
 /// a new version of the cases may lose.
 const MIN_COMPARED: usize = 1_700;
 const MIN_APART: usize = 1_350;
 
-/// Runs ONNX's node test cases on several inputs one by one, and at once as `divi-rebatch` makes them, and as
+/// Runs ONNX's node test cases and random graphs on several inputs one by one, and at once as `divi-rebatch` makes them, and as
 /// `divi-canonicalize` does, in ONNX's reference implementation. Whether an operator is claimed to keep inputs apart or is
 /// unrolled, the numbers must be the same.
 #[test]
@@ -134,12 +137,14 @@ fn several_inputs_at_once_give_what_each_gives() {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rebatch");
     let _ = fs::remove_dir_all(&root);
     fs::create_dir_all(&root).unwrap();
-    python(&["prepare".as_ref(), nodes.as_os_str(), root.as_os_str()]);
+    let graphs = RANDOM_GRAPHS.to_string();
+    python(&["prepare".as_ref(), nodes.as_os_str(), root.as_os_str(), graphs.as_ref()]);
     let index = fs::read_to_string(root.join("index.tsv")).unwrap();
     let (mut claimed, mut apart) = (0, 0);
     for line in index.lines() {
         let (name, unit) = line.split_once('\t').unwrap();
-        assert!(cases.iter().any(|case| case.name == name));
+        let case = name.strip_suffix(".first").unwrap_or(name);
+        assert!(name.starts_with("random_") || cases.iter().any(|other| other.name == case));
         match write_claim(&root.join(name), unit.parse().unwrap()) {
             Ok(repeats) => {
                 claimed += 1;

@@ -1,11 +1,13 @@
-"""Whether several runs at once compute what they compute one by one, on the node test cases of the onnx package.
+"""Whether several runs at once compute what they compute one by one, on the node test cases of the onnx package and on
+random graphs.
 
-    run_cases.py prepare NODES FOLDER     writes FOLDER/NAME/model.onnx, whose inputs are those with a batch: those whose
-                                        first dimension is that of the first input. The others are constants with the
-                                        case's data.
-    run_cases.py compare FOLDER FACTOR    for each NAME/claim.tsv, runs model.onnx on FACTOR different inputs, together.onnx
-                                        on all of them, and canonical.onnx on the first, and prints a line: the name and
-                                        `same`, or what is wrong.
+    run_cases.py prepare NODES FOLDER GRAPHS
+        writes FOLDER/NAME/model.onnx for each case, whose inputs are those with a batch: those whose first dimension is that
+        of the first input. The others are constants with the case's data. Where several inputs have a batch, NAME.first has
+        only the first as input. Further GRAPHS are random.
+    run_cases.py compare FOLDER FACTOR
+        for each NAME/claim.tsv, runs model.onnx on FACTOR different inputs, together.onnx on all of them, and canonical.onnx
+        on the first, and prints a line: the name and `same`, or what is wrong.
 
 A line of claim.tsv says of an output where it has the runs: `same`, `at AXIS OUTER`, or `apart` (on a new first axis).
 """
@@ -19,8 +21,17 @@ import numpy
 import onnx
 import onnx.reference
 
+from random_graphs import Graph
 
-def prepare(nodes, folder):
+
+def write(folder, model, arrays):
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / "model.onnx")
+    for i, tensor in enumerate(arrays):
+        (folder / f"input_{i}.pb").write_bytes(tensor.SerializeToString())
+
+
+def prepare(nodes, folder, graphs):
     lines = []
     for line in (nodes / "index.tsv").read_text().splitlines():
         name, category = line.split("\t")[:2]
@@ -29,20 +40,25 @@ def prepare(nodes, folder):
         model = onnx.load(nodes / name / "model.onnx")
         data = {tensor.name: tensor for tensor in onnx.load(nodes / name / "model_constant.onnx").graph.initializer}
         declared = [(value, data[value.name]) for value in model.graph.input if value.name in data]
-        sizes = [tensor.dims[0] for _, tensor in declared if tensor.dims]
-        if not sizes or sizes[0] == 0:
+        shaped = [(value, tensor) for value, tensor in declared if tensor.dims]
+        if not shaped or shaped[0][1].dims[0] == 0:
             continue
-        batched = [value for value, tensor in declared if tensor.dims and tensor.dims[0] == sizes[0]]
-        for value, tensor in declared:
-            if value not in batched:
-                model.graph.initializer.append(tensor)
-        del model.graph.input[:]
-        model.graph.input.extend(batched)
-        (folder / name).mkdir(parents=True, exist_ok=True)
-        onnx.save(model, folder / name / "model.onnx")
-        for i, value in enumerate(batched):
-            (folder / name / f"input_{i}.pb").write_bytes(data[value.name].SerializeToString())
-        lines.append(f"{name}\t{sizes[0]}")
+        unit = shaped[0][1].dims[0]
+        batched = [value for value, tensor in shaped if tensor.dims[0] == unit]
+        for suffix, inputs in (("", batched), (".first", batched[:1])):
+            if suffix and len(batched) == 1:
+                continue
+            variant = onnx.ModelProto.FromString(model.SerializeToString())
+            variant.graph.initializer.extend(tensor for value, tensor in declared if value not in inputs)
+            del variant.graph.input[:]
+            variant.graph.input.extend(inputs)
+            write(folder / (name + suffix), variant, [data[value.name] for value in inputs])
+            lines.append(f"{name}{suffix}\t{unit}")
+    for seed in range(graphs):
+        model, arrays = Graph(seed).model()
+        name = f"random_{seed}"
+        write(folder / name, model, [onnx.numpy_helper.from_array(array) for array in arrays])
+        lines.append(f"{name}\t{arrays[0].shape[0]}")
     (folder / "index.tsv").write_text("\n".join(lines) + "\n")
 
 
@@ -138,7 +154,8 @@ def safely(folder, factor):
 def main():
     command, *arguments = sys.argv[1:]
     if command == "prepare":
-        prepare(*map(pathlib.Path, arguments))
+        nodes, folder, graphs = arguments
+        prepare(pathlib.Path(nodes), pathlib.Path(folder), int(graphs))
         return
     root, factor = pathlib.Path(arguments[0]), int(arguments[1])
     folders = sorted(claim.parent for claim in root.glob("*/claim.tsv"))
