@@ -67,15 +67,20 @@ fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     is_line.then_some((latency.max(0.0), 1.0 / per_byte))
 }
 
-/// The link as a system description has it.
 impl Link {
+    /// The link as a system description has it. One through pageable memory is a comment: there is one link a direction, and
+    /// divi's runtime pins what it copies.
     pub fn to_toml(&self, host: &str, device: &str) -> String {
         let (from, to) = if self.to_device { (host, device) } else { (device, host) };
-        let memory = if self.is_pinned { "pinned" } else { "pageable" };
         let (gigabytes, micros) = (self.bytes_per_s / 1e9, self.seconds * 1e6);
+        if !self.is_pinned {
+            return format!(
+                "# From {from} to {to} through pageable memory: {gigabytes:.1} GB/s after {micros:.1} us.\n"
+            );
+        }
         format!(
-            "# {memory} memory\n[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\n\
-             bandwidth = \"{gigabytes:.1} GB/s\"\nlatency = \"{micros:.1} us\"\nbus = \"pcie0\"\n"
+            "[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nbandwidth = \"{gigabytes:.1} GB/s\"\n\
+             latency = \"{micros:.1} us\"\nbus = \"pcie0\"\n"
         )
     }
 }
@@ -94,9 +99,16 @@ mod tests {
         assert!((link.seconds - 1e-5).abs() < 1e-9 && (link.bytes_per_s / 5e10 - 1.0).abs() < 1e-6, "{link:?}");
         assert_eq!(
             link.to_toml("cpu0", "gpu0"),
-            "# pinned memory\n[[link]]\nfrom = \"cpu0\"\nto = \"gpu0\"\n\
+            "[[link]]\nfrom = \"cpu0\"\nto = \"gpu0\"\n\
              bandwidth = \"50.0 GB/s\"\nlatency = \"10.0 us\"\nbus = \"pcie0\"\n"
         );
+    }
+
+    #[test]
+    fn pageable_memory_is_a_remark() {
+        let link = Link { to_device: false, is_pinned: false, seconds: 1e-5, bytes_per_s: 1e10 };
+        let expected = "# From gpu0 to cpu0 through pageable memory: 10.0 GB/s after 10.0 us.\n";
+        assert_eq!(link.to_toml("cpu0", "gpu0"), expected);
     }
 
     #[test]
