@@ -53,9 +53,11 @@ impl Arguments {
         self.options.iter().find(|(known, _)| known == name).map(|(_, value)| &value[..])
     }
 
-    pub(crate) fn kind(&self) -> Result<Kind, String> {
-        let name = self.option("device").unwrap_or("cuda");
-        Kind::from_name(name).ok_or_else(|| format!("--device is '{name}', must be cuda or cpu"))
+    /// The kind of device, if it is given.
+    pub(crate) fn kind(&self) -> Result<Option<Kind>, String> {
+        let Some(name) = self.option("device") else { return Ok(None) };
+        let kind = Kind::from_name(name).ok_or_else(|| format!("--device is '{name}', must be cuda or cpu"))?;
+        Ok(Some(kind))
     }
 
     /// A rate, which must be above zero.
@@ -79,7 +81,7 @@ mod tests {
     fn options_and_files_mix() {
         let read = read(&["a.json", "--device=cpu", "-", "-o", "out", "--flops-per-s", "1e12", "--", "--b"]).unwrap();
         assert_eq!(read.files, ["a.json", "-", "--b"]);
-        assert_eq!((read.kind(), read.option("o")), (Ok(Kind::Cpu), Some("out")));
+        assert_eq!((read.kind(), read.option("o")), (Ok(Some(Kind::Cpu)), Some("out")));
         assert_eq!(read.rate("flops-per-s"), Ok(Some(1e12)));
     }
 

@@ -1,7 +1,8 @@
 //! `divi-profile convert`.
 
 use crate::{USAGE, arguments::Arguments, files};
-use divi_cost::pytorch::{Operators, transfers};
+use divi_cost::fit::Kind;
+use divi_cost::pytorch::{Models, Operators, transfers};
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let arguments = Arguments::read(arguments, &["o", "device"])?;
@@ -10,11 +11,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
     let [file] = &arguments.files[..] else { return Err("convert needs one table (see --help)".to_owned()) };
     let text = files::read(file)?;
-    let kind = arguments.kind()?;
+    let kind = arguments.kind()?.unwrap_or(Kind::Cuda);
     let wrong = |error: divi_cost::json::Error| format!("{file}: {error}");
     let converted = if transfers::recognizes(&text) {
         let links = transfers::read(&text).map_err(wrong)?;
         links.iter().map(|link| link.to_toml("cpu0", "gpu0")).collect::<Vec<_>>().join("\n")
+    } else if Models::read(&text).is_ok() {
+        return Err(format!("{file}: has times of whole models, which no profile has: give it to fit --graphs"));
     } else {
         let table = Operators::read(&text, kind).map_err(wrong)?;
         say_left_out(&table);

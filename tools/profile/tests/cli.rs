@@ -168,9 +168,11 @@ fn a_profile_is_as_good_as_its_table() {
     let profile = temporary("profile.json");
     let profile = profile.to_str().expect("the path is UTF-8");
     succeeds(&["convert", OPERATORS, "--device=cpu", "-o", profile], "");
-    let (from_profile, _) = succeeds(&["fit", "--device=cpu", profile], "");
+    let (from_profile, _) = succeeds(&["fit", profile], "");
     let (from_table, _) = succeeds(&["fit", "--device=cpu", OPERATORS], "");
     assert_eq!(from_profile, from_table);
+    let (without, _) = succeeds(&["fit", "--device=cpu", OPERATORS, "--leave-out=alexnet,googlenet"], "");
+    assert_ne!(without, from_table);
     let rates = ["--flops-per-s=1e12", "--bytes-per-s", "1e11"];
     let (slower, _) = succeeds(&[&["fit", "--device=cpu", profile], &rates[..]].concat(), "");
     assert!(
@@ -219,6 +221,13 @@ fn errors_say_what_is_wrong() {
         &["fit", OPERATORS, "-"],
         empty,
         &format!("-: is of d with r, {OPERATORS} of NVIDIA H200 with PyTorch eager: fit each by itself"),
+    );
+    fails(&["fit", OPERATORS, "--leave-out=lenet"], "", "--leave-out: no table has a model 'lenet'");
+    fails(
+        &["convert", "../../test/profiles/h200_pytorch_models.json"],
+        "",
+        "../../test/profiles/h200_pytorch_models.json: has times of whole models, which no profile has: \
+         give it to fit --graphs",
     );
     let graphs = "--graphs=../../test/profiles/h200_pytorch_models.json";
     let relu = table(&[r#""op": "relu", "inputs": [[1,8]], "output": [1,8]"#]);
