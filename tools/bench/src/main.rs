@@ -1,15 +1,17 @@
 //! `divi-bench`: tables of divi against baselines, measured in the same run, as ratios.
 
+mod cost;
 mod import;
 mod python;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: divi-bench import [MODEL.onnx …]";
+const USAGE: &str = "usage: divi-bench import [MODEL.onnx …]\n       divi-bench cost [TABLE.json]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
+        Some((command, rest)) if command == "cost" => cost::run(rest),
         Some((command, rest)) if command == "import" => import::run(rest),
         _ => Err(USAGE.to_owned()),
     };

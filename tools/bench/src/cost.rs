@@ -1,0 +1,75 @@
+//! `divi-bench cost`: the cost model against measured tables that it was not fitted to, each model left out in turn.
+
+use divi_cost::fit::{Kind, Target};
+use divi_cost::pytorch::Operators;
+use divi_cost::validate::{Comparison, Report, Summary, class_name, leave_one_out};
+use std::fs;
+
+const TABLE: &str = "test/profiles/h200_xeon16_operators.json";
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let file = match arguments {
+        [] => TABLE,
+        [file] => file,
+        _ => return Err("usage: divi-bench cost [TABLE.json]".to_owned()),
+    };
+    let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+    for (index, kind) in [Kind::Cuda, Kind::Cpu].into_iter().enumerate() {
+        let table = Operators::read(&text, kind).map_err(|error| format!("{file}: {error}"))?;
+        let report = leave_one_out(&table, &Target::of(kind)).map_err(|error| format!("{file}: {error}"))?;
+        if index > 0 {
+            println!();
+        }
+        print(&table, &report);
+    }
+    Ok(())
+}
+
+fn print(table: &Operators, report: &Report) {
+    println!("{}: estimates of operators above 20 µs, by coefficients fitted to the other models", table.device);
+    let batches = distinct(report.judged.iter().map(|it| it.batch));
+    let columns: Vec<String> = batches.iter().map(|batch| format!("{:>6}", format!("b{batch}"))).collect();
+    println!(
+        "{:<16} {:>9} {:>12} {:>10}   sums by batch {}",
+        "model",
+        "operators",
+        "median error",
+        "sum",
+        columns.join(" ")
+    );
+    for model in &table.models {
+        let own = || report.judged.iter().filter(|it| it.model == model.name);
+        let ratio = |batch: &u64| Summary::of(own().filter(|it| it.batch == *batch));
+        let ratios: Vec<String> = batches.iter().map(|batch| deviation(ratio(batch))).collect();
+        line(&model.name, own(), &format!("               {}", ratios.join(" ")));
+    }
+    line("all", report.judged.iter(), "");
+    println!();
+    println!("{:<16} {:>9} {:>12} {:>10}", "class", "operators", "median error", "sum");
+    for class in distinct(report.judged.iter().map(|it| it.class)) {
+        line(class_name(class), report.judged.iter().filter(|it| it.class == class), "");
+    }
+    for class in distinct(report.reported.iter().map(|it| it.class)) {
+        let own = || report.reported.iter().filter(|it| it.class == class);
+        let model = own().next().map_or("", |it| &it.model);
+        line(class_name(class), own(), &format!("   in {model} only, not judged: coefficients are assumed"));
+    }
+}
+
+fn line<'a>(name: &str, comparisons: impl Iterator<Item = &'a Comparison>, note: &str) {
+    let Some(summary) = Summary::of(comparisons) else { return };
+    let Summary { count, median, .. } = summary;
+    println!("{name:<16} {count:>9} {:>10.1} % {:>10}{note}", median * 100.0, deviation(Some(summary)));
+}
+
+/// By how much a sum of estimates is off.
+fn deviation(summary: Option<Summary>) -> String {
+    summary.map_or_else(|| format!("{:>6}", "-"), |it| format!("{:>+5.0}%", (it.ratio - 1.0) * 100.0))
+}
+
+fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut values: Vec<T> = values.collect();
+    values.sort();
+    values.dedup();
+    values
+}
