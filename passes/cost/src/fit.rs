@@ -1,6 +1,6 @@
 //! Fitting the model to what was measured.
 //!
-//! Every class is fitted by itself: the terms of [`form`], and its launch. Operators that are the same are one sample that
+//! Every class is fitted by itself: the terms that its form has, and its launch. Operators that are the same are one sample that
 //! weighs as much as there are of them. The same samples give the same model, byte for byte.
 
 mod form;

@@ -180,6 +180,12 @@ impl<'a> At<'a> {
         self.value.as_u64().ok_or_else(|| self.wrong("a whole number that is not negative"))
     }
 
+    /// A time in microseconds. What takes longer than a year was not measured.
+    pub(crate) fn micros(&self) -> Result<f64, Error> {
+        const YEAR: f64 = 3.2e13;
+        self.positive().and_then(|micros| if micros < YEAR { Ok(micros) } else { Err(self.wrong("below a year")) })
+    }
+
     /// A list of sizes.
     pub(crate) fn shape(&self) -> Result<Vec<u64>, Error> {
         self.items()?.iter().map(Self::count).collect()

@@ -123,11 +123,11 @@ impl Profile {
 /// The median of times that count several times each.
 pub(crate) fn median(mut times: Vec<(f64, u64)>) -> f64 {
     times.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let total: u64 = times.iter().map(|(_, count)| count).sum();
+    let total = times.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
     let at = |rank: u64| {
-        let mut before = 0;
+        let mut before: u64 = 0;
         let found = times.iter().find(|(_, count)| {
-            before += count;
+            before = before.saturating_add(*count);
             before > rank
         });
         found.map_or(f64::NAN, |(time, _)| *time)

@@ -114,7 +114,7 @@ impl Models {
             let ([model, _, precision], Some(batch)) = (&words[..], batch) else {
                 return Err(at.error("must be named like 'resnet18 b16 fp32'"));
             };
-            let graph = Micros(at.field("graph")?.positive()? * 1e3);
+            let graph = Micros(at.field("graph")?.micros()? * 1e3);
             if *precision == "fp32" {
                 rows.push(Whole { model: (*model).to_owned(), batch, graph });
             }

@@ -96,7 +96,7 @@ fn read_times(at: &At<'_>) -> Result<BTreeMap<u64, f64>, Error> {
     for (name, micros) in at.fields()? {
         let batch = name.parse().ok().filter(|batch| *batch > 0);
         let batch: u64 = batch.ok_or_else(|| micros.error("must be named after a batch size"))?;
-        if times.insert(batch, micros.positive()?).is_some() {
+        if times.insert(batch, micros.micros()?).is_some() {
             return Err(micros.error(format!("batch size {batch} is given twice")));
         }
     }

@@ -202,3 +202,41 @@ fn weights_are_dealt_out_in_order() {
     fails(entry(&["Relu"], &[channel]), "1 of its operands belong to none of its operators");
     fails(Entry { inputs: vec![], ..entry(&["Relu"], &[]) }, "Relu: needs an operand");
 }
+
+/// Whatever is in a file: it is read or refused, and what is read can be asked for, counted and fitted to.
+#[test]
+fn damaged_files_are_only_errors() {
+    use crate::fit::{Kind, Sample, Target, fit};
+    let mut state: u64 = 0x2545_f491_4f6c_dd1d;
+    let mut random = |limit: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % limit as u64) as usize
+    };
+    let pieces =
+        ["", "0", "-1", "18446744073709551615", "1e308", "[", "]", "{}", ",", "null", "\"Add\"", "\"Concat\"", "9"];
+    let mut read = 0;
+    for _ in 0..3000 {
+        let mut text = PROFILE.to_owned();
+        for _ in 0..1 + random(2) {
+            let start = random(text.len());
+            let piece = pieces[random(pieces.len())];
+            text.replace_range(start..(start + random(4)).min(text.len()), piece);
+        }
+        let Ok(profile) = Profile::from_json(&text) else { continue };
+        read += 1;
+        let mut samples = vec![];
+        for entry in profile.entries() {
+            assert!(profile.find_or_scale(&Key::of(entry), 3, |batch| Micros(batch as f64)).is_some());
+            let _ = (entry.task(1), entry.task(u64::MAX));
+            samples.extend(Sample::of(entry).into_iter().flatten());
+        }
+        let _ = profile.to_json();
+        if read % 50 == 0 {
+            let fitted = fit(&Target::of(Kind::Cpu), "", "", &samples, &[]);
+            assert!(fitted.is_ok_and(|model| crate::Model::from_json(&model.to_json()).is_ok()), "{text}");
+        }
+    }
+    assert!(read > 300, "{read} of the damaged files can be read: the test would test nothing otherwise");
+}

@@ -70,7 +70,7 @@ pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Model, Error> 
         for (batch, micros) in at.field(if kind == Kind::Cuda { "cuda_us" } else { "cpu_us" })?.fields()? {
             let size = batch.parse().ok().filter(|size| *size > 0);
             let size: u64 = size.ok_or_else(|| micros.error("must be named after a batch size"))?;
-            let micros = micros.positive()?;
+            let micros = micros.micros()?;
             times[index].entry(size).or_default().push((micros, 1));
             model.times.push(Time { entry: index, batch: size, micros: Micros(micros) });
         }
@@ -105,9 +105,10 @@ impl Window {
     fn sizes(&self, image: &[u64], may_begin: bool) -> Option<Vec<u64>> {
         let sides = image.iter().zip(&self.kernel).zip(&self.strides).zip(&self.padding);
         let size = |(((image, kernel), stride), padding): (((&u64, &u64), &u64), &u64)| {
-            let free = (image + 2 * padding).checked_sub(*kernel)?;
-            let steps = if may_begin { free.div_ceil(*stride) } else { free.checked_div(*stride)? };
-            Some(steps + 1)
+            let free = padding.checked_mul(2)?.checked_add(*image)?.checked_sub(*kernel)?;
+            let steps = free.checked_div(*stride)?;
+            let is_cut = may_begin && !free.is_multiple_of(*stride);
+            steps.checked_add(1 + u64::from(is_cut))
         };
         sides.map(size).collect()
     }
@@ -181,10 +182,10 @@ impl Node<'_> {
 
     /// Whether the parameters are these weights and a bias.
     fn has_bias(&self, weights: &[u64], bias: u64) -> Result<bool, Error> {
-        let bytes = ELEMENT.saturating_mul(weights.iter().product());
+        let bytes = weights.iter().fold(ELEMENT, |bytes, &size| bytes.saturating_mul(size));
         match self.params {
             Some(params) if params == bytes => Ok(false),
-            Some(params) if params == bytes.saturating_add(ELEMENT * bias) => Ok(true),
+            Some(params) if params == bytes.saturating_add(ELEMENT.saturating_mul(bias)) => Ok(true),
             Some(params) => Err(self.at.error(format!("params are {params} bytes, weights {weights:?} are {bytes}"))),
             None => Err(self.at.error("field 'params' is missing")),
         }
