@@ -41,7 +41,7 @@ fn print(table: &Operators, report: &Report) {
         let own = || report.judged.iter().filter(|it| it.model == model.name);
         let ratio = |batch: &u64| Summary::of(own().filter(|it| it.batch == *batch));
         let ratios: Vec<String> = batches.iter().map(|batch| deviation(ratio(batch))).collect();
-        line(&model.name, own(), &format!("               {}", ratios.join(" ")));
+        line(&model.name, own(), &format!("                 {}", ratios.join(" ")));
     }
     line("all", report.judged.iter(), "");
     println!();
@@ -57,9 +57,8 @@ fn print(table: &Operators, report: &Report) {
 }
 
 fn line<'a>(name: &str, comparisons: impl Iterator<Item = &'a Comparison>, note: &str) {
-    let Some(summary) = Summary::of(comparisons) else { return };
-    let Summary { count, median, .. } = summary;
-    println!("{name:<16} {count:>9} {:>10.1} % {:>10}{note}", median * 100.0, deviation(Some(summary)));
+    let Some(Summary { count, median, ratio }) = Summary::of(comparisons) else { return };
+    println!("{name:<16} {count:>9} {:>10.1} % {:>+8.1} %{note}", median * 100.0, (ratio - 1.0) * 100.0);
 }
 
 /// By how much a sum of estimates is off.

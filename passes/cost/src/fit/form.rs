@@ -132,23 +132,28 @@ fn slowdown(class: Class) -> f64 {
     }
 }
 
-/// What is assumed of a class that was not measured, given those that were: products are like other products, steps of
-/// recurrent layers wait for each other, and everything else is like a simple function of its elements, slowed down.
+/// What is assumed of a class that was not measured, given those that were: products are like other products, windows like
+/// other windows, steps of recurrent layers wait for each other, and everything else is like a simple function of its
+/// elements, slowed down.
 pub(super) fn assumed(kind: Kind, class: Class, measured: &BTreeMap<Class, Coefficients>) -> Coefficients {
-    let launch = Coefficients { floor: launches(class), added: launches(class) / 2.0, ..Coefficients::default() };
-    let copied = |like: Class| measured.get(&like).map(|it| it.terms.clone());
-    let terms = match class {
-        Class::Conv | Class::DepthwiseConv | Class::MatMul => form(kind, class).to_vec(),
+    let like = |class: Class| measured.get(&class).map(|it| Coefficients { samples: 0, ..it.clone() });
+    let (floor, added) = (launches(class), launches(class) / 2.0);
+    let with = |terms: Vec<(Term, f64)>| Coefficients { floor, added, terms, ..Coefficients::default() };
+    let form = |class: Class| form(kind, class).to_vec();
+    match class {
+        Class::MaxPool if measured.contains_key(&Class::AveragePool) => like(Class::AveragePool),
+        Class::AveragePool if measured.contains_key(&Class::MaxPool) => like(Class::MaxPool),
+        Class::Conv | Class::DepthwiseConv | Class::MatMul => Some(with(form(class))),
         Class::Recurrent => {
-            let mut terms = copied(Class::MatMul).unwrap_or_else(|| form(kind, Class::MatMul).to_vec());
+            let mut terms = like(Class::MatMul).map_or_else(|| form(Class::MatMul), |it| it.terms);
             terms.push((Term::Steps, 0.5));
-            terms
+            Some(with(terms))
         }
-        _ => {
-            let mut terms = copied(Class::Elementwise).unwrap_or_else(|| form(kind, Class::Elementwise).to_vec());
-            terms.iter_mut().for_each(|(_, coefficient)| *coefficient *= slowdown(class));
-            terms
-        }
-    };
-    Coefficients { terms, ..launch }
+        _ => None,
+    }
+    .unwrap_or_else(|| {
+        let mut terms = like(Class::Elementwise).map_or_else(|| form(Class::Elementwise), |it| it.terms);
+        terms.iter_mut().for_each(|(_, coefficient)| *coefficient *= slowdown(class));
+        with(terms)
+    })
 }
