@@ -5,13 +5,16 @@
 
 mod baseline;
 pub mod bounds;
+pub mod convert;
 pub mod error;
+pub mod generate;
 pub mod instance;
 mod json;
 pub mod list;
 pub mod placement;
 pub mod plan;
 pub mod problem;
+pub mod random;
 pub mod solve;
 pub mod units;
 mod verify;

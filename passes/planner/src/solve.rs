@@ -57,6 +57,9 @@ static ALGORITHMS: &[Algorithm] = &[
     fixed("heft", SCHEDULES, "each task where it ends first, gaps included, by upward rank", baseline::heft),
 ];
 
+/// What runs where no algorithm is asked for.
+pub const DEFAULT_ALGORITHM: &str = "heft";
+
 /// An algorithm that takes neither seed nor limit.
 const fn fixed(
     name: &'static str,

@@ -1,0 +1,73 @@
+//! Synthetic computation graphs with the homogeneous pipeline view.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::graphs::{Density, graph};
+use super::{Kind, MOST_NODES, in_range};
+use crate::error::Error;
+use crate::problem::{Device, Node, Pipeline, Problem};
+use crate::random::Random;
+
+const DENSITY: Density =
+    Density { erdos_renyi: 0.05, watts_strogatz: (4, 0.3), barabasi_albert: 2, blocks: (4, 0.12, 0.015) };
+/// Mean and deviation of tensors' sizes.
+const TENSOR: (f64, f64) = (50.0, 10.0);
+/// Deviation of the share of all tensors' sizes that a node costs beside its own.
+const SHARE_DEVIATION: f64 = 0.1;
+
+/// What graph to make.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Regal {
+    pub kind: Kind,
+    pub nodes: usize,
+    pub seed: u64,
+}
+
+impl Default for Regal {
+    fn default() -> Self {
+        Self { kind: Kind::ErdosRenyi, nodes: 100, seed: 1 }
+    }
+}
+
+/// Makes the graph: a node costs its tensors and a random share of all of them. Costs that would be negative are turned
+/// around, so that none is.
+pub fn regal(options: &Regal) -> Result<Problem, Error> {
+    in_range("nodes", options.nodes, 1, MOST_NODES.min(20_000))?;
+    let mut random = Random::new(options.seed);
+    let edges = graph(options.kind, options.nodes, &DENSITY, &mut random);
+    let output: Vec<f64> =
+        (0..options.nodes).map(|_| (TENSOR.0 + TENSOR.1 * random.normal()).round().max(1.0)).collect();
+    let mut input = vec![0.0; options.nodes];
+    for &(from, to) in &edges {
+        input[to] += output[from];
+    }
+    let total: f64 = output.iter().sum();
+    let cost = |node: usize| {
+        let share = SHARE_DEVIATION * random.normal();
+        (input[node] + output[node] + share * total).abs().round()
+    };
+    let work: Vec<f64> = (0..options.nodes).map(cost).collect();
+
+    let device = Device { id: 0, name: "cu".to_owned(), memory: None, batch_sizes: vec![1] };
+    let name = format!("regal_{}_n{}_s{}", options.kind.name(), options.nodes, options.seed);
+    let mut problem = Problem::new(name, vec![device], vec![vec![None]]);
+    problem.nodes = (0..options.nodes)
+        .map(|id| Node {
+            id,
+            name: None,
+            time: BTreeMap::from([(1, vec![Some(work[id])])]),
+            weight: 0.0,
+            input: input[id],
+            output: Some(output[id]),
+            scratch: 0.0,
+            pin: None,
+            module: None,
+        })
+        .collect();
+    problem.edges = Some(edges.into_iter().collect());
+    problem.mtpp = Some(Pipeline { work, k: vec![2, 4, 8, 16], bandwidth: 1.0, memory: None });
+    problem.meta = Some(json!({"gen": "regal", "kind": options.kind.name(), "seed": options.seed, "neg": "abs"}));
+    Ok(problem)
+}

@@ -1,0 +1,231 @@
+//! Randomly wired networks: modules of random graphs one after the other, on a CPU and two GPUs.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::graphs::{Density, Edges, graph};
+use super::{Kind, MOST_NODES, in_range};
+use crate::error::Error;
+use crate::problem::{Device, Node, Problem};
+use crate::random::Random;
+use crate::units::Micros;
+
+/// As in DiviML V: ER(0.2), WS(4, 0.75), BA(5). Blocks are not among its kinds; these are as dense.
+const DENSITY: Density =
+    Density { erdos_renyi: 0.2, watts_strogatz: (4, 0.75), barabasi_albert: 5, blocks: (2, 0.35, 0.05) };
+/// PCIe 4.0 x16, in bytes per microsecond.
+const BANDWIDTH: f64 = 32_000.0;
+/// CPU, T4 and A100, by DiviML's Table II: how much slower than the A100 on average.
+const SLOWER: [f64; 3] = [7.10, 1.26, 1.0];
+/// How far single tasks are from that average.
+const SPREAD: [f64; 3] = [0.93, 0.25, 0.0];
+/// The share of one input's time that a batch does not multiply: t(b) = t(1) · (α + (1 − α) · b).
+const FIXED_SHARE: [f64; 3] = [0.05, 0.55, 0.75];
+
+/// What network to make.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rwnn {
+    pub kind: Kind,
+    /// Nodes of a module.
+    pub nodes: usize,
+    pub modules: usize,
+    /// Edges from a module to the next.
+    pub channels: usize,
+    /// Whether all ways through a module begin at one of its inputs and end at one of its outputs (sdep), or channels
+    /// join any nodes (wdep).
+    pub strong: bool,
+    /// Time of transfers to time of tasks.
+    pub communication: f64,
+    /// Whether the A100 is the fastest for every task.
+    pub dominant: bool,
+    /// Queued inputs; with several, batches of a quarter, a half, three quarters and all of them.
+    pub inputs: u32,
+    pub seed: u64,
+}
+
+impl Default for Rwnn {
+    fn default() -> Self {
+        Self {
+            kind: Kind::ErdosRenyi,
+            nodes: 10,
+            modules: 1,
+            channels: 1,
+            strong: true,
+            communication: 0.1,
+            dominant: false,
+            inputs: 1,
+            seed: 1,
+        }
+    }
+}
+
+/// Makes the network.
+pub fn rwnn(options: &Rwnn) -> Result<Problem, Error> {
+    in_range("nodes", options.nodes, 1, MOST_NODES)?;
+    in_range("modules", options.modules, 1, MOST_NODES)?;
+    in_range("channels", options.channels, 1, options.nodes)?;
+    in_range("nodes times modules", options.nodes.saturating_mul(options.modules), 1, MOST_NODES)?;
+    in_range("inputs", options.inputs as usize, 1, 1 << 20)?;
+    if !options.communication.is_finite() || options.communication < 0.0 {
+        return Err(Error::Unsupported(format!("ccr is {}; it must be a number from 0 on", options.communication)));
+    }
+    let mut random = Random::new(options.seed);
+    let wiring = wire(options, &mut random);
+
+    let sizes = batch_sizes(options.inputs);
+    let device =
+        |(id, name): (usize, &str)| Device { id, name: name.to_owned(), memory: None, batch_sizes: sizes.clone() };
+    let devices: Vec<Device> = ["cpu", "t4", "a100"].into_iter().enumerate().map(device).collect();
+    let bandwidth = (0..3).map(|from| (0..3).map(|to| (from != to).then_some(BANDWIDTH)).collect()).collect();
+    let mut problem = Problem::new(name(options), devices, bandwidth);
+    problem.inputs = options.inputs;
+    problem.nodes =
+        (0..wiring.count).map(|id| node(options, id, wiring.ends.contains(&id), &sizes, &mut random)).collect();
+    let mut input = vec![0.0; wiring.count];
+    for &(from, to) in &wiring.edges {
+        input[to] += problem.nodes[from].output.unwrap_or(0.0);
+    }
+    for (node, read) in problem.nodes.iter_mut().zip(input) {
+        // What reads no task's result reads the network's input, taken to be as large as its own result.
+        node.input = if read > 0.0 { read } else { node.output.unwrap_or(0.0) };
+    }
+    problem.edges = Some(wiring.edges.into_iter().collect());
+    problem.modules = (options.modules > 1).then_some(wiring.modules);
+    problem.meta = Some(json!({
+        "gen": "rwnn", "kind": options.kind.name(), "N": options.nodes, "modules": options.modules,
+        "channels": options.channels, "dep": dependence(options), "seed": options.seed,
+        "ccr": options.communication, "prof": if options.dominant { "dom" } else { "diverse" },
+    }));
+    Ok(problem)
+}
+
+fn dependence(options: &Rwnn) -> &'static str {
+    if options.strong { "sdep" } else { "wdep" }
+}
+
+fn name(options: &Rwnn) -> String {
+    let mut name = format!(
+        "rwnn_{}_N{}_m{}_c{}_{}_s{}",
+        options.kind.name(),
+        options.nodes,
+        options.modules,
+        options.channels,
+        dependence(options),
+        options.seed
+    );
+    if options.dominant {
+        name.push_str("_dom");
+    }
+    if options.inputs > 1 {
+        name.push_str(&format!("_L{}", options.inputs));
+    }
+    name
+}
+
+struct Wiring {
+    count: usize,
+    edges: Edges,
+    modules: Vec<Vec<usize>>,
+    /// Inputs and outputs of modules, which are small.
+    ends: Vec<usize>,
+}
+
+fn wire(options: &Rwnn, random: &mut Random) -> Wiring {
+    let mut wiring = Wiring { count: 0, edges: Edges::new(), modules: Vec::new(), ends: Vec::new() };
+    let mut outputs: Vec<usize> = Vec::new();
+    for module in 0..options.modules {
+        let first = wiring.count;
+        let inner = graph(options.kind, options.nodes, &DENSITY, random);
+        wiring.edges.extend(inner.iter().map(|(from, to)| (first + from, first + to)));
+        wiring.count += options.nodes;
+        let (inputs, own_outputs) = if options.strong {
+            ends(options, &inner, first, &mut wiring, random)
+        } else {
+            let mut draw = || random.sample(options.nodes, options.channels).into_iter().map(|node| first + node);
+            (draw().collect(), draw().collect())
+        };
+        if module > 0 {
+            wiring.edges.extend(outputs.iter().copied().zip(inputs));
+        }
+        outputs = own_outputs;
+        wiring.modules.push((first..wiring.count).collect());
+    }
+    wiring
+}
+
+/// Adds an input and an output a channel, so that every way through the module begins and ends at one.
+fn ends(
+    options: &Rwnn,
+    inner: &Edges,
+    first: usize,
+    wiring: &mut Wiring,
+    random: &mut Random,
+) -> (Vec<usize>, Vec<usize>) {
+    let sources: Vec<usize> =
+        (0..options.nodes).filter(|node| !inner.iter().any(|(_, to)| to == node)).map(|node| first + node).collect();
+    let sinks: Vec<usize> = (0..options.nodes)
+        .filter(|node| !inner.iter().any(|(from, _)| from == node))
+        .map(|node| first + node)
+        .collect();
+    let mut attach = |inner_ends: &[usize], wiring: &mut Wiring, edge: fn(usize, usize) -> (usize, usize)| {
+        let new: Vec<usize> = (wiring.count..wiring.count + options.channels).collect();
+        wiring.count += options.channels;
+        wiring.ends.extend(&new);
+        for &end in inner_ends {
+            let always = random.below(new.len());
+            for (index, &node) in new.iter().enumerate() {
+                if index == always || random.chance(0.3) {
+                    wiring.edges.insert(edge(node, end));
+                }
+            }
+        }
+        for &node in &new {
+            // A channel that leads nowhere would make its module's ways begin elsewhere.
+            let end = inner_ends[random.below(inner_ends.len())];
+            let joined = inner_ends.iter().any(|end| wiring.edges.contains(&edge(node, *end)));
+            if !joined {
+                wiring.edges.insert(edge(node, end));
+            }
+        }
+        new
+    };
+    let inputs = attach(&sources, wiring, |node, end| (node, end));
+    let outputs = attach(&sinks, wiring, |node, end| (end, node));
+    (inputs, outputs)
+}
+
+fn batch_sizes(inputs: u32) -> Vec<u32> {
+    let mut sizes = if inputs == 1 { vec![1] } else { (1..=4).map(|quarters| inputs * quarters / 4).collect() };
+    sizes.retain(|size| *size > 0);
+    sizes.dedup();
+    sizes
+}
+
+fn node(options: &Rwnn, id: usize, end: bool, sizes: &[u32], random: &mut Random) -> Node {
+    let fastest = if end { random.between(300.0, 1200.0) } else { random.between(1000.0, 3500.0) };
+    let least = if options.dominant { 1.02 } else { 0.7 };
+    let mut one: Vec<Micros> = Vec::with_capacity(SLOWER.len());
+    for (slower, spread) in SLOWER.into_iter().zip(SPREAD) {
+        let factor = slower * random.factor(spread) * if spread > 0.5 { 0.35 } else { 1.0 };
+        one.push(fastest * if spread > 0.0 { factor.max(least) } else { 1.0 });
+    }
+    let times = |size: u32| {
+        let grown = |(one, fixed): (&Micros, f64)| Some((one * (fixed + (1.0 - fixed) * f64::from(size))).round());
+        one.iter().zip(FIXED_SHARE).map(grown).collect()
+    };
+    let time: BTreeMap<u32, Vec<Option<Micros>>> = sizes.iter().map(|size| (*size, times(*size))).collect();
+    // Whole microseconds of transfer, around the wanted share of a task's time.
+    let moving = (options.communication * 2000.0 * random.factor(0.5)).round().max(1.0);
+    Node {
+        id,
+        name: None,
+        time,
+        weight: random.between(1e5, 3e6).round(),
+        input: 0.0,
+        output: Some(moving * BANDWIDTH),
+        scratch: 0.0,
+        pin: None,
+        module: None,
+    }
+}

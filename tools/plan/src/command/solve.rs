@@ -1,0 +1,107 @@
+//! `divi-plan solve`.
+
+use std::time::Instant;
+
+use divi_planner::plan::Limit;
+use divi_planner::solve::DEFAULT_ALGORITHM;
+use divi_planner::{Objective, Options, Plan, algorithms};
+use lexopt::Parser;
+use serde_json::json;
+
+use super::{parse, value};
+use crate::files;
+
+fn usage() -> String {
+    let mut usage = format!(
+        "\
+usage: divi-plan solve PROBLEM [OPTIONS]
+
+Writes a plan, and on stderr what it costs, what is proven, and how long it took.
+
+  -o FILE              where the plan goes; without it to stdout
+  --objective=NAME     latency (one input), batch (all queued inputs) or pipeline; by default
+                       batch where the problem queues several inputs, else latency
+  --algorithm=NAME     by default {DEFAULT_ALGORITHM}
+  --seed=N             of algorithms that search, by default 1
+  --iterations=N       how much they search; reproducible
+  --time-limit=S       how long they search, in seconds; not reproducible
+  --json               the summary as JSON on stdout; the plan only goes to -o FILE
+  -q                   no summary
+
+algorithms:
+"
+    );
+    for algorithm in algorithms() {
+        let objectives: Vec<&str> = algorithm.objectives.iter().map(|objective| objective.name()).collect();
+        usage += &format!("  {:<18} {} ({})\n", algorithm.name, algorithm.summary, objectives.join(", "));
+    }
+    usage
+}
+
+pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
+    let mut objective: Option<Objective> = None;
+    let mut algorithm = DEFAULT_ALGORITHM.to_owned();
+    let mut options = Options::default();
+    let (mut as_json, mut quiet) = (false, false);
+    let parsed = parse(parser, &usage(), |name, parser| {
+        match name {
+            "objective" => objective = Some(value(parser, name)?),
+            "algorithm" => algorithm = value(parser, name)?,
+            "seed" => options.seed = value(parser, name)?,
+            "iterations" => limit(&mut options, Limit::Iterations(value(parser, name)?))?,
+            "time-limit" => limit(&mut options, Limit::Seconds(value(parser, name)?))?,
+            "json" => as_json = true,
+            "q" | "quiet" => quiet = true,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    let Some(arguments) = parsed else { return Ok(()) };
+    let [problem_file] = arguments.files(["PROBLEM"])?;
+    if as_json && arguments.output.as_deref().is_some_and(files::is_standard) {
+        return Err("--json writes to stdout, so the plan cannot go there too".to_owned());
+    }
+    let problem = files::problem(problem_file)?;
+    let by_default = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
+
+    let started = Instant::now();
+    let plan = divi_planner::solve(&problem, objective.unwrap_or(by_default), &algorithm, &options)
+        .map_err(|error| error.to_string())?;
+    let seconds = started.elapsed().as_secs_f64();
+
+    if !as_json || arguments.output.is_some() {
+        files::write(arguments.output.as_deref(), &plan.write())?;
+    }
+    if as_json {
+        files::print(&format!("{}\n", summary(&plan, seconds)))?;
+    } else if !quiet {
+        eprintln!(
+            "{}: {} {:.1} µs, bound {:.1} µs by {}, gap {:.2} %, {seconds:.3} s",
+            plan.algorithm,
+            plan.objective,
+            plan.value,
+            plan.bound,
+            plan.bound_by,
+            plan.gap * 100.0
+        );
+    }
+    Ok(())
+}
+
+fn limit(options: &mut Options, limit: Limit) -> Result<(), String> {
+    if options.limit.is_some() {
+        return Err("only one of --iterations and --time-limit can be given, once".to_owned());
+    }
+    if matches!(limit, Limit::Seconds(seconds) if !seconds.is_finite() || seconds < 0.0) {
+        return Err("--time-limit must be a number of seconds from 0 on".to_owned());
+    }
+    options.limit = Some(limit);
+    Ok(())
+}
+
+fn summary(plan: &Plan, seconds: f64) -> serde_json::Value {
+    json!({
+        "algorithm": plan.algorithm, "objective": plan.objective.name(), "value": plan.value, "bound": plan.bound,
+        "bound_by": plan.bound_by, "gap": plan.gap, "seconds": seconds,
+    })
+}

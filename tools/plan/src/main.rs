@@ -1,0 +1,41 @@
+//! `divi-plan`: planning problems and plans without a compiler around them.
+
+mod command;
+mod files;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: divi-plan COMMAND [ARGUMENTS]
+
+commands:
+  solve PROBLEM          a plan for a problem, with a proven bound
+  verify PROBLEM PLAN    whether a plan holds for a problem; prints its value
+  bound PROBLEM          lower bounds alone
+  convert GRAPH          a problem from a graph of EfficientMIP
+  generate KIND          a problem from a seed: rwnn or regal
+
+A file named - is stdin or stdout. 'divi-plan COMMAND --help' says more.
+";
+
+fn main() -> ExitCode {
+    let mut arguments = lexopt::Parser::from_env();
+    match run(&mut arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("divi-plan: error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &mut lexopt::Parser) -> Result<(), String> {
+    use lexopt::prelude::{Long, Short, Value};
+    match arguments.next().map_err(|error| error.to_string())? {
+        Some(Value(name)) => command::run(&name.to_string_lossy(), arguments),
+        Some(Short('h') | Long("help")) => files::print(USAGE),
+        Some(Long("version")) => files::print(&format!("divi-plan {}\n", env!("CARGO_PKG_VERSION"))),
+        Some(other) => Err(format!("{}; see divi-plan --help", other.unexpected())),
+        None => Err(format!("no command\n{USAGE}")),
+    }
+}
