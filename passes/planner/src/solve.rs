@@ -119,6 +119,5 @@ fn known_bound(problem: &Problem, objective: Objective) -> Result<Option<Bound>,
     if objective == Objective::Pipeline {
         return Ok(None);
     }
-    let bounds = bounds::all(&Instance::new(problem, objective)?);
-    Ok(bounds.into_iter().max_by(|a, b| a.value.total_cmp(&b.value)))
+    Ok(Some(bounds::best(&Instance::new(problem, objective)?)))
 }

@@ -1,15 +1,19 @@
-//! What work costs when time on each device has a price.
+//! What work costs when time and memory of each device have a price.
 //!
-//! Let prices be non-negative and add up to one. A device that is busy for at most C earns at most its price times C, so
-//! all together earn at most C; and each task pays at least its cheapest way to run. So the sum of cheapest ways is a
-//! lower bound on C, for any prices: linear programming duality, for the program that spreads fractions of tasks over
-//! devices. Which prices are good is found by raising those of busy devices.
+//! Let the prices of devices' time add up to one, and none be negative. A device that is busy for at most C earns at most
+//! its price times C with its time, and no more with its memory than all of it is worth. All together earn at most C plus
+//! what all memory is worth, and each task pays at least its cheapest way to run. So what the tasks pay at least, less
+//! what all memory is worth, is a lower bound on C, whatever the prices: linear programming duality, for the program that
+//! spreads fractions of tasks over devices. Good prices are found by raising those of what is crowded.
 
 use crate::instance::Instance;
-use crate::units::Micros;
+use crate::problem::MemoryModel;
+use crate::units::{Bytes, Micros};
 
-/// Rounds in which prices are adjusted. More rounds change bounds by less than a thousandth.
+/// Rounds in which prices are adjusted.
 const ROUNDS: u32 = 400;
+/// With memory, how often the time that there is to share is guessed anew.
+const GUESSES: u32 = 4;
 /// Beyond so many steps a task, the cheapest cut of a queue is replaced by its cheapest rate.
 const MOST_STEPS: usize = 20_000;
 
@@ -18,12 +22,20 @@ pub(super) struct Prices {
     pub(super) pool: Vec<Priced>,
 }
 
-/// One way of pricing devices.
+/// What each task pays under one way of pricing.
 pub(super) struct Priced {
-    /// What each task pays at least for one launch, of whatever size.
+    /// At least for one launch, of whatever size.
     pub(super) launch: Vec<Micros>,
-    /// What each task pays at least for the whole queue.
+    /// At least for the whole queue.
     pub(super) queue: Vec<Micros>,
+    /// What all memory is worth.
+    pub(super) memory_worth: Micros,
+}
+
+/// Prices of a device's time, and of all its memory.
+struct Price {
+    time: Vec<f64>,
+    memory: Vec<Micros>,
 }
 
 impl Prices {
@@ -31,59 +43,91 @@ impl Prices {
         let devices = instance.devices();
         let everything: Vec<usize> = (0..instance.tasks()).collect();
         let (early, late) = instance.order().split_at(instance.tasks() / 2);
-        let mut pool = vec![
-            best_prices(instance, &everything),
-            best_prices(instance, early),
-            best_prices(instance, late),
-            vec![1.0 / devices as f64; devices],
-        ];
+        let mut pool = vec![vec![1.0 / devices as f64; devices]];
+        for tasks in [everything.as_slice(), early, late] {
+            pool.push(best_prices(instance, tasks, None).time);
+        }
         // One device's time alone: what can run nowhere else.
         pool.extend((0..devices).map(|only| (0..devices).map(|device| f64::from(device == only)).collect()));
-        Self { pool: pool.iter().map(|price| Priced::new(instance, price)).collect() }
+        let timed = |time: Vec<f64>| Priced::new(instance, &Price { time, memory: vec![0.0; devices] });
+        let mut prices = Self { pool: pool.into_iter().map(timed).collect() };
+        if instance.memory_binds() {
+            for _ in 0..GUESSES {
+                // Crowding is measured against a time: somewhat more than what is proven.
+                let guess = prices.load() * 1.2;
+                prices.pool.push(Priced::new(instance, &best_prices(instance, &everything, Some(guess))));
+            }
+        }
+        prices
     }
 
     /// All work, whenever it is done.
     pub(super) fn load(&self) -> Micros {
-        self.pool.iter().map(|priced| priced.queue.iter().sum()).fold(0.0, f64::max)
+        self.pool.iter().map(|priced| priced.queue.iter().sum::<Micros>() - priced.memory_worth).fold(0.0, f64::max)
     }
 }
 
 impl Priced {
-    fn new(instance: &Instance, price: &[f64]) -> Self {
+    fn new(instance: &Instance, price: &Price) -> Self {
         let launch = |task: usize| cheapest_launch(instance, task, price);
         let queue = |task: usize| cheapest_queue(instance, task, price);
         let tasks = 0..instance.tasks();
-        Self { launch: tasks.clone().map(launch).collect(), queue: tasks.map(queue).collect() }
+        Self {
+            launch: tasks.clone().map(launch).collect(),
+            queue: tasks.map(queue).collect(),
+            memory_worth: price.memory.iter().sum(),
+        }
     }
 }
 
-fn cheapest_launch(instance: &Instance, task: usize, price: &[f64]) -> Micros {
-    let on = |device: &usize| {
-        let sizes = instance.batch_sizes(*device).iter();
-        let times = sizes.filter_map(|size| instance.time_at(task, *device, *size));
-        price[*device] * times.fold(f64::INFINITY, f64::min)
-    };
-    instance.allowed(task).iter().map(on).fold(f64::INFINITY, f64::min)
+/// What a launch is sure to take of its device's memory. With liveness that is its weights: the rest comes and goes.
+fn launch_bytes(instance: &Instance, task: usize, size: u32) -> Bytes {
+    match instance.memory_model() {
+        MemoryModel::Static => instance.static_bytes(task, size),
+        MemoryModel::Liveness => instance.weight_bytes(task),
+    }
+}
+
+/// The share of a device's memory that a launch takes; nothing where there is no limit.
+fn memory_share(instance: &Instance, task: usize, device: usize, size: u32) -> f64 {
+    let bytes = launch_bytes(instance, task, size);
+    // A device without memory runs only what needs none.
+    if bytes == 0.0 { 0.0 } else { bytes / instance.capacity_bytes(device).max(1.0) }
+}
+
+/// The batches that a device could take of a task: size and cost.
+fn options<'a>(
+    instance: &'a Instance,
+    task: usize,
+    device: usize,
+    price: &'a Price,
+) -> impl Iterator<Item = (usize, Micros)> + 'a {
+    instance.batch_sizes(device).iter().filter_map(move |size| {
+        let time = price.time[device] * instance.time_at(task, device, *size)?;
+        Some((*size as usize, time + price.memory[device] * memory_share(instance, task, device, *size)))
+    })
+}
+
+fn cheapest_launch(instance: &Instance, task: usize, price: &Price) -> Micros {
+    let allowed = instance.allowed(task).iter();
+    let costs = allowed.flat_map(|device| options(instance, task, *device, price)).map(|(_, cost)| cost);
+    costs.fold(f64::INFINITY, f64::min)
 }
 
 /// The cheapest batches, at most one a device, that add up to the queue.
-fn cheapest_queue(instance: &Instance, task: usize, price: &[f64]) -> Micros {
+fn cheapest_queue(instance: &Instance, task: usize, price: &Price) -> Micros {
     let inputs = instance.inputs() as usize;
     let allowed = instance.allowed(task);
-    let options = |device: usize| {
-        let sizes = instance.batch_sizes(device).iter();
-        sizes.filter_map(move |size| Some((*size as usize, price[device] * instance.time_at(task, device, *size)?)))
-    };
     let steps = inputs * allowed.iter().map(|device| instance.batch_sizes(*device).len()).sum::<usize>();
     if steps > MOST_STEPS {
-        let rates = allowed.iter().flat_map(|device| options(*device)).map(|(size, cost)| cost / size as f64);
-        return rates.fold(f64::INFINITY, f64::min) * inputs as f64;
+        let all = allowed.iter().flat_map(|device| options(instance, task, *device, price));
+        return all.map(|(size, cost)| cost / size as f64).fold(f64::INFINITY, f64::min) * inputs as f64;
     }
     let mut cost_of = vec![f64::INFINITY; inputs + 1];
     cost_of[0] = 0.0;
     for &device in allowed {
         let before = cost_of.clone();
-        for (size, cost) in options(device) {
+        for (size, cost) in options(instance, task, device, price) {
             for sum in size..=inputs {
                 cost_of[sum] = f64::min(cost_of[sum], before[sum - size] + cost);
             }
@@ -92,42 +136,69 @@ fn cheapest_queue(instance: &Instance, task: usize, price: &[f64]) -> Micros {
     cost_of[inputs]
 }
 
-/// Prices for which some tasks pay much: devices that the tasks crowd onto become dearer, round by round.
-fn best_prices(instance: &Instance, tasks: &[usize]) -> Vec<f64> {
+/// One way to run one task: where, its time, its share of the device's memory; scaled up from a batch to the queue.
+struct Way {
+    device: usize,
+    time: Micros,
+    memory: f64,
+}
+
+/// Prices at which some tasks pay much: what the tasks crowd onto becomes dearer, round by round. Memory has a price
+/// only where a time is given that crowding of devices can be compared with.
+fn best_prices(instance: &Instance, tasks: &[usize], guess: Option<Micros>) -> Price {
     let devices = instance.devices();
-    // The rate of one input in its best batch size stands for the queue here: any prices are valid.
-    let rate = |task: usize, device: usize| {
-        let sizes = instance.batch_sizes(device).iter();
-        let rates = sizes.filter_map(|size| Some(instance.time_at(task, device, *size)? / f64::from(*size)));
-        rates.fold(f64::INFINITY, f64::min)
+    let inputs = f64::from(instance.inputs());
+    let ways = |task: &usize| -> Vec<Way> {
+        let on = |device: usize| {
+            instance.batch_sizes(device).iter().filter_map(move |size| {
+                let scale = inputs / f64::from(*size);
+                let time = scale * instance.time_at(*task, device, *size)?;
+                Some(Way { device, time, memory: scale * memory_share(instance, *task, device, *size) })
+            })
+        };
+        instance.allowed(*task).iter().flat_map(|device| on(*device)).collect()
     };
-    let rates: Vec<Vec<(usize, f64)>> = tasks
-        .iter()
-        .map(|task| instance.allowed(*task).iter().map(|device| (*device, rate(*task, *device))).collect())
-        .collect();
-    let mut price = vec![1.0 / devices as f64; devices];
-    let mut best = (0.0, price.clone());
+    let ways: Vec<Vec<Way>> = tasks.iter().map(ways).collect();
+    // Weights of times, then of memories; they add up to one.
+    let mut weight = vec![1.0; devices];
+    weight.resize(2 * devices, if guess.is_some() { 1.0 } else { 0.0 });
+    normalize(&mut weight);
+    let time_unit = guess.unwrap_or(1.0).max(f64::MIN_POSITIVE);
+    let mut best = (f64::NEG_INFINITY, weight.clone());
     for round in 1..=ROUNDS {
-        let mut load = vec![0.0; devices];
+        let mut crowd = vec![0.0; 2 * devices];
         let mut paid = 0.0;
-        for options in &rates {
-            let cost = |option: &(usize, f64)| price[option.0] * option.1;
-            let cheapest = options.iter().copied().reduce(|a, b| if cost(&b) < cost(&a) { b } else { a });
-            if let Some((device, rate)) = cheapest {
-                load[device] += rate;
-                paid += price[device] * rate;
+        for ways in &ways {
+            let cost =
+                |way: &Way| weight[way.device] * way.time / time_unit + weight[devices + way.device] * way.memory;
+            let cheapest = ways.iter().reduce(|best, way| if cost(way) < cost(best) { way } else { best });
+            if let Some(way) = cheapest {
+                crowd[way.device] += way.time / time_unit;
+                crowd[devices + way.device] += way.memory;
+                paid += cost(way);
             }
         }
-        if paid > best.0 {
-            best = (paid, price.clone());
+        let (time, memory): (f64, f64) = (weight[..devices].iter().sum(), weight[devices..].iter().sum());
+        let bound = (paid - memory) / time;
+        if bound > best.0 {
+            best = (bound, weight.clone());
         }
-        let most = load.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let most = crowd.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let step = 0.5 / f64::from(round).sqrt();
-        for (price, load) in price.iter_mut().zip(&load) {
-            *price *= 1.0 + step * load / most;
+        for (weight, crowd) in weight.iter_mut().zip(&crowd) {
+            *weight *= 1.0 + step * crowd / most;
         }
-        let sum: f64 = price.iter().sum();
-        price.iter_mut().for_each(|price| *price /= sum);
+        normalize(&mut weight);
     }
-    best.1
+    let weight = best.1;
+    let time: f64 = weight[..devices].iter().sum();
+    Price {
+        time: weight[..devices].iter().map(|weight| weight / time).collect(),
+        memory: weight[devices..].iter().map(|weight| weight * time_unit / time).collect(),
+    }
+}
+
+fn normalize(weights: &mut [f64]) {
+    let sum: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|weight| *weight /= sum);
 }
