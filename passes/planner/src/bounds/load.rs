@@ -10,8 +10,10 @@ use crate::instance::Instance;
 use crate::problem::MemoryModel;
 use crate::units::{Bytes, Micros};
 
-/// Rounds in which prices are adjusted.
+/// Rounds in which prices are adjusted at most.
 const ROUNDS: u32 = 400;
+/// Prices are good enough when the bound is so near to what spreading the tasks as they chose costs.
+const NEAR: f64 = 1e-4;
 /// With memory, how often the time that there is to share is guessed anew.
 const GUESSES: u32 = 4;
 /// Beyond so many steps a task, the cheapest cut of a queue is replaced by its cheapest rate.
@@ -165,6 +167,7 @@ fn best_prices(instance: &Instance, tasks: &[usize], guess: Option<Micros>) -> P
     normalize(&mut weight);
     let time_unit = guess.unwrap_or(1.0).max(f64::MIN_POSITIVE);
     let mut best = (f64::NEG_INFINITY, weight.clone());
+    let mut total_crowd = vec![0.0; 2 * devices];
     for round in 1..=ROUNDS {
         let mut crowd = vec![0.0; 2 * devices];
         let mut paid = 0.0;
@@ -182,6 +185,12 @@ fn best_prices(instance: &Instance, tasks: &[usize], guess: Option<Micros>) -> P
         let bound = (paid - memory) / time;
         if bound > best.0 {
             best = (bound, weight.clone());
+        }
+        // All rounds' choices, a share each, are one way to spread the tasks: no bound can be above it.
+        total_crowd.iter_mut().zip(&crowd).for_each(|(total, crowd)| *total += crowd);
+        let spread = total_crowd[..devices].iter().copied().fold(0.0, f64::max) / f64::from(round);
+        if guess.is_none() && best.0 >= spread * (1.0 - NEAR) {
+            break;
         }
         let most = crowd.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let step = 0.5 / f64::from(round).sqrt();

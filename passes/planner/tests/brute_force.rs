@@ -1,0 +1,140 @@
+//! Thousands of small random problems, solved by trying everything: no bound is above the optimum, no plan below it, no
+//! problem refused that has a plan, and the verifier agrees with what it did not see being made.
+
+mod small;
+
+use divi_planner::plan::{Batch, Bound, Schedule};
+use divi_planner::problem::MemoryModel;
+use divi_planner::random::Random;
+use divi_planner::{Error, Instance, Objective, Options, Plan, Problem, algorithms, bounds, solve, verify};
+use small::brute_force;
+use small::random_problem::{Size, problem};
+
+const SLACK: f64 = 1e-9;
+
+/// The schedule of a problem's own objective.
+fn schedule(problem: &Problem, batches: &[Batch], makespan: f64) -> Schedule {
+    if problem.inputs > 1 {
+        return Schedule::Batch { batches: batches.to_vec(), makespan };
+    }
+    let mut device = vec![0; problem.nodes.len()];
+    let mut start = vec![0.0; problem.nodes.len()];
+    for batch in batches {
+        (device[batch.node], start[batch.node]) = (batch.device, batch.start);
+    }
+    Schedule::Latency { device, start, makespan }
+}
+
+/// Eq. (6), once more.
+fn fits_statically(problem: &Problem, batches: &[Batch]) -> bool {
+    let results = |node: usize| {
+        let own = problem.tensors.iter().flatten().filter(|tensor| tensor.from == node);
+        problem.nodes[node].output.unwrap_or_else(|| own.map(|tensor| tensor.bytes).sum())
+    };
+    let bytes = |batch: &Batch| {
+        let node = &problem.nodes[batch.node];
+        node.weight + (node.input + results(batch.node)) * batch.inputs.len() as f64
+    };
+    problem.devices.iter().all(|device| {
+        let held: f64 = batches.iter().filter(|batch| batch.device == device.id).map(bytes).sum();
+        device.memory.is_none_or(|memory| held <= memory)
+    })
+}
+
+fn makespan(problem: &Problem, batches: &[Batch]) -> f64 {
+    let time = |batch: &Batch| problem.nodes[batch.node].time[&(batch.inputs.len() as u32)][batch.device];
+    batches.iter().filter_map(|batch| Some(batch.start + time(batch)?)).fold(0.0, f64::max)
+}
+
+#[derive(Default)]
+struct Tally {
+    solved: usize,
+    refused: usize,
+    not_found: usize,
+    tight: usize,
+}
+
+fn examine(problem: &Problem, tally: &mut Tally) {
+    let objective = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
+    let accept = |batches: &[Batch]| match problem.memory_model {
+        MemoryModel::Static => fits_statically(problem, batches),
+        MemoryModel::Liveness => {
+            let makespan = makespan(problem, batches);
+            let plan = Plan::new(problem, "all", schedule(problem, batches, makespan), Bound::new(0.0, "nothing"));
+            verify(problem, &plan).is_ok()
+        }
+    };
+    let best = brute_force::best(problem, &accept);
+    let text = || problem.write();
+    let instance = match (Instance::new(problem, objective), &best) {
+        (Ok(instance), _) => instance,
+        (Err(error), Some((value, _))) => panic!("refused, but it takes {value}: {error}\n{}", text()),
+        (Err(Error::Problem(_)), None) => {
+            tally.refused += 1;
+            return;
+        }
+        (Err(error), None) => panic!("{error}\n{}", text()),
+    };
+    assert_eq!(problem.check(), Ok(()));
+
+    if let Some((value, batches)) = &best {
+        let plan = Plan::new(problem, "all", schedule(problem, batches, *value), Bound::new(0.0, "nothing"));
+        assert_eq!(verify(problem, &plan).unwrap_or_else(|error| panic!("{error}\n{}", text())), *value);
+        assert_eq!(Plan::read(&plan.write()), Ok(plan));
+        let bounds = bounds::all(&instance);
+        for bound in &bounds {
+            assert!(bound.value <= value * (1.0 + SLACK), "{} says {}, but {value}\n{}", bound.by, bound.value, text());
+        }
+        tally.tight += usize::from(bounds.iter().any(|bound| bound.value >= value * (1.0 - SLACK)));
+    }
+    for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
+        match (solve(problem, objective, algorithm.name, &Options::default()), &best) {
+            (Ok(plan), Some((value, _))) => {
+                assert!(plan.value >= value * (1.0 - SLACK), "{}: {}\n{}", algorithm.name, plan.value, text());
+                tally.solved += 1;
+            }
+            // What is alive at once may shrink when a task waits, which trying everything does not.
+            (Ok(_), None) => assert_eq!(problem.memory_model, MemoryModel::Liveness, "{}", text()),
+            (Err(Error::NotFound(message)), _) => {
+                assert!(instance.memory_binds() || best.is_none() || missing_links(problem), "{message}\n{}", text());
+                tally.not_found += usize::from(best.is_some());
+            }
+            (Err(error), _) => panic!("{}: {error}\n{}", algorithm.name, text()),
+        }
+    }
+}
+
+fn missing_links(problem: &Problem) -> bool {
+    problem.bandwidth.iter().flatten().any(|bandwidth| *bandwidth == Some(0.0))
+}
+
+fn examine_many(count: usize, size: &Size, seed: u64) -> Tally {
+    let mut random = Random::new(seed);
+    let mut tally = Tally::default();
+    for _ in 0..count {
+        let problem = problem(size, &mut random);
+        examine(&problem, &mut tally);
+    }
+    tally
+}
+
+#[test]
+fn one_input() {
+    let tally = examine_many(1600, &Size { nodes: 4, devices: 3, inputs: 1 }, 1);
+    assert!(tally.solved > 5000 && tally.refused > 50 && tally.tight > 900, "{} solved", tally.solved);
+    assert!(tally.not_found * 50 < tally.solved, "{} not found", tally.not_found);
+}
+
+#[test]
+fn one_input_more_tasks() {
+    let tally = examine_many(150, &Size { nodes: 6, devices: 2, inputs: 1 }, 2);
+    assert!(tally.solved > 400, "{} solved", tally.solved);
+}
+
+#[test]
+fn queues() {
+    let tally = examine_many(300, &Size { nodes: 3, devices: 2, inputs: 2 }, 3);
+    assert!(tally.solved > 800, "{} solved", tally.solved);
+    let tally = examine_many(100, &Size { nodes: 2, devices: 3, inputs: 3 }, 4);
+    assert!(tally.solved > 250, "{} solved", tally.solved);
+}

@@ -1,0 +1,4 @@
+//! What tests on small problems share.
+
+pub(crate) mod brute_force;
+pub(crate) mod random_problem;
