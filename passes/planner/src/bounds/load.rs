@@ -10,8 +10,9 @@ use crate::instance::Instance;
 use crate::problem::MemoryModel;
 use crate::units::{Bytes, Micros};
 
-/// Rounds in which prices are adjusted at most.
-const ROUNDS: u32 = 400;
+/// Rounds in which prices are adjusted: a few a task, and at least and at most so many.
+const ROUNDS_A_TASK: usize = 8;
+const ROUNDS: (usize, usize) = (50, 400);
 /// Prices are good enough when the bound is so near to what spreading the tasks as they chose costs.
 const NEAR: f64 = 1e-4;
 /// With memory, how often the time that there is to share is guessed anew.
@@ -168,7 +169,8 @@ fn best_prices(instance: &Instance, tasks: &[usize], guess: Option<Micros>) -> P
     let time_unit = guess.unwrap_or(1.0).max(f64::MIN_POSITIVE);
     let mut best = (f64::NEG_INFINITY, weight.clone());
     let mut total_crowd = vec![0.0; 2 * devices];
-    for round in 1..=ROUNDS {
+    let rounds = (tasks.len() * ROUNDS_A_TASK).clamp(ROUNDS.0, ROUNDS.1);
+    for round in 1..=rounds {
         let mut crowd = vec![0.0; 2 * devices];
         let mut paid = 0.0;
         for ways in &ways {
@@ -188,12 +190,12 @@ fn best_prices(instance: &Instance, tasks: &[usize], guess: Option<Micros>) -> P
         }
         // All rounds' choices, a share each, are one way to spread the tasks: no bound can be above it.
         total_crowd.iter_mut().zip(&crowd).for_each(|(total, crowd)| *total += crowd);
-        let spread = total_crowd[..devices].iter().copied().fold(0.0, f64::max) / f64::from(round);
+        let spread = total_crowd[..devices].iter().copied().fold(0.0, f64::max) / round as f64;
         if guess.is_none() && best.0 >= spread * (1.0 - NEAR) {
             break;
         }
         let most = crowd.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let step = 0.5 / f64::from(round).sqrt();
+        let step = 0.5 / (round as f64).sqrt();
         for (weight, crowd) in weight.iter_mut().zip(&crowd) {
             *weight *= 1.0 + step * crowd / most;
         }

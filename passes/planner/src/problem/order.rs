@@ -50,6 +50,9 @@ fn cycle(problem: &Problem, successors: &[Vec<usize>], waiting_for: &[usize]) ->
         path.push(earlier);
     }
     path.reverse();
+    // The same cycle reads the same whatever it was entered at.
+    let lowest = (0..path.len()).min_by_key(|place| path[*place]).unwrap_or(0);
+    path.rotate_left(lowest);
     let mut names: Vec<String> = path.iter().map(|node| problem.node_label(*node)).collect();
     names.extend(names.first().cloned());
     Finding::new("edges", format!("tasks wait for each other in a circle: {}", names.join(" -> ")))

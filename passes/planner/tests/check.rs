@@ -1,0 +1,185 @@
+//! Problems that are wrong are refused, and the message says where and why.
+
+use divi_planner::{Error, Problem};
+
+/// Two devices, three tasks in a row; each test replaces a piece of it.
+const PROBLEM: &str = r#"{"format":"divi-problem/1","name":"row","L":1,
+"devices":[{"id":0,"name":"cpu","memory":null,"batch_sizes":[1]},{"id":1,"name":"gpu","memory":1000,"batch_sizes":[1]}],
+"bandwidth":[[null,10],[20,null]],
+"nodes":[
+{"id":0,"name":"in","time":{"1":[5,null]},"weight":1,"input":2,"output":3},
+{"id":1,"name":"work","time":{"1":[9,4]},"weight":4,"input":3,"output":5},
+{"id":2,"time":{"1":[7,6]},"weight":7,"input":5,"output":8}],
+"edges":[[0,1],[1,2]]}"#;
+
+fn message(replacements: &[(&str, &str)]) -> String {
+    let mut text = PROBLEM.to_owned();
+    for (old, new) in replacements {
+        assert!(text.contains(old), "{old} is not there to be replaced");
+        text = text.replacen(old, new, 1);
+    }
+    match Problem::read(&text).and_then(|problem| problem.check()) {
+        Ok(()) => "nothing is wrong".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[track_caller]
+fn refuses(replacements: &[(&str, &str)], expected: &str) {
+    let message = message(replacements);
+    assert!(message.contains(expected), "says\n{message}\ninstead of\n{expected}");
+}
+
+#[test]
+fn the_problem_itself_is_fine() {
+    assert_eq!(message(&[]), "nothing is wrong");
+}
+
+#[test]
+fn text_that_is_no_problem() {
+    refuses(&[("divi-problem/1", "divi-problem/9")], "not divi-problem/1: format: unknown variant `divi-problem/9`");
+    refuses(&[("\"weight\":4", "\"weight\":\"4\"")], "not divi-problem/1: nodes[1].weight: invalid type: string \"4\"");
+    refuses(&[("\"weight\":4", "\"weihgt\":4")], "nodes[1].weihgt: unknown field `weihgt`");
+    refuses(&[("\"weight\":4,", "")], "nodes[1]: missing field `weight`");
+    refuses(&[("\"weight\":4", "\"weight\":4,\"weight\":5")], "duplicate field `weight`");
+    refuses(&[("[[0,1],[1,2]]}", "[[0,1],[1,2]]} x")], "trailing characters");
+    refuses(&[("[[0,1],[1,2]]}", "[[0,1],")], "EOF");
+    refuses(&[("{\"1\":[9,4]}", "{\"one\":[9,4]}")], "nodes[1].time: batch size \"one\" is no positive whole number");
+    refuses(&[("{\"1\":[9,4]}", "{\"1\":[9,4],\"1\":[9,4]}")], "nodes[1].time: batch size 1 is there twice");
+    refuses(&[("\"L\":1", "\"L\":-1")], "L: invalid value: integer `-1`");
+    refuses(&[("\"L\":1", "\"contention\":\"some\"")], "contention: unknown variant `some`");
+    assert!(matches!(Problem::read(""), Err(Error::Format { .. })));
+}
+
+#[test]
+fn devices_and_links() {
+    refuses(
+        &[("{\"id\":1,\"name\":\"gpu\"", "{\"id\":7,\"name\":\"gpu\"")],
+        "device 1 (gpu): id is 7, but its position is 1",
+    );
+    refuses(&[("\"gpu\"", "\"cpu\"")], "device 1 (cpu): has the name of device 0");
+    refuses(&[("\"memory\":1000", "\"memory\":-5")], "device 1 (gpu): memory is negative");
+    refuses(&[("\"batch_sizes\":[1]", "\"batch_sizes\":[]")], "device 0 (cpu): batch_sizes is empty");
+    refuses(&[("\"batch_sizes\":[1]", "\"batch_sizes\":[1,1]")], "device 0 (cpu): batch_sizes has 1 twice");
+    refuses(&[("[[null,10],[20,null]]", "[[null,10]]")], "bandwidth: has 1 rows, but there are 2 devices");
+    refuses(&[("[[null,10],[20,null]]", "[[null,10,1],[20,null]]")], "bandwidth[0]: has 3 entries, but there are 2");
+    refuses(&[("[[null,10],[20,null]]", "[[null,-10],[20,null]]")], "bandwidth[0][1]: -10 is negative");
+    refuses(&[("\"L\":1", "\"link_latency\":[[0,1],[1]]")], "link_latency[1]: has 1 entries, but there are 2 devices");
+    refuses(&[("\"L\":1", "\"bus\":[[null,\"p\"]]")], "bus: has 1 rows, but there are 2 devices");
+    refuses(&[("\"L\":1", "\"L\":0")], "L: 0 queued inputs; at least 1");
+}
+
+#[test]
+fn nodes() {
+    refuses(&[("{\"id\":2", "{\"id\":1")], "node 2: id is 1, but its position is 2");
+    refuses(&[("[9,4]", "[9,-4]")], "node 1 (work): time[\"1\"][1] -4 is negative");
+    refuses(&[("[9,4]", "[9,4,4]")], "node 1 (work): time[\"1\"] has 3 entries, but there are 2 devices");
+    refuses(&[("[9,4]", "[1e999,4]")], "number out of range");
+    refuses(&[("\"weight\":4", "\"weight\":-4")], "node 1 (work): weight -4 is negative");
+    refuses(&[("{\"1\":[9,4]}", "{\"2\":[9,4]}")], "node 1 (work): has no times for batches of 1, which cpu takes");
+    refuses(&[("[9,4]", "[null,null]")], "node 1 (work): no device supports it");
+    refuses(
+        &[("\"name\":\"in\"", "\"name\":\"in\",\"pin\":1")],
+        "node 0 (in): is pinned to device 1 (gpu), which does not",
+    );
+    refuses(
+        &[("\"name\":\"in\"", "\"name\":\"in\",\"pin\":2")],
+        "node 0 (in): is pinned to device 2, but there are 2 devices",
+    );
+    refuses(&[(",\"output\":5", "")], "node 1 (work): output is missing");
+    let empty = PROBLEM.find("\"nodes\"").map(|start| format!("{}\"nodes\":[],\"edges\":[]}}", &PROBLEM[..start]));
+    let error = Problem::read(&empty.unwrap()).unwrap().check().unwrap_err();
+    assert!(error.to_string().contains("nodes: there are none"));
+}
+
+#[test]
+fn edges() {
+    refuses(&[("[1,2]]", "[1,9]]")], "edges[1]: [1, 9]: there is no node 9; there are 3");
+    refuses(&[("[1,2]]", "[0,1]]")], "edges[1]: [0, 1]: is there twice");
+    refuses(&[("[1,2]]", "[1,1]]")], "edges[1]: [1, 1]: a node cannot wait for itself");
+    refuses(&[("[1,2]]", "[1,2],[2,0]]")], "in a circle: node 0 (in) -> node 1 (work) -> node 2 -> node 0 (in)");
+    refuses(&[("[1,2]]", "[1,2],[2,1]]")], "in a circle: node 1 (work) -> node 2 -> node 1 (work)");
+    refuses(&[("\"edges\"", "\"tensors\":[],\"edges\"")], "tensors: replaces edges, but both are there");
+    let tensors = |list: &str| -> Vec<(&'static str, String)> {
+        vec![("\"edges\":[[0,1],[1,2]]", format!("\"tensors\":{list}"))]
+    };
+    let refuses_tensors = |list: &str, expected: &str| {
+        let replaced = tensors(list);
+        refuses(&[(replaced[0].0, &replaced[0].1)], expected);
+    };
+    refuses_tensors("[{\"from\":0,\"bytes\":-1,\"to\":[1]}]", "tensors[0]: bytes -1 is negative");
+    refuses_tensors("[{\"from\":0,\"bytes\":1,\"to\":[1,1]}]", "tensors[0]: goes to node 1 twice");
+    refuses_tensors("[{\"from\":0,\"bytes\":1,\"to\":[0]}]", "tensors[0]: goes to node 0, which computes it");
+    refuses_tensors("[{\"from\":8,\"bytes\":1,\"to\":[0]}]", "tensors[0]: there is no node 8; there are 3");
+}
+
+#[test]
+fn placements_that_cannot_be() {
+    refuses(
+        &[("[[null,10],[20,null]]", "[[null,0],[20,null]]"), ("[9,4]", "[null,4]")],
+        "edge [0, 1]: no link leads from where node 0 (in) may run (cpu) to where node 1 (work) may run (gpu)",
+    );
+    refuses(
+        &[("\"edges\"", "\"colocate\":[[0,1]],\"edges\""), ("[9,4]", "[null,4]")],
+        "colocate: tasks that share a device have none in common: node 0 (in) on cpu; node 1 (work) on gpu",
+    );
+    refuses(&[("\"edges\"", "\"colocate\":[[0,5]],\"edges\"")], "colocate[0]: there is no node 5; there are 3");
+    refuses(&[("\"edges\"", "\"colocate\":[[0,1,0]],\"edges\"")], "colocate[0]: node 0 is there twice");
+}
+
+#[test]
+fn memory_that_cannot_do() {
+    refuses(
+        &[("\"memory\":null", "\"memory\":5")],
+        "device 0 (cpu): tasks that can run nowhere else need 6 bytes, it has 5 bytes: 1 bytes short",
+    );
+    refuses(
+        &[("\"memory\":null", "\"memory\":6"), ("\"memory\":1000", "\"memory\":12")],
+        "node 2: needs 20 bytes, the roomiest device that it may run on has 12 bytes: 8 bytes short",
+    );
+    refuses(
+        &[("\"memory\":null", "\"memory\":6"), ("\"memory\":1000", "\"memory\":20")],
+        "devices: the tasks need 38 bytes, all devices together have 26 bytes: 12 bytes short",
+    );
+    // With liveness, operands and results come and go.
+    let liveness = ("\"L\":1", "\"memory_model\":\"liveness\"");
+    assert_eq!(
+        message(&[liveness, ("\"memory\":null", "\"memory\":6"), ("\"memory\":1000", "\"memory\":20")]),
+        "nothing is wrong"
+    );
+}
+
+#[test]
+fn queues_that_cannot_be_cut() {
+    let sizes = ("\"batch_sizes\":[1]", "\"batch_sizes\":[1,2]");
+    let queue = ("\"L\":1", "\"L\":3");
+    refuses(&[queue, sizes, sizes], "node 0 (in): has no times for batches of 2, which cpu takes");
+    refuses(&[queue], "node 0 (in): 3 inputs cannot be cut into one batch a device: cpu takes [1]");
+}
+
+#[test]
+fn views() {
+    let view = |text: &'static str| ("\"edges\"", text);
+    refuses(
+        &[view("\"mtpp\":{\"work\":[1],\"k\":[2],\"bandwidth\":1},\"edges\"")],
+        "mtpp.work: has 1 entries, but there are 3 nodes",
+    );
+    refuses(
+        &[view("\"mtpp\":{\"work\":[1,2,-3],\"k\":[2],\"bandwidth\":1},\"edges\"")],
+        "mtpp.work[2]: -3 is negative",
+    );
+    refuses(
+        &[view("\"mtpp\":{\"work\":[1,2,3],\"k\":[0],\"bandwidth\":0},\"edges\"")],
+        "mtpp.bandwidth: 0 is not positive",
+    );
+    refuses(
+        &[view("\"edge\":{\"flops\":[1,2,3],\"rate\":[0],\"bandwidth\":[[null]],\"edge_bytes\":[1]},\"edges\"")],
+        "edge.rate[0]: 0 is not a positive rate",
+    );
+}
+
+#[test]
+fn everything_wrong_is_listed() {
+    let message = message(&[("\"weight\":4", "\"weight\":-4"), ("[7,6]", "[7,-6]"), ("[1,2]]", "[1,9]]")]);
+    assert_eq!(message.lines().count(), 4, "{message}");
+}

@@ -1,0 +1,289 @@
+//! Plans that do not hold are refused, and the message says who, where and by how much.
+
+use divi_planner::plan::{Batch, Bound, Limit, Schedule, Stages};
+use divi_planner::{Plan, Problem, verify};
+
+/// A diamond on two devices; the second task may only run on the gpu, the last is pinned to the cpu.
+const PROBLEM: &str = r#"{"format":"divi-problem/1","name":"diamond",
+"devices":[{"id":0,"name":"cpu","memory":100,"batch_sizes":[1]},{"id":1,"name":"gpu","memory":60,"batch_sizes":[1]}],
+"bandwidth":[[null,2],[4,null]],"link_latency":[[null,1],[1,null]],
+"nodes":[
+{"id":0,"name":"in","time":{"1":[10,10]},"weight":1,"input":2,"output":8},
+{"id":1,"name":"left","time":{"1":[null,20]},"weight":4,"input":8,"output":16},
+{"id":2,"name":"right","time":{"1":[30,40]},"weight":7,"input":8,"output":4},
+{"id":3,"name":"out","time":{"1":[5,5]},"weight":0,"input":20,"output":1,"pin":0}],
+"edges":[[0,1],[0,2],[1,3],[2,3]]}"#;
+
+fn problem(replacements: &[(&str, &str)]) -> Problem {
+    let text = replacements.iter().fold(PROBLEM.to_owned(), |text, (old, new)| text.replacen(old, new, 1));
+    Problem::read(&text).expect("a problem")
+}
+
+/// in and right on the cpu, left on the gpu: in's result arrives there at 10 + 8/2 + 1 = 15.
+fn plan(problem: &Problem) -> Plan {
+    let schedule = Schedule::Latency { device: vec![0, 1, 0, 0], start: vec![0.0, 15.0, 10.0, 40.0], makespan: 45.0 };
+    Plan::new(problem, "by hand", schedule, Bound::new(40.0, "thinking"))
+}
+
+#[track_caller]
+fn refuses(problem: &Problem, plan: &Plan, expected: &str) {
+    match verify(problem, plan) {
+        Ok(value) => panic!("accepted with value {value}"),
+        Err(error) => assert!(error.to_string().contains(expected), "says\n{error}\ninstead of\n{expected}"),
+    }
+}
+
+fn change(plan: &mut Plan, task: usize, to_device: usize, to_start: f64) {
+    let Schedule::Latency { device, start, .. } = &mut plan.schedule else { panic!("a latency plan") };
+    (device[task], start[task]) = (to_device, to_start);
+}
+
+#[test]
+fn what_holds_is_accepted() {
+    let problem = problem(&[]);
+    let plan = plan(&problem);
+    assert_eq!(verify(&problem, &plan), Ok(45.0));
+    assert_eq!(Plan::read(&plan.write()), Ok(plan));
+}
+
+#[test]
+fn precedence() {
+    let problem = problem(&[]);
+    let mut early = plan(&problem);
+    change(&mut early, 1, 1, 14.0);
+    refuses(
+        &problem,
+        &early,
+        "node 1 (left): starts at 14 on device 1 (gpu), but node 0 (in), which it reads, ends at 10 on device 0 (cpu) \
+         and arrives at 15: 1 µs too early",
+    );
+    let mut rounded = plan(&problem);
+    change(&mut rounded, 1, 1, 15.0 - 1e-8);
+    assert_eq!(verify(&problem, &rounded), Ok(45.0));
+    let mut sooner = plan(&problem);
+    change(&mut sooner, 2, 0, 9.0);
+    refuses(
+        &problem,
+        &sooner,
+        "node 2 (right): starts at 9 on device 0 (cpu), but node 0 (in), which it reads, ends at 10",
+    );
+}
+
+#[test]
+fn links_that_are_missing() {
+    let problem = problem(&[("[4,null]", "[0,null]")]);
+    refuses(
+        &problem,
+        &plan(&problem),
+        "node 3 (out): reads on device 0 (cpu) what node 1 (left) computes on device 1 (gpu), but no link leads there",
+    );
+}
+
+#[test]
+fn overlaps() {
+    let problem = problem(&[]);
+    let mut both = plan(&problem);
+    change(&mut both, 2, 1, 20.0);
+    refuses(
+        &problem,
+        &both,
+        "node 2 (right): starts at 20 on device 1 (gpu), where node 1 (left) runs until 35: 15 µs too early",
+    );
+}
+
+#[test]
+fn where_tasks_may_run() {
+    let problem = problem(&[]);
+    let mut unsupported = plan(&problem);
+    change(&mut unsupported, 1, 0, 100.0);
+    refuses(&problem, &unsupported, "node 1 (left): runs on device 0 (cpu), which does not support it in a batch of 1");
+    let mut unpinned = plan(&problem);
+    change(&mut unpinned, 3, 1, 100.0);
+    refuses(&problem, &unpinned, "node 3 (out): runs on device 1 (gpu), but is pinned to device 0 (cpu)");
+    let mut nowhere = plan(&problem);
+    change(&mut nowhere, 0, 5, 0.0);
+    refuses(&problem, &nowhere, "node 0 (in): runs on device 5, but there are 2");
+    let mut before = plan(&problem);
+    change(&mut before, 0, 0, -1.0);
+    refuses(&problem, &before, "node 0 (in): starts at -1 on device 0 (cpu)");
+}
+
+#[test]
+fn colocation() {
+    let problem = problem(&[("\"edges\"", "\"colocate\":[[2,1]],\"edges\"")]);
+    refuses(
+        &problem,
+        &plan(&problem),
+        "node 1 (left): runs on device 1 (gpu), but shares a device with node 2 (right)",
+    );
+}
+
+#[test]
+fn static_memory() {
+    let problem = problem(&[("\"memory\":60", "\"memory\":27")]);
+    refuses(&problem, &plan(&problem), "device 1 (gpu): needs 28 bytes, has 27 bytes: 1 bytes short");
+}
+
+#[test]
+fn memory_of_what_is_alive() {
+    // On the gpu: weights 4, the copy of in's result (8) and left's own result (16) at once.
+    let enough =
+        problem(&[("\"memory\":60", "\"memory\":28"), ("\"edges\"", "\"memory_model\":\"liveness\",\"edges\"")]);
+    assert_eq!(verify(&enough, &plan(&enough)), Ok(45.0));
+    let short =
+        problem(&[("\"memory\":60", "\"memory\":27"), ("\"edges\"", "\"memory_model\":\"liveness\",\"edges\"")]);
+    refuses(&short, &plan(&short), "device 1 (gpu): needs 28 bytes, has 27 bytes: 1 bytes short");
+    // On the cpu: weights 8; while out runs, the copy of left's result (16), right's (4) and its own (1): 29. Scratch
+    // of right comes on top of in's result (8), right's (4) and, from 35 on, left's copy (16).
+    let scratch = |bytes: u32, memory: u32| {
+        let right = format!("\"scratch\":{bytes},\"weight\":7");
+        let room = format!("\"memory\":{memory}");
+        problem(&[
+            ("\"weight\":7", &right),
+            ("\"memory\":100", &room),
+            ("\"edges\"", "\"memory_model\":\"liveness\",\"edges\""),
+        ])
+    };
+    assert_eq!(verify(&scratch(9, 45), &plan(&scratch(9, 45))), Ok(45.0));
+    refuses(&scratch(9, 44), &plan(&scratch(9, 44)), "device 0 (cpu): needs 45 bytes, has 44 bytes: 1 bytes short");
+}
+
+#[test]
+fn certificates() {
+    let problem = problem(&[]);
+    let with = |edit: &dyn Fn(&mut Plan)| {
+        let mut plan = plan(&problem);
+        edit(&mut plan);
+        plan
+    };
+    refuses(&problem, &with(&|plan| plan.value = 44.0), "value: is 44, but the plan takes 45: off by 1");
+    refuses(&problem, &with(&|plan| plan.bound = 46.0), "bound: 46 is above the plan's own value 45: off by 1");
+    refuses(&problem, &with(&|plan| plan.bound = f64::NAN), "bound: NaN is no time");
+    refuses(&problem, &with(&|plan| plan.gap = 0.5), "gap: is 0.5, but (value - bound) / value is 0.111");
+    refuses(&problem, &with(&|plan| plan.problem = "sha256:0".to_owned()), "problem: the plan is for another problem");
+    refuses(
+        &problem,
+        &with(&|plan| plan.names = Some(vec!["in".to_owned()])),
+        "names: there are 1, but the problem has 4 nodes",
+    );
+    let renamed = |plan: &mut Plan| plan.names.as_mut().unwrap()[2] = "wrong".to_owned();
+    refuses(&problem, &with(&renamed), "names[2]: is \"wrong\", but the problem's is \"right\"");
+    let shorter = |plan: &mut Plan| {
+        plan.schedule = Schedule::Latency { device: vec![0], start: vec![0.0], makespan: 45.0 };
+    };
+    refuses(&problem, &with(&shorter), "device: has 1 entries, but there are 4 nodes");
+}
+
+#[test]
+fn what_cannot_be_verified_is_refused() {
+    let problem = problem(&[]);
+    let mut pipeline = plan(&problem);
+    let stages = Some(Stages { block_device: vec![0, 1], order: None });
+    pipeline.schedule = Schedule::Pipeline { block: vec![0, 0, 1, 1], k: 2, bottleneck: 9.0, stages };
+    pipeline.objective = divi_planner::Objective::Pipeline;
+    refuses(&problem, &pipeline, "plans of pipelines: not verified yet");
+    assert_eq!(Plan::read(&pipeline.write()), Ok(pipeline.clone()));
+    pipeline.schedule = Schedule::Edge { place: vec![0, 0, 1, 1], period: 9.0 };
+    refuses(&problem, &pipeline, "plans of edge networks: not verified yet");
+    pipeline.limit = Some(Limit::Seconds(1.5));
+    assert_eq!(Plan::read(&pipeline.write()), Ok(pipeline));
+}
+
+/// A chain of two tasks, a queue of three inputs, two devices that take one or two of them.
+const QUEUE: &str = r#"{"format":"divi-problem/1","name":"queue","L":3,
+"devices":[{"id":0,"name":"a","memory":40,"batch_sizes":[1,2]},{"id":1,"name":"b","memory":null,"batch_sizes":[1,2]}],
+"bandwidth":[[null,2],[2,null]],
+"nodes":[{"id":0,"time":{"1":[10,20],"2":[15,30]},"weight":1,"input":2,"output":4},
+{"id":1,"time":{"1":[10,20],"2":[15,null]},"weight":1,"input":4,"output":6}],
+"edges":[[0,1]]}"#;
+
+fn batch(node: usize, device: usize, inputs: &[u32], start: f64) -> Batch {
+    Batch { node, device, inputs: inputs.to_vec(), start }
+}
+
+/// Task 0: inputs 0 and 1 on a until 15, input 2 on b until 20. Task 1: inputs 0 and 2 on a, input 1 on b. Input 2
+/// arrives on a at 20 + 4/2 = 22, input 1 on b at 15 + 2 = 17.
+fn batches() -> Vec<Batch> {
+    vec![batch(0, 0, &[0, 1], 0.0), batch(0, 1, &[2], 0.0), batch(1, 0, &[0, 2], 22.0), batch(1, 1, &[1], 20.0)]
+}
+
+#[track_caller]
+fn queue_says(edit: impl Fn(&mut Vec<Batch>), makespan: f64, expected: &str) {
+    let problem = Problem::read(QUEUE).expect("a problem");
+    let mut batches = batches();
+    edit(&mut batches);
+    let plan = Plan::new(&problem, "by hand", Schedule::Batch { batches, makespan }, Bound::new(0.0, "nothing"));
+    match verify(&problem, &plan) {
+        Ok(value) => assert_eq!(expected, value.to_string()),
+        Err(error) => assert!(error.to_string().contains(expected), "says\n{error}\ninstead of\n{expected}"),
+    }
+}
+
+#[test]
+fn queues() {
+    queue_says(|_| {}, 40.0, "40");
+    queue_says(
+        |batches| batches[2].start = 21.0,
+        40.0,
+        "node 1: starts at 21 on device 0 (a), but node 0, which it reads, ends at 20 on device 1 (b) and arrives at 22: 1 µs too early",
+    );
+    queue_says(
+        |batches| batches[3].inputs = vec![2],
+        40.0,
+        "node 1: takes input 2 on device 0 (a) and on device 1 (b)",
+    );
+    queue_says(|batches| drop(batches.pop()), 40.0, "node 1: does not run for input 1");
+    queue_says(
+        |batches| batches[3].inputs = vec![1, 0],
+        40.0,
+        "node 1: runs on device 1 (b), which does not support it in a batch of 2",
+    );
+    queue_says(
+        |batches| batches[0].inputs = vec![0, 1, 2],
+        40.0,
+        "node 0: a batch of 3 on device 0 (a), which takes [1, 2]",
+    );
+    queue_says(|batches| batches[0].inputs = vec![0, 0], 40.0, "node 0: takes input 0 twice on device 0 (a)");
+    queue_says(
+        |batches| batches[0].inputs = vec![0, 7],
+        40.0,
+        "node 0: takes input 7 on device 0 (a), but 3 are queued",
+    );
+    queue_says(|batches| batches[1].device = 0, 40.0, "node 0: launches more than once on device 0 (a)");
+    queue_says(|batches| batches[1].node = 4, 40.0, "batches[1]: there is no node 4; there are 2");
+    queue_says(
+        |batches| batches[3].start = 10.0,
+        40.0,
+        "node 1: starts at 10 on device 1 (b), where node 0 runs until 20: 10 µs too early",
+    );
+    queue_says(|_| {}, 39.0, "makespan: is 39, but the plan takes 40: off by 1");
+}
+
+#[test]
+fn memory_of_queues() {
+    // On a: 1 + 2·6 for task 0 and 1 + 2·10 for task 1.
+    let held = QUEUE.replace("\"memory\":40", "\"memory\":33");
+    let problem = Problem::read(&held).unwrap();
+    let schedule = Schedule::Batch { batches: batches(), makespan: 40.0 };
+    let plan = Plan::new(&problem, "by hand", schedule, Bound::new(0.0, "nothing"));
+    refuses(&problem, &plan, "device 0 (a): needs 34 bytes, has 33 bytes: 1 bytes short");
+}
+
+#[test]
+fn plans_that_are_none() {
+    let problem = problem(&[]);
+    let text = plan(&problem).write();
+    let says = |text: &str, expected: &str| {
+        let error = Plan::read(text).unwrap_err().to_string();
+        assert!(error.contains(expected), "says\n{error}\ninstead of\n{expected}");
+    };
+    says(&text.replace("divi-plan/1", "divi-plan/2"), "format: unknown variant `divi-plan/2`");
+    says(&text.replace("\"start\"", "\"starts\""), "unknown field `starts`");
+    says(&text.replace("\"start\": [0, 15, 10, 40]", "\"seed\": 3"), "duplicate field `seed`");
+    says(&text.replace(",\n  \"start\": [0, 15, 10, 40]", ""), "start: is missing");
+    says(
+        &text.replace("\"start\"", "\"batches\": [], \"start\""),
+        "batches: belongs to another form of plan than 'device'",
+    );
+    says(&text.replace("\"latency\"", "\"batch\""), "objective: the keys are those of objective latency, not batch");
+}
