@@ -95,10 +95,16 @@ pub(super) fn normalization(graph: &Graph, nodes: &[NodeId], input: ValueId) -> 
     agrees(0.0).then_some("rms_norm")
 }
 
-/// Constants of narrow types are that far from the numbers that they stand for.
+/// How far constants of a type may take a function from what it stands for; less than functions are from one another.
 fn tolerance(graph: &Graph, nodes: &[NodeId]) -> f64 {
-    let narrow = |&value: &ValueId| graph.ty(value).is_some_and(|ty| matches!(ty.dtype, DType::F16 | DType::BF16));
-    if nodes.iter().any(|&node| graph.nodes[node].operands.iter().any(narrow)) { 2e-2 } else { 1e-5 }
+    let operands = nodes.iter().flat_map(|&node| &graph.nodes[node].operands);
+    let dtypes = operands.filter_map(|&operand| Some(graph.ty(operand)?.dtype));
+    let tolerances = dtypes.map(|dtype| match dtype {
+        DType::BF16 => 5e-3,
+        DType::F16 => 2e-3,
+        _ => 1e-5,
+    });
+    tolerances.fold(1e-5, f64::max)
 }
 
 /// The last node's result where `input` has the values of `points`.
