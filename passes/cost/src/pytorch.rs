@@ -27,7 +27,9 @@ pub struct Model {
     /// What was measured, operator by operator.
     pub times: Vec<Time>,
     /// Operators that ONNX has no form for, with the reason.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<Remark>,
+    /// Operators of which the table does not say everything, with what is assumed.
+    pub assumed: Vec<Remark>,
 }
 
 /// The time of one operator.
@@ -39,11 +41,12 @@ pub struct Time {
     pub micros: Micros,
 }
 
+/// Something to be said of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct Remark {
     pub node: String,
     pub op: String,
-    pub why: String,
+    pub text: String,
 }
 
 /// Times of whole models.

@@ -2,7 +2,7 @@
 
 use crate::{USAGE, arguments::Arguments, files};
 use divi_cost::fit::Kind;
-use divi_cost::pytorch::{Models, Operators, transfers};
+use divi_cost::pytorch::{Models, Operators, Remark, transfers};
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let arguments = Arguments::read(arguments, &["o", "device"])?;
@@ -20,27 +20,28 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         return Err(format!("{file}: has times of whole models, which no profile has: give it to fit --graphs"));
     } else {
         let table = Operators::read(&text, kind).map_err(wrong)?;
-        say_left_out(&table);
+        say(&table);
         table.profile().to_json()
     };
     files::write(arguments.option("o"), &converted)
 }
 
-/// Says what is left out, once for each model, operator and reason.
-fn say_left_out(table: &Operators) {
+/// Says what is left out and what is assumed, once for each model, operator and reason.
+fn say(table: &Operators) {
     for model in &table.models {
-        let mut said: Vec<(&str, &str)> = vec![];
-        for left_out in &model.left_out {
-            let reason = (&left_out.op[..], &left_out.why[..]);
-            if said.contains(&reason) {
-                continue;
+        let remarks = [(&model.left_out, "left out, "), (&model.assumed, "")];
+        for (remarks, verb) in remarks {
+            for (index, Remark { node, op, text }) in remarks.iter().enumerate() {
+                let is_same = |other: &&Remark| (&other.op, &other.text) == (op, text);
+                if remarks[..index].iter().any(|other| is_same(&other)) {
+                    continue;
+                }
+                let more = match remarks.iter().filter(is_same).count() {
+                    1 => String::new(),
+                    count => format!(" and {} more", count - 1),
+                };
+                eprintln!("divi-profile: {}: '{node}' ({op}){more}: {verb}{text}", model.name);
             }
-            said.push(reason);
-            let same = model.left_out.iter().filter(|other| (&other.op[..], &other.why[..]) == reason);
-            let nodes: Vec<&str> = same.map(|other| &other.node[..]).collect();
-            let more = if nodes.len() > 1 { format!(" and {} more", nodes.len() - 1) } else { String::new() };
-            let (op, why) = reason;
-            eprintln!("divi-profile: {}: '{}' ({op}){more} left out: {why}", model.name, nodes[0]);
         }
     }
 }

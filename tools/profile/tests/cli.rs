@@ -125,7 +125,7 @@ fn operators_that_are_the_same_are_one_entry() {
 }
 
 #[test]
-fn what_is_left_out_is_said() {
+fn what_is_left_out_or_assumed_is_said() {
     let nodes = [
         r#""op": "Dropout", "inputs": [[1,8]], "output": [1,8]"#,
         r#""op": "flatten", "inputs": [[1,8,1,1]], "output": [1,8]"#,
@@ -134,15 +134,17 @@ fn what_is_left_out_is_said() {
         r#""op": "AdaptiveAvgPool2d", "inputs": [[1,8,6,6]], "output": [1,8,6,6]"#,
         r#""op": "max_pool2d", "inputs": [[1,8,60,60]], "output": [1,8,6,6]"#,
         r#""op": "einsum", "inputs": [[1,8]], "output": [1,8]"#,
+        r#""op": "max_pool2d", "inputs": [[1,8,35,35]], "output": [1,8,17,17]"#,
     ];
     let (_, stderr) = succeeds(&["convert", "-"], &table(&nodes));
     let expected = "\
-divi-profile: m: 'n0' (Dropout) left out: does nothing when a model is used
-divi-profile: m: 'n1' (flatten) and 1 more left out: is a view in PyTorch, whose time is Python's
-divi-profile: m: 'n3' (AdaptiveAvgPool2d) left out: its windows have different sizes, which ONNX has no form for
-divi-profile: m: 'n4' (AdaptiveAvgPool2d) left out: averages over single elements, which is the identity
-divi-profile: m: 'n5' (max_pool2d) left out: its window is not in the table, and no usual one has its sizes
-divi-profile: m: 'n6' (einsum) left out: its form in ONNX is not known
+divi-profile: m: 'n0' (Dropout): left out, does nothing when a model is used
+divi-profile: m: 'n1' (flatten) and 1 more: left out, is a view in PyTorch, whose time is Python's
+divi-profile: m: 'n3' (AdaptiveAvgPool2d): left out, its windows have different sizes, which ONNX has no form for
+divi-profile: m: 'n4' (AdaptiveAvgPool2d): left out, averages over single elements, which is the identity
+divi-profile: m: 'n5' (max_pool2d): left out, its window is not in the table, and no usual one has its sizes
+divi-profile: m: 'n6' (einsum): left out, its form in ONNX is not known
+divi-profile: m: 'n7' (max_pool2d): its window is not in the table: 3x3 at stride 2 is assumed
 ";
     assert_eq!(stderr, expected);
 }

@@ -1,6 +1,6 @@
 //! PyTorch's operators as ONNX exports them.
 
-use super::{LeftOut, Model, Time};
+use super::{Model, Remark, Time};
 use crate::Micros;
 use crate::fit::Kind;
 use crate::json::{At, Error};
@@ -10,7 +10,13 @@ use std::collections::{BTreeMap, HashMap};
 
 /// What becomes of an operator: ONNX's, or the reason why it is left out.
 enum Converted {
-    Operator { ops: Vec<Op>, inputs: Vec<Vec<u64>>, weights: Vec<Vec<u64>> },
+    Operator {
+        ops: Vec<Op>,
+        inputs: Vec<Vec<u64>>,
+        weights: Vec<Vec<u64>>,
+        /// What the table does not say.
+        assumed: Option<String>,
+    },
     LeftOut(&'static str),
 }
 
@@ -32,7 +38,7 @@ const ELEMENT: u64 = 4;
 
 /// Reads a model. Operators that are the same become one entry, with the medians of their times.
 pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Model, Error> {
-    let mut model = Model { name: name.to_owned(), entries: vec![], times: vec![], left_out: vec![] };
+    let mut model = Model { name: name.to_owned(), entries: vec![], times: vec![], left_out: vec![], assumed: vec![] };
     let mut known: HashMap<Key, usize> = HashMap::new();
     let mut times: Vec<BTreeMap<u64, Vec<(f64, u64)>>> = vec![];
     for (node, at) in at.fields()? {
@@ -45,13 +51,16 @@ pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Model, Error> 
             output: output.clone(),
             params: at.optional("params")?.map(|it| it.count()).transpose()?,
         };
-        let (ops, inputs, weights) = match read.convert(op)? {
-            Converted::Operator { ops, inputs, weights } => (ops, inputs, weights),
+        let (ops, inputs, weights, assumed) = match read.convert(op)? {
+            Converted::Operator { ops, inputs, weights, assumed } => (ops, inputs, weights, assumed),
             Converted::LeftOut(why) => {
-                model.left_out.push(LeftOut { node: node.to_owned(), op: op.to_owned(), why: why.to_owned() });
+                model.left_out.push(Remark { node: node.to_owned(), op: op.to_owned(), text: why.to_owned() });
                 continue;
             }
         };
+        if let Some(text) = assumed {
+            model.assumed.push(Remark { node: node.to_owned(), op: op.to_owned(), text });
+        }
         let entry = Entry {
             ops,
             inputs,
@@ -131,7 +140,8 @@ impl Node<'_> {
             "LayerNorm" | "layer_norm" => {
                 let weights = vec![vec![self.output.last().copied().unwrap_or(1)]; 2];
                 let layer_norm = op("LayerNormalization", vec![("axis", Attr::Int(-1))]);
-                Converted::Operator { ops: vec![layer_norm], inputs: vec![self.first()?.clone()], weights }
+                let inputs = vec![self.first()?.clone()];
+                Converted::Operator { ops: vec![layer_norm], inputs, weights, assumed: None }
             }
             "ReLU" | "relu" => self.with(op("Relu", vec![]), vec![]),
             "ReLU6" => self.with(op("Clip", vec![]), vec![vec![], vec![]]),
@@ -152,7 +162,7 @@ impl Node<'_> {
     fn with(&self, op: Op, weights: Vec<Vec<u64>>) -> Converted {
         let (inputs, constants): (Vec<_>, Vec<_>) =
             self.inputs.iter().cloned().partition(|shape| shape.len() == self.output.len());
-        Converted::Operator { ops: vec![op], inputs, weights: [constants, weights].concat() }
+        Converted::Operator { ops: vec![op], inputs, weights: [constants, weights].concat(), assumed: None }
     }
 
     fn first(&self) -> Result<&Vec<u64>, Error> {
@@ -220,6 +230,7 @@ impl Node<'_> {
                     ops,
                     inputs: vec![x.clone()],
                     weights: [vec![vec![depth, columns]], bias].concat(),
+                    assumed: None,
                 }
             }
         })
@@ -229,6 +240,7 @@ impl Node<'_> {
     /// taken.
     fn pool(&self, name: &str) -> Result<Converted, Error> {
         let (image, result) = (Self::image(self.first()?), Self::image(&self.output));
+        let mut assumed = None;
         let (window, may_begin) = if self.at.optional("attrs")?.is_some() {
             let strides = self.sides("stride")?;
             let window = Window { kernel: self.sides("kernel")?, strides, padding: self.sides("padding")? };
@@ -243,6 +255,8 @@ impl Node<'_> {
             let windows = USUAL.iter().map(|&(kernel, stride, padding)| Window::square(kernel, stride, padding));
             let found = windows.into_iter().find(|window| window.sizes(image, false).as_deref() == Some(result));
             let Some(window) = found else { return Ok(Converted::LeftOut(NO_WINDOW)) };
+            let (kernel, stride) = (window.kernel[0], window.strides[0]);
+            assumed = Some(format!("its window is not in the table: {kernel}x{kernel} at stride {stride} is assumed"));
             (window, false)
         };
         let mut attributes = window.attributes();
@@ -252,7 +266,8 @@ impl Node<'_> {
         if name == "AveragePool" && window.padding.iter().any(|padding| *padding > 0) {
             attributes.push(("count_include_pad", Attr::Int(1)));
         }
-        Ok(self.with(op(name, attributes), vec![]))
+        let (ops, inputs) = (vec![op(name, attributes)], vec![self.first()?.clone()]);
+        Ok(Converted::Operator { ops, inputs, weights: vec![], assumed })
     }
 
     fn adaptive_pool(&self) -> Result<Converted, Error> {
