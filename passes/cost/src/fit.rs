@@ -191,3 +191,6 @@ fn fit_captured(model: &Model, replays: &[Replay]) -> Micros {
 fn round(value: f64) -> f64 {
     format!("{value:.3e}").parse().expect("a printed number can be read")
 }
+
+#[cfg(test)]
+mod tests;
