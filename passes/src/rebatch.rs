@@ -113,15 +113,15 @@ impl Rebatched {
     /// What is known of an operator's operands for one run of it: what `divi_onnx::infer` needs. `None` for absent operands
     /// and those that are no tensors.
     pub fn operands_of(&self, operation: MlirOperation) -> Vec<Option<Value>> {
-        let operands = operands(operation).into_iter().enumerate();
+        let operands = operands(operation).into_iter();
         if self.repeats(operation) {
-            return operands.map(|(_, value)| self.analysis.known(value)).collect();
+            return operands.map(|value| self.analysis.known(value)).collect();
         }
         let value = |(i, value)| match self.change(operation, i) {
             Some(change) => self.changed(value, change),
             None => self.unchanged(value),
         };
-        operands.map(value).collect()
+        operands.enumerate().map(value).collect()
     }
 
     /// The type of an operator's result for one run of it.

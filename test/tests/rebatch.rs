@@ -31,8 +31,8 @@ fn function(module: &Module<'_>) -> MlirOperation {
 }
 
 fn models() -> Vec<PathBuf> {
-    let folder = fs::read_dir(divi_test::models()).unwrap();
-    let mut models: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
+    let folder = fs::read_dir(divi_test::models()).expect("the models are there");
+    let mut models: Vec<_> = folder.map(|entry| entry.expect("the folder can be read").path()).collect();
     models.retain(|path| path.extension().is_some_and(|extension| extension == "onnx"));
     models.sort();
     models
@@ -109,7 +109,8 @@ fn check_inference(rebatched: &Rebatched, operation: MlirOperation, op: &str) {
         (attributes, results)
     };
     let outputs = divi_dialect::node::present_results(operation);
-    let types = infer::infer(&Node { op, inputs: &inputs, attributes: &attributes, outputs }).unwrap();
+    let types = infer::infer(&Node { op, inputs: &inputs, attributes: &attributes, outputs });
+    let types = types.unwrap_or_else(|error| panic!("{op} {error}"));
     for (result, ty) in results.into_iter().zip(types).filter(|(result, _)| !is_none(*result)) {
         assert_eq!(rebatched.result_of(operation, result), Some(ty.clone()), "{op}");
         assert_eq!(rebatched.type_of(result), Some(ty), "{op}");
@@ -173,9 +174,9 @@ fn several_inputs_at_once_give_what_each_gives() {
 
 fn python(arguments: &[&std::ffi::OsStr]) -> String {
     let script = divi_test::repository().join("test/tests/rebatch/run_cases.py");
-    let output = Command::new(divi_test::python()).arg(&script).args(arguments).output().unwrap();
+    let output = Command::new(divi_test::python()).arg(&script).args(arguments).output().expect("tools/setup makes it");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    String::from_utf8(output.stdout).expect("names are ASCII")
 }
 
 /// Writes the models to run, and where their outputs have the runs. Says whether anything repeats.
@@ -186,7 +187,7 @@ fn write_claim(folder: &Path, unit: i64) -> Result<bool, String> {
     };
     let write = |context: &Context, module: &Module<'_>, name: &str| {
         divi_test::verify(context, module)?;
-        to_onnx(module, folder).map(|model| fs::write(folder.join(name), model).unwrap())
+        to_onnx(module, folder).map(|model| fs::write(folder.join(name), model).expect("the folder is ours"))
     };
     let context = divi_test::context();
     let canonical = import(&context)?;
@@ -218,6 +219,6 @@ fn write_claim(folder: &Path, unit: i64) -> Result<bool, String> {
     });
     let repeats = outcome.map_err(|_| messages)?;
     write(&context, &module, "together.onnx")?;
-    fs::write(folder.join("claim.tsv"), claim).unwrap();
+    fs::write(folder.join("claim.tsv"), claim).expect("the folder is ours");
     Ok(repeats)
 }

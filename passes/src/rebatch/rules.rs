@@ -57,9 +57,12 @@ impl Flow {
     }
 }
 
+/// What the rule for an operator says; the outer `None` if a family does not have the operator.
+type Family = fn(&Site<'_>) -> Option<Option<Flow>>;
+
 /// What becomes of an operator; `None` if it mixes the inputs of a batch, or may do so.
 pub(crate) fn flow(site: &Site<'_>) -> Option<Flow> {
-    const FAMILIES: &[fn(&Site<'_>) -> Option<Option<Flow>>] =
+    const FAMILIES: &[Family] =
         &[elementwise::rule, shape::rule, cut::rule, index::rule, product::rule, reduce::rule, table::rule];
     FAMILIES.iter().find_map(|family| family(site)).flatten()
 }

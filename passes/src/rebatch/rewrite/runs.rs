@@ -21,10 +21,7 @@ impl Rewriter<'_> {
         walk(operation, &mut |inner| used.extend(operands(inner)));
         let mut parts: FxHashMap<*const c_void, Vec<MlirValue>> = FxHashMap::default();
         for value in used.into_iter().filter(|&value| self.rebatched.analysis.batch(value) != Batch::Same) {
-            if !parts.contains_key(&value.ptr) {
-                let of_value = self.parts(operation, value);
-                parts.insert(value.ptr, of_value);
-            }
+            parts.insert(value.ptr, self.parts(operation, value));
         }
         let mut runs: Vec<Vec<MlirValue>> = vec![];
         for run in 0..self.factor() as usize {

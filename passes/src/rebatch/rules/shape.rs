@@ -165,8 +165,8 @@ mod tests {
     fn squeeze_of_a_batch_of_one_is_a_reshape() {
         let case = || Case::new("Squeeze").batched("float[1x1x8]", 0);
         case().list(&[1]).gives("float[1x8]", 0, 1);
-        case().list(&[0]).as_reshape().gives("float[1x8]", 0, 1);
-        case().none().as_reshape().gives("float[8]", 0, 1);
+        case().list(&[0]).reshapes().gives("float[1x8]", 0, 1);
+        case().none().reshapes().gives("float[8]", 0, 1);
         Case::new("Squeeze").batched("float[1x2x8]", 1).none().gives("float[2x8]", 0, 1);
     }
 

@@ -14,7 +14,6 @@ pub(crate) struct Case {
     attributes: Attributes,
     changes: Vec<(usize, Change)>,
     as_reshape: bool,
-    unit: i64,
 }
 
 impl Case {
@@ -26,7 +25,6 @@ impl Case {
             attributes: Attributes::default(),
             changes: vec![],
             as_reshape: false,
-            unit: 1,
         }
     }
 
@@ -85,12 +83,6 @@ impl Case {
         self
     }
 
-    /// The size of the batch in one run.
-    pub(crate) fn unit(mut self, unit: i64) -> Self {
-        self.unit = unit;
-        self
-    }
-
     /// Expects that a list of integers becomes another.
     pub(crate) fn becomes(mut self, operand: usize, values: &[i64]) -> Self {
         self.changes.push((operand, Change::Constant(Tensor::from_shape(values))));
@@ -103,7 +95,8 @@ impl Case {
         self
     }
 
-    pub(crate) fn as_reshape(mut self) -> Self {
+    /// Expects that a Reshape takes the operator's place.
+    pub(crate) fn reshapes(mut self) -> Self {
         self.as_reshape = true;
         self
     }
@@ -112,7 +105,7 @@ impl Case {
         let inputs: Vec<_> = self.inputs.iter().map(Option::as_ref).collect();
         let node = Node { op: self.op, inputs: &inputs, attributes: &self.attributes, outputs: results.len() };
         let results: Vec<_> = results.iter().map(|ty| parse(ty)).collect();
-        flow(&Site { node: &node, batch: &self.batch, results: &results, factor: FACTOR, unit: self.unit })
+        flow(&Site { node: &node, batch: &self.batch, results: &results, factor: FACTOR, unit: 1 })
     }
 
     /// Asserts where the one result of this type has its batch, and all that was expected of operands.
