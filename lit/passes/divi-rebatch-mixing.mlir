@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --divi-rebatch=batch=2 --verify-diagnostics | FileCheck %s
 // RUN: divi-opt %s --split-input-file --divi-rebatch=batch=2 2>&1 >/dev/null | FileCheck %s --check-prefix=WARNING
-// WARNING-COUNT-7: warning: mixes the inputs of a batch, so it runs once for each: 
+// WARNING-COUNT-9: warning: mixes the inputs of a batch, so it runs once for each: 
 
 // Tests that operators that mix inputs are named and unrolled; one that takes what another made takes it run by run.
 // CHECK-LABEL: func.func @mixing(
@@ -150,5 +150,53 @@ module {
     %1 = "onnx.Reshape"(%0, %rows) {allowzero = 0 : si64} : (tensor<5x1x3xf32>, tensor<2xi64>) -> tensor<5x3xf32>
     %2 = "onnx.Softmax"(%1) {axis = 0 : si64} : (tensor<5x3xf32>) -> tensor<5x3xf32>
     return %2 : tensor<5x3xf32>
+  }
+}
+
+// -----
+
+// Tests that scalars are moved one by one, and given to clusters one by one.
+// CHECK-LABEL: func.func @moved(
+// CHECK-COUNT-2: divi.transfer %{{.*}} from @cpu0 to @gpu0 : tensor<f32>
+// CHECK-COUNT-2: divi.cluster "c"(%{{.*}}, %{{.*}} : tensor<1x3xf32>, tensor<f32>) -> tensor<1x3xf32>
+// CHECK:         "onnx.Concat"{{.*}} -> tensor<2x3xf32>
+// expected-warning @below {{'onnx.ReduceMax' op, 'divi.transfer' op, 'divi.cluster' op}}
+module {
+  divi.device @cpu0 {kind = "cpu", memory = 1024 : i64}
+  divi.device @gpu0 {kind = "cuda", memory = 1024 : i64}
+  func.func @moved(%x: tensor<1x3xf32>) -> tensor<1x3xf32> {
+    %none = "onnx.NoValue"() {value} : () -> none
+    %0 = "onnx.ReduceMax"(%x, %none) {keepdims = 0 : si64} : (tensor<1x3xf32>, none) -> tensor<f32>
+    %1 = divi.transfer %0 from @cpu0 to @gpu0 : tensor<f32>
+    %y = divi.transfer %x from @cpu0 to @gpu0 : tensor<1x3xf32>
+    %2 = divi.cluster "c"(%y, %1 : tensor<1x3xf32>, tensor<f32>) -> tensor<1x3xf32> {
+    ^bb0(%a: tensor<1x3xf32>, %b: tensor<f32>):
+      %3 = "onnx.Sub"(%a, %b) : (tensor<1x3xf32>, tensor<f32>) -> tensor<1x3xf32>
+      divi.yield %3 : tensor<1x3xf32>
+    }
+    return %2 : tensor<1x3xf32>
+  }
+}
+
+// -----
+
+// Tests that a cluster inside one that runs as often is as it was.
+// CHECK-LABEL: func.func @nested(
+// CHECK-COUNT-2: divi.cluster "outer"(%{{.*}} : tensor<1x3xf32>) -> tensor<1x3xf32>
+// CHECK:         "onnx.Concat"{{.*}} -> tensor<2x3xf32>
+// expected-warning @below {{so it runs once for each: 'divi.cluster' op}}
+module {
+  func.func @nested(%x: tensor<1x3xf32>) -> tensor<1x3xf32> {
+    %0 = divi.cluster "outer"(%x : tensor<1x3xf32>) -> tensor<1x3xf32> {
+    ^bb0(%a: tensor<1x3xf32>):
+      %1 = divi.cluster "inner"(%a : tensor<1x3xf32>) -> tensor<1x3xf32> {
+      ^bb0(%b: tensor<1x3xf32>):
+        %2 = "onnx.Relu"(%b) : (tensor<1x3xf32>) -> tensor<1x3xf32>
+        divi.yield %2 : tensor<1x3xf32>
+      }
+      %3 = "onnx.Softmax"(%1) {axis = 0 : si64} : (tensor<1x3xf32>) -> tensor<1x3xf32>
+      divi.yield %3 : tensor<1x3xf32>
+    }
+    return %0 : tensor<1x3xf32>
   }
 }

@@ -111,6 +111,9 @@ impl Analysis {
             "onnx.Constant" | "onnx.NoValue" | "func.return" | "onnx.Return" | "divi.yield" => return Ok(()),
             "divi.cluster" => return self.cluster(operation),
             "divi.transfer" => {
+                if operands(operation).into_iter().any(|operand| self.batch(operand) == Batch::Apart) {
+                    return self.repeat(operation);
+                }
                 self.hand_on(&operands(operation), &results(operation));
                 return Ok(());
             }
@@ -165,10 +168,10 @@ impl Analysis {
             return Ok(());
         }
         self.repeated.truncate(repeated);
-        for argument in arguments_of(body) {
-            self.batches.remove(&argument.ptr);
-        }
         walk(cluster, &mut |member| {
+            for argument in blocks(member).into_iter().flat_map(arguments_of) {
+                self.batches.remove(&argument.ptr);
+            }
             self.repeats.insert(member.ptr);
             self.reshapes.remove(&member.ptr);
             self.frozen.remove(&member.ptr);
