@@ -9,8 +9,10 @@ const SHOWN: usize = 20;
 pub enum Error {
     /// The text is not what its format says: which format, where in it, what is wrong.
     Format { format: &'static str, place: String, message: String },
-    /// The problem is not well-formed, or has no solution: everything that is wrong with it.
+    /// The problem is not well-formed: everything that is wrong with it.
     Problem(Vec<Finding>),
+    /// The problem makes sense, but has no plan: everything that stands in the way.
+    Infeasible(Vec<Finding>),
     /// The plan does not hold for its problem: everything that is wrong with it.
     Plan(Vec<Finding>),
     /// What was asked for is not there: an algorithm without that objective, a view that the problem has not.
@@ -47,6 +49,7 @@ impl fmt::Display for Error {
             Self::Format { format, place, message } if place.is_empty() => write!(formatter, "not {format}: {message}"),
             Self::Format { format, place, message } => write!(formatter, "not {format}: {place}: {message}"),
             Self::Problem(findings) => list(formatter, "the problem is not well-formed", findings),
+            Self::Infeasible(findings) => list(formatter, "the problem has no plan", findings),
             Self::Plan(findings) => list(formatter, "the plan does not hold", findings),
             Self::Unsupported(message) | Self::NotFound(message) => write!(formatter, "{message}"),
             Self::Bug(message) => write!(formatter, "{message}; this is a bug in divi"),

@@ -139,7 +139,7 @@ impl Instance {
             capacity: problem.devices.iter().map(|device| device.memory.unwrap_or(f64::INFINITY)).collect(),
             weight: each(|node| node.weight),
             input: each(|node| node.input),
-            output: (0..tasks).map(|task| problem.output_bytes(task)).collect(),
+            output: problem.output_bytes(),
             scratch: each(|node| node.scratch),
             names: problem.nodes.iter().map(|node| node.name.clone()).collect(),
             device_names: problem.devices.iter().map(|device| device.name.clone()).collect(),

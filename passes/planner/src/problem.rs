@@ -16,6 +16,7 @@ use serde::Deserialize;
 
 use crate::units::{Bytes, BytesPerMicro, Micros};
 
+pub(crate) use check::MOST_INPUTS;
 pub(crate) use domain::Domains;
 
 /// The name of the format, and its version.
@@ -208,13 +209,13 @@ impl Problem {
         tensors
     }
 
-    /// Bytes that a node's results take, for one input.
-    pub fn output_bytes(&self, node: usize) -> Bytes {
-        match (self.nodes[node].output, &self.tensors) {
-            (Some(bytes), _) => bytes,
-            (None, Some(tensors)) => tensors.iter().filter(|tensor| tensor.from == node).map(|t| t.bytes).sum(),
-            (None, None) => 0.0,
+    /// Bytes that each node's results take, for one input.
+    pub fn output_bytes(&self) -> Vec<Bytes> {
+        let mut bytes = vec![0.0; self.nodes.len()];
+        for tensor in self.tensors.iter().flatten() {
+            bytes[tensor.from] += tensor.bytes;
         }
+        self.nodes.iter().zip(bytes).map(|(node, bytes)| node.output.unwrap_or(bytes)).collect()
     }
 
     /// `node 3 (conv1)`: how messages call a node.

@@ -14,11 +14,13 @@ pub struct Options {
     pub seed: u64,
     /// None leaves it to the algorithm.
     pub limit: Option<Limit>,
+    /// How many inputs a queue has, instead of what the problem says.
+    pub inputs: Option<u32>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, limit: None }
+        Self { seed: 1, limit: None, inputs: None }
     }
 }
 
@@ -93,6 +95,32 @@ pub fn algorithm(name: &str, objective: Objective) -> Result<&'static Algorithm,
 /// Solves a problem: the algorithm's schedule, the best bound that is known, verified.
 pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Options) -> Result<Plan, Error> {
     let algorithm = algorithm(name, objective)?;
+    let Some(inputs) = options.inputs.filter(|inputs| *inputs != problem.inputs) else {
+        return solve_as_is(problem, objective, algorithm, options);
+    };
+    if objective != Objective::Batch {
+        return Err(Error::Unsupported(format!("objective {objective} queues no inputs; batch does")));
+    }
+    let queued = Problem { inputs, ..problem.clone() };
+    let mut plan = solve_as_is(&queued, objective, algorithm, options)?;
+    plan.problem = problem.hash();
+    plan.inputs = Some(inputs);
+    check(problem, &plan)?;
+    Ok(plan)
+}
+
+/// A plan that does not hold never leaves.
+fn check(problem: &Problem, plan: &Plan) -> Result<(), Error> {
+    let wrong = |error: Error| Error::Bug(format!("algorithm '{}' made a plan that is wrong: {error}", plan.algorithm));
+    verify(problem, plan).map(drop).map_err(wrong)
+}
+
+fn solve_as_is(
+    problem: &Problem,
+    objective: Objective,
+    algorithm: &Algorithm,
+    options: &Options,
+) -> Result<Plan, Error> {
     problem.check_form()?;
     problem.check_for(objective)?;
     if problem.contention != Contention::Off {
@@ -100,7 +128,7 @@ pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Opti
         return Err(Error::Unsupported(message));
     }
     let solution = (algorithm.solver)(problem, objective, options)?;
-    let mut plan = Plan::new(problem, name, solution.schedule, Bound::new(0.0, "nothing"));
+    let mut plan = Plan::new(problem, algorithm.name, solution.schedule, Bound::new(0.0, "nothing"));
     let proven = solution.bound.into_iter().chain(known_bound(problem, objective)?);
     if let Some(best) = proven.max_by(|a, b| a.value.total_cmp(&b.value)) {
         plan.prove(best);
@@ -109,8 +137,7 @@ pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Opti
         plan.seed = options.seed;
         plan.limit = options.limit;
     }
-    verify(problem, &plan)
-        .map_err(|error| Error::Bug(format!("algorithm '{name}' made a plan that is wrong: {error}")))?;
+    check(problem, &plan)?;
     Ok(plan)
 }
 

@@ -9,7 +9,7 @@ mod precedence;
 
 use crate::error::{Error, Finding};
 use crate::plan::{Plan, Schedule};
-use crate::problem::{Contention, Problem};
+use crate::problem::{Contention, MOST_INPUTS, Problem};
 use crate::units::{Micros, number};
 
 use launches::Launches;
@@ -53,6 +53,10 @@ fn refuse_unverifiable(problem: &Problem, plan: &Plan) -> Result<(), Error> {
     let contention = plan.contention.unwrap_or(problem.contention);
     if contention != Contention::Off {
         return not_yet("contention", &format!("transfers with contention {contention}"));
+    }
+    if let Some(inputs) = plan.inputs.filter(|inputs| *inputs == 0 || *inputs > MOST_INPUTS) {
+        let message = format!("{inputs} queued inputs; at least 1, at most {MOST_INPUTS}");
+        return Err(refuse(Finding::new("inputs", message)));
     }
     if !plan.transfers.is_empty() {
         return not_yet("transfers", "transfers that a plan lists");

@@ -37,3 +37,42 @@ fn latencies_are_the_known_ones() {
         }
     }
 }
+
+/// Makespans of the queues of the repository: each splits a task's inputs where that ends earlier.
+const QUEUES: [(&str, [f64; 4]); 10] = [
+    ("ER_N10_m10_c1_sdep_s1_L16", [1125643.0, 1125643.0, 738790.0, 729037.0]),
+    ("ER_N10_m10_c1_sdep_s6_L16_mem", [5635937.0, 5866955.0, 1540466.0, 1299325.0]),
+    ("ER_N10_m10_c2_sdep_s1_L16", [1219392.0, 1219392.0, 781522.0, 762035.0]),
+    ("ER_N10_m10_c3_wdep_s1_L16", [1032825.0, 1032825.0, 606550.0, 623202.0]),
+    ("ER_N10_m1_c1_sdep_s1_L16", [111758.0, 111758.0, 70573.0, 72184.0]),
+    ("ER_N10_m1_c1_sdep_s5_L4", [42105.0, 42105.0, 28688.0, 25381.0]),
+    ("ER_N10_m5_c1_sdep_s1_L16", [618918.0, 618918.0, 401072.0, 403695.0]),
+    ("ER_N32_m1_c1_sdep_s1_L16", [341590.0, 341590.0, 202644.0, 207011.0]),
+    ("ER_N6_m1_c1_sdep_s5_L4", [21366.0, 21366.0, 16378.0, 16607.0]),
+    ("WS_N32_m1_c1_sdep_s1_L16", [357953.0, 357953.0, 239353.0, 224489.0]),
+];
+
+#[test]
+fn queues_take_no_longer_than_they_did() {
+    for (name, expected) in QUEUES {
+        let problem = problem(&format!("batch/rwnn_{name}.json"));
+        for (algorithm, expected) in ["single", "met", "greedy", "heft"].into_iter().zip(expected) {
+            let plan = solve(&problem, Objective::Batch, algorithm, &Options::default())
+                .unwrap_or_else(|error| panic!("{name} {algorithm}: {error}"));
+            assert_eq!(plan.value.round(), expected, "{name} {algorithm}");
+        }
+    }
+}
+
+/// Accelerators that together cannot hold the model, operators that share a device, a CPU that is ten times slower.
+#[test]
+fn memory_and_colocation_are_respected() {
+    for name in ["layer_bert24", "layer_gnmt", "op_bert_l-3"] {
+        let problem = problem(&format!("msr/msr_lat_{name}_inference.json"));
+        for algorithm in ["single", "met", "greedy", "heft"] {
+            let plan = solve(&problem, Objective::Latency, algorithm, &Options::default())
+                .unwrap_or_else(|error| panic!("{name} {algorithm}: {error}"));
+            assert!(plan.bound > 0.0 && plan.gap < 1.0, "{name} {algorithm}");
+        }
+    }
+}

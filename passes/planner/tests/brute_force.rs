@@ -69,7 +69,7 @@ fn examine(problem: &Problem, tally: &mut Tally) {
     let instance = match (Instance::new(problem, objective), &best) {
         (Ok(instance), _) => instance,
         (Err(error), Some((value, _))) => panic!("refused, but it takes {value}: {error}\n{}", text()),
-        (Err(Error::Problem(_)), None) => {
+        (Err(Error::Problem(_) | Error::Infeasible(_)), None) => {
             tally.refused += 1;
             return;
         }

@@ -66,6 +66,10 @@ fn devices_and_links() {
     refuses(&[("[[null,10],[20,null]]", "[[null,-10],[20,null]]")], "bandwidth[0][1]: -10 is negative");
     refuses(&[("\"L\":1", "\"link_latency\":[[0,1],[1]]")], "link_latency[1]: has 1 entries, but there are 2 devices");
     refuses(&[("\"L\":1", "\"bus\":[[null,\"p\"]]")], "bus: has 1 rows, but there are 2 devices");
+    refuses(
+        &[("[[null,10],[20,null]]", "[[null,1e-30],[20,null]]")],
+        "bandwidth[0][1]: is absurdly small; 0 means that",
+    );
     refuses(&[("\"L\":1", "\"L\":0")], "L: 0 queued inputs; at least 1");
 }
 
@@ -75,6 +79,7 @@ fn nodes() {
     refuses(&[("[9,4]", "[9,-4]")], "node 1 (work): time[\"1\"][1] -4 is negative");
     refuses(&[("[9,4]", "[9,4,4]")], "node 1 (work): time[\"1\"] has 3 entries, but there are 2 devices");
     refuses(&[("[9,4]", "[1e999,4]")], "number out of range");
+    refuses(&[("[9,4]", "[9,1e200]")], "is absurdly large");
     refuses(&[("\"weight\":4", "\"weight\":-4")], "node 1 (work): weight -4 is negative");
     refuses(&[("{\"1\":[9,4]}", "{\"2\":[9,4]}")], "node 1 (work): has no times for batches of 1, which cpu takes");
     refuses(&[("[9,4]", "[null,null]")], "node 1 (work): no device supports it");
@@ -131,7 +136,7 @@ fn placements_that_cannot_be() {
 fn memory_that_cannot_do() {
     refuses(
         &[("\"memory\":null", "\"memory\":5")],
-        "device 0 (cpu): tasks that can run nowhere else need 6 bytes, it has 5 bytes: 1 bytes short",
+        "device 0 (cpu): tasks that can run nowhere else need 6 bytes, it has 5 bytes: 1 bytes short; node 0 (in) alone needs 6 bytes of it",
     );
     refuses(
         &[("\"memory\":null", "\"memory\":6"), ("\"memory\":1000", "\"memory\":12")],

@@ -168,6 +168,7 @@ fn certificates() {
     );
     let renamed = |plan: &mut Plan| plan.names.as_mut().unwrap()[2] = "wrong".to_owned();
     refuses(&problem, &with(&renamed), "names[2]: is \"wrong\", but the problem's is \"right\"");
+    refuses(&problem, &with(&|plan| plan.inputs = Some(u32::MAX)), "inputs: 4294967295 queued inputs; at least 1");
     let shorter = |plan: &mut Plan| {
         plan.schedule = Schedule::Latency { device: vec![0], start: vec![0.0], makespan: 45.0 };
     };

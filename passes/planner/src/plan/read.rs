@@ -8,7 +8,7 @@ use crate::problem::Contention;
 use crate::units::Micros;
 
 impl Plan {
-    /// Reads a plan. Whether it holds is [`crate::verify`]'s to say.
+    /// Reads a plan. Whether it holds is [`crate::verify()`]'s to say.
     pub fn read(text: &str) -> Result<Self, Error> {
         let keys: Keys = crate::json::read(text, FORMAT)?;
         keys.plan()

@@ -9,7 +9,7 @@ use crate::error::{Error, Finding};
 use crate::plan::Objective;
 
 /// More queued inputs than anyone can mean: a plan lists them all.
-const MOST_INPUTS: u32 = 1 << 20;
+pub(crate) const MOST_INPUTS: u32 = 1 << 20;
 
 impl Problem {
     /// Whether the problem makes sense, and as far as can be seen at once has a solution: for its queued inputs if
@@ -44,12 +44,12 @@ impl Problem {
         }
         let domains = Domains::new(self, objective);
         if let Some(finding) = domains.contradiction() {
-            return Err(Error::Problem(vec![finding]));
+            return Err(Error::Infeasible(vec![finding]));
         }
         let mut findings = Vec::new();
         self.check_batches(objective, &domains, &mut findings);
         self.check_memory(objective, &domains, &mut findings);
-        fail(findings)
+        if findings.is_empty() { Ok(()) } else { Err(Error::Infeasible(findings)) }
     }
 
     fn check_sizes(&self, findings: &mut Vec<Finding>) {
@@ -73,6 +73,9 @@ fn fail(findings: Vec<Finding>) -> Result<(), Error> {
     if findings.is_empty() { Ok(()) } else { Err(Error::Problem(findings)) }
 }
 
+/// Times and sizes beyond this are no times or sizes, and their sums might not be finite.
+const MOST: f64 = 1e18;
+
 /// What keeps a number from being a time or a size.
 fn unfit(value: f64) -> Option<&'static str> {
     if value.is_nan() {
@@ -81,6 +84,8 @@ fn unfit(value: f64) -> Option<&'static str> {
         Some("is infinite")
     } else if value < 0.0 {
         Some("is negative")
+    } else if value > MOST {
+        Some("is absurdly large")
     } else {
         None
     }

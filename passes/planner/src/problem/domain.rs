@@ -79,24 +79,29 @@ fn groups(problem: &Problem) -> Vec<Vec<usize>> {
     groups
 }
 
+/// Why a group has no device.
 fn no_common_device(problem: &Problem, objective: Objective, group: &[usize]) -> Finding {
-    let where_ = |node: usize| -> String {
-        let names: Vec<&str> = (0..problem.devices.len())
-            .filter(|device| supports(problem, objective, node, *device))
-            .map(|device| problem.devices[device].name.as_str())
-            .collect();
-        format!("{} on {}", problem.node_label(node), if names.is_empty() { "none".into() } else { names.join(", ") })
-    };
     if let [node] = group {
-        let batches = if objective == Objective::Batch { "a batch" } else { "a batch of one" };
+        let size = if objective == Objective::Batch { "a size" } else { "1" };
+        let pin = problem.nodes[*node].pin.map(|pin| format!(" and is {}", problem.device_label(pin)));
         return Finding::new(
             problem.node_label(*node),
             format!(
-                "no device runs it in {batches} that the device takes; give it a time on one, or take its pin away"
+                "objective {objective} needs a device that has {size} among its batch_sizes, and a time for it{}; there \
+                 is none",
+                pin.unwrap_or_default()
             ),
         );
     }
-    let nodes: Vec<String> = group.iter().map(|node| where_(*node)).collect();
+    let devices_of = |node: &usize| -> String {
+        let names: Vec<&str> = (0..problem.devices.len())
+            .filter(|device| supports(problem, objective, *node, *device))
+            .map(|device| problem.devices[device].name.as_str())
+            .collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        format!("{} on {names}", problem.node_label(*node))
+    };
+    let nodes: Vec<String> = group.iter().map(devices_of).collect();
     Finding::new("colocate", format!("tasks that share a device have none in common: {}", nodes.join("; ")))
 }
 

@@ -22,6 +22,7 @@ Writes a plan, and on stderr what it costs, what is proven, and how long it took
   --objective=NAME     latency (one input), batch (all queued inputs) or pipeline; by default
                        batch where the problem queues several inputs, else latency
   --algorithm=NAME     by default {DEFAULT_ALGORITHM}
+  --inputs=N           how many inputs are queued for batch, instead of what the problem says
   --seed=N             of algorithms that search, by default 1
   --iterations=N       how much they search; reproducible
   --time-limit=S       how long they search, in seconds; not reproducible
@@ -47,6 +48,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
         match name {
             "objective" => objective = Some(value(parser, name)?),
             "algorithm" => algorithm = value(parser, name)?,
+            "inputs" => options.inputs = Some(value(parser, name)?),
             "seed" => options.seed = value(parser, name)?,
             "iterations" => limit(&mut options, Limit::Iterations(value(parser, name)?))?,
             "time-limit" => limit(&mut options, Limit::Seconds(value(parser, name)?))?,
@@ -62,7 +64,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
         return Err("--json writes to stdout, so the plan cannot go there too".to_owned());
     }
     let problem = files::problem(problem_file)?;
-    let by_default = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
+    let by_default = if options.inputs.unwrap_or(problem.inputs) > 1 { Objective::Batch } else { Objective::Latency };
 
     let started = Instant::now();
     let plan = divi_planner::solve(&problem, objective.unwrap_or(by_default), &algorithm, &options)

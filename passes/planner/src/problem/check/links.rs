@@ -5,6 +5,9 @@ use crate::error::Finding;
 use crate::problem::Problem;
 use crate::units::number;
 
+/// Slower links would make transfers take longer than numbers can say.
+const LEAST_BANDWIDTH: f64 = 1e-9;
+
 impl Problem {
     pub(super) fn check_devices(&self, findings: &mut Vec<Finding>) {
         for (position, device) in self.devices.iter().enumerate() {
@@ -34,6 +37,14 @@ impl Problem {
             }
         }
         self.check_matrix("bandwidth", &self.bandwidth, findings);
+        for (from, row) in self.bandwidth.iter().enumerate() {
+            for (to, bandwidth) in row.iter().enumerate() {
+                if bandwidth.is_some_and(|bandwidth| bandwidth > 0.0 && bandwidth < LEAST_BANDWIDTH) {
+                    let message = "is absurdly small; 0 means that there is no link";
+                    findings.push(Finding::new(format!("bandwidth[{from}][{to}]"), message));
+                }
+            }
+        }
         if let Some(latency) = &self.link_latency {
             self.check_matrix("link_latency", latency, findings);
         }

@@ -47,27 +47,29 @@ impl Problem {
     pub(super) fn check_memory(&self, objective: Objective, domains: &Domains, findings: &mut Vec<Finding>) {
         let inputs = if objective == Objective::Batch { f64::from(self.inputs) } else { 1.0 };
         // What a task takes wherever it runs, over all inputs. With liveness only weights are sure to be there at once.
-        let need = |node: usize| match self.memory_model {
-            MemoryModel::Static => {
-                self.nodes[node].weight + (self.nodes[node].input + self.output_bytes(node)) * inputs
-            }
+        let output = self.output_bytes();
+        let need = |node: usize, inputs: f64| match self.memory_model {
+            MemoryModel::Static => self.nodes[node].weight + (self.nodes[node].input + output[node]) * inputs,
             MemoryModel::Liveness => self.nodes[node].weight,
         };
         let before = findings.len();
-        let mut forced = vec![0.0; self.devices.len()];
+        let mut forced: Vec<Vec<usize>> = vec![Vec::new(); self.devices.len()];
         for group in &domains.groups {
-            let bytes: Bytes = group.iter().map(|node| need(*node)).sum();
             match domains.allowed[group[0]].as_slice() {
-                [device] => forced[*device] += bytes,
+                [device] => forced[*device].extend(group),
                 // A group may be spread by inputs; one input alone may not.
-                devices => self.check_one_input(group, devices, findings),
+                devices => {
+                    let bytes = group.iter().map(|node| need(*node, 1.0)).sum();
+                    self.check_one_input(group, bytes, devices, findings);
+                }
             }
         }
-        for (device, bytes) in forced.iter().enumerate() {
-            self.check_room(device, *bytes, "tasks that can run nowhere else need", findings);
+        for (device, nodes) in forced.iter().enumerate() {
+            let bytes: Vec<(Bytes, usize)> = nodes.iter().map(|node| (need(*node, inputs), *node)).collect();
+            self.check_room(device, &bytes, findings);
         }
         if findings.len() == before {
-            let total: Bytes = (0..self.nodes.len()).map(need).sum();
+            let total: Bytes = (0..self.nodes.len()).map(|node| need(node, inputs)).sum();
             let room: Bytes = self.devices.iter().map(|device| device.memory.unwrap_or(f64::INFINITY)).sum();
             if total > room {
                 findings.push(Finding::new(
@@ -84,14 +86,7 @@ impl Problem {
     }
 
     /// Whether one input of a group fits somewhere.
-    fn check_one_input(&self, group: &[usize], devices: &[usize], findings: &mut Vec<Finding>) {
-        let bytes: Bytes = group
-            .iter()
-            .map(|node| match self.memory_model {
-                MemoryModel::Static => self.nodes[*node].weight + self.nodes[*node].input + self.output_bytes(*node),
-                MemoryModel::Liveness => self.nodes[*node].weight,
-            })
-            .sum();
+    fn check_one_input(&self, group: &[usize], bytes: Bytes, devices: &[usize], findings: &mut Vec<Finding>) {
         let room = |device: &usize| self.devices[*device].memory.unwrap_or(f64::INFINITY);
         let most = devices.iter().map(room).fold(0.0, f64::max);
         if bytes > most {
@@ -108,17 +103,19 @@ impl Problem {
         }
     }
 
-    fn check_room(&self, device: usize, bytes: Bytes, who: &str, findings: &mut Vec<Finding>) {
-        if let Some(room) = self.devices[device].memory.filter(|room| bytes > *room) {
-            findings.push(Finding::new(
-                self.device_label(device),
-                format!(
-                    "{who} {}, it has {}: {} short",
-                    human_bytes(bytes),
-                    human_bytes(room),
-                    human_bytes(bytes - room)
-                ),
-            ));
+    /// Whether tasks that can run nowhere else fit.
+    fn check_room(&self, device: usize, nodes: &[(Bytes, usize)], findings: &mut Vec<Finding>) {
+        let bytes: Bytes = nodes.iter().map(|(bytes, _)| bytes).sum();
+        let Some(room) = self.devices[device].memory.filter(|room| bytes > *room) else { return };
+        let mut message = format!(
+            "tasks that can run nowhere else need {}, it has {}: {} short",
+            human_bytes(bytes),
+            human_bytes(room),
+            human_bytes(bytes - room)
+        );
+        if let Some((most, node)) = nodes.iter().max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))) {
+            message += &format!("; {} alone needs {} of it", self.node_label(*node), human_bytes(*most));
         }
+        findings.push(Finding::new(self.device_label(device), message));
     }
 }

@@ -101,14 +101,15 @@ impl Problem {
             if tensor.from >= count {
                 wrong(beyond(tensor.from));
             }
-            for (position, &to) in tensor.to.iter().enumerate() {
+            let mut readers = BTreeSet::new();
+            for &to in &tensor.to {
                 if to >= count {
                     wrong(beyond(to));
                 }
                 if to == tensor.from {
                     wrong(format!("goes to node {to}, which computes it"));
                 }
-                if tensor.to[..position].contains(&to) {
+                if !readers.insert(to) {
                     wrong(format!("goes to node {to} twice"));
                 }
             }

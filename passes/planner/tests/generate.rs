@@ -1,0 +1,114 @@
+//! Generated problems are well-formed, have the shape that was asked for, and are the same every time.
+
+use divi_planner::generate::{Kind, Regal, Rwnn, regal, rwnn};
+use divi_planner::{Objective, Options, Problem, solve};
+
+fn networks() -> Vec<Rwnn> {
+    let mut networks = Vec::new();
+    for kind in Kind::ALL {
+        for (nodes, modules, channels) in [(1, 1, 1), (2, 3, 2), (10, 1, 1), (10, 5, 3), (32, 2, 4)] {
+            for strong in [true, false] {
+                let inputs = if nodes == 10 { 16 } else { 1 };
+                networks.push(Rwnn { kind, nodes, modules, channels, strong, inputs, seed: 3, ..Rwnn::default() });
+            }
+        }
+    }
+    networks
+}
+
+#[test]
+fn networks_are_well_formed() {
+    for options in networks() {
+        let problem = rwnn(&options).unwrap();
+        problem.check().unwrap_or_else(|error| panic!("{options:?}: {error}"));
+        let ends = if options.strong { 2 * options.channels } else { 0 };
+        assert_eq!(problem.nodes.len(), options.modules * (options.nodes + ends), "{options:?}");
+        assert_eq!(Problem::read(&problem.write()).as_ref(), Ok(&problem));
+        assert_eq!(rwnn(&options).unwrap().write(), problem.write());
+        let objective = if options.inputs > 1 { Objective::Batch } else { Objective::Latency };
+        solve(&problem, objective, "heft", &Options::default()).unwrap();
+    }
+}
+
+#[test]
+fn modules_hang_together_as_asked() {
+    for options in networks().into_iter().filter(|options| options.modules > 1) {
+        let problem = rwnn(&options).unwrap();
+        let modules = problem.modules.as_ref().unwrap();
+        let module_of = |node: usize| modules.iter().position(|module| module.contains(&node)).unwrap();
+        let edges = problem.edges.as_ref().unwrap();
+        let between: Vec<(usize, usize)> =
+            edges.iter().map(|(from, to)| (module_of(*from), module_of(*to))).filter(|(from, to)| from != to).collect();
+        assert!(between.iter().all(|(from, to)| from + 1 == *to), "{options:?}");
+        assert_eq!(between.len(), (options.modules - 1) * options.channels, "{options:?}");
+        if options.strong {
+            // The last nodes of a module are its inputs, then its outputs.
+            for module in modules {
+                let ends = &module[options.nodes..];
+                let (inputs, outputs) = ends.split_at(options.channels);
+                for node in module {
+                    let inside = |edge: &&(usize, usize)| module_of(edge.0) == module_of(edge.1);
+                    let read = edges.iter().filter(inside).any(|(_, to)| to == node);
+                    let written = edges.iter().filter(inside).any(|(from, _)| from == node);
+                    assert_eq!(read, !inputs.contains(node), "{options:?}: node {node}");
+                    assert_eq!(written, !outputs.contains(node), "{options:?}: node {node}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn devices_are_as_fast_as_asked() {
+    let mean = |problem: &Problem, device: usize| {
+        let times: Vec<f64> = problem.nodes.iter().map(|node| node.time[&1][device].unwrap()).collect();
+        times.iter().sum::<f64>() / times.len() as f64
+    };
+    let large = Rwnn { nodes: 200, modules: 5, ..Rwnn::default() };
+    let problem = rwnn(&large).unwrap();
+    let (cpu, t4, a100) = (mean(&problem, 0), mean(&problem, 1), mean(&problem, 2));
+    assert!((5.0..9.5).contains(&(cpu / a100)), "{}", cpu / a100);
+    assert!((1.15..1.4).contains(&(t4 / a100)), "{}", t4 / a100);
+    let moving: f64 = problem.nodes.iter().map(|node| node.output.unwrap() / 32000.0).sum();
+    let share = moving / problem.nodes.len() as f64 / a100;
+    assert!((0.06..0.16).contains(&share), "{share}");
+    let dominant = rwnn(&Rwnn { dominant: true, ..large }).unwrap();
+    let first = |node: &divi_planner::problem::Node| (0..2).all(|device| node.time[&1][device] > node.time[&1][2]);
+    assert!(dominant.nodes.iter().all(first));
+    assert!(!problem.nodes.iter().all(first));
+}
+
+#[test]
+fn seeds_matter_and_nothing_else_does() {
+    let of_seed = |seed: u64| rwnn(&Rwnn { seed, ..Rwnn::default() }).unwrap();
+    assert_ne!(of_seed(1).nodes, of_seed(2).nodes);
+    // A change here changes every problem that anyone has generated.
+    assert_eq!(of_seed(1).hash(), "sha256:aaee140855b5db28f4516d5081432786adad9ac9d9f71aed244960c90a025391");
+    assert_eq!(
+        regal(&Regal::default()).unwrap().hash(),
+        "sha256:f4bd0e3d31d823b6869727361f496b89bdd57a513a70abd82a3fb9721a6c9c00"
+    );
+}
+
+#[test]
+fn graphs_have_the_pipeline_view() {
+    for kind in Kind::ALL {
+        let options = Regal { kind, nodes: 120, seed: 5 };
+        let problem = regal(&options).unwrap();
+        problem.check().unwrap();
+        let view = problem.mtpp.as_ref().unwrap();
+        assert_eq!(view.work.len(), 120);
+        assert!(view.work.iter().all(|work| *work >= 0.0));
+        let outputs: f64 = problem.nodes.iter().map(|node| node.output.unwrap()).sum();
+        assert!((45.0..55.0).contains(&(outputs / 120.0)));
+        assert!(problem.edges.as_ref().unwrap().len() > 150, "{kind:?}");
+    }
+}
+
+#[test]
+fn sizes_out_of_range_are_refused() {
+    let says = |options: Rwnn| rwnn(&options).unwrap_err().to_string();
+    assert_eq!(says(Rwnn { nodes: 0, ..Rwnn::default() }), "nodes is 0; it must be at least 1 and at most 1000000");
+    assert_eq!(says(Rwnn { channels: 11, ..Rwnn::default() }), "channels is 11; it must be at least 1 and at most 10");
+    assert_eq!(says(Rwnn { communication: -1.0, ..Rwnn::default() }), "ccr is -1; it must be a number from 0 on");
+}

@@ -1,0 +1,192 @@
+//! The tool as people and scripts use it.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn divi_plan(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_divi-plan")).args(arguments).output().expect("divi-plan runs")
+}
+
+fn with_stdin(arguments: &[&str], stdin: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_divi-plan"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("divi-plan runs");
+    child.stdin.take().expect("a pipe").write_all(stdin).expect("divi-plan reads");
+    child.wait_with_output().expect("divi-plan ends")
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", stderr(output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What a failed run says: nothing on stdout, one error on stderr.
+#[track_caller]
+fn fails(output: &Output, expected: &str) {
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(output));
+    assert!(output.stdout.is_empty());
+    assert!(stderr(output).starts_with("divi-plan: error: "), "{}", stderr(output));
+    assert!(stderr(output).contains(expected), "says\n{}\ninstead of\n{expected}", stderr(output));
+}
+
+fn problem(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/problems").join(name);
+    path.to_str().expect("a path in UTF-8").to_owned()
+}
+
+/// An empty folder of a test's own.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+#[test]
+fn plans_are_solved_verified_and_the_same_every_time() {
+    let folder = folder("solve");
+    let plan = folder.join("plan.json");
+    let plan = plan.to_str().unwrap();
+    let problem = problem("rwnn/rwnn_ER_N32_m1_c1_sdep_s1.json");
+    let solved = divi_plan(&["solve", &problem, "--objective=latency", "--algorithm", "heft", "--seed=7", "-o", plan]);
+    assert!(stdout(&solved).is_empty());
+    assert!(stderr(&solved).starts_with("heft: latency 25943.0 µs, bound "), "{}", stderr(&solved));
+    let text = fs::read_to_string(plan).unwrap();
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no temporary file is left");
+    assert_eq!(stdout(&divi_plan(&["solve", &problem, "--algorithm=heft"])), text);
+    assert_eq!(stdout(&divi_plan(&["verify", &problem, plan])), "25943\n");
+    assert!(stdout(&divi_plan(&["verify", &problem, plan, "--json"])).starts_with("{\"bound\":"));
+
+    let summary = stdout(&divi_plan(&["solve", &problem, "--json"]));
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["value"], 25943.0);
+    assert!(summary["seconds"].is_f64());
+    fails(&divi_plan(&["solve", &problem, "--json", "-o", "-"]), "--json writes to stdout");
+}
+
+#[test]
+fn pipes() {
+    let problem = problem("batch/rwnn_ER_N6_m1_c1_sdep_s5_L4.json");
+    let plan = stdout(&with_stdin(&["solve", "-", "-q"], &fs::read(&problem).unwrap()));
+    assert!(plan.contains("\"objective\": \"batch\""));
+    let verified = with_stdin(&["verify", &problem, "-"], plan.as_bytes());
+    assert!(plan.contains(&format!("\"value\": {}", stdout(&verified).trim())));
+    let shorter = stdout(&divi_plan(&["solve", &problem, "-q", "--inputs=2"]));
+    assert!(shorter.contains("\"inputs\": 2"));
+    let value: f64 = stdout(&with_stdin(&["verify", &problem, "-"], shorter.as_bytes())).trim().parse().unwrap();
+    assert!(value < stdout(&verified).trim().parse().unwrap());
+    fails(&divi_plan(&["solve", &problem, "--objective=latency", "--inputs=2"]), "objective latency queues no inputs");
+    fails(&divi_plan(&["verify", "-", "-"]), "stdin can be only one of the files");
+}
+
+#[test]
+fn wrong_plans_are_refused() {
+    let problem = problem("rwnn/rwnn_ER_N10_m1_c1_sdep_s1.json");
+    let plan = stdout(&divi_plan(&["solve", &problem, "--algorithm=greedy"]));
+    let other = plan.replace("\"value\": 10704", "\"value\": 10000");
+    assert_ne!(other, plan);
+    fails(
+        &with_stdin(&["verify", &problem, "-"], other.as_bytes()),
+        "value: is 10000, but the plan takes 10704: off by 704",
+    );
+    fails(&with_stdin(&["verify", &problem, "-"], b"{}"), "stdin: not divi-plan/1: missing field `format`");
+    fails(&with_stdin(&["verify", &problem, "-"], b"\xff"), "stdin: not UTF-8 text");
+}
+
+#[test]
+fn nothing_is_written_where_something_is_wrong() {
+    let folder = folder("whole");
+    let output = folder.join("plan.json");
+    fs::write(&output, "before").unwrap();
+    let file = output.to_str().unwrap();
+    let bad = folder.join("bad.json");
+    fs::write(&bad, "{\"format\": \"divi-problem/1\"}").unwrap();
+    fails(
+        &divi_plan(&["solve", bad.to_str().unwrap(), "-o", file]),
+        "bad.json: not divi-problem/1: missing field `name`",
+    );
+    fails(&divi_plan(&["solve", "nowhere.json", "-o", file]), "nowhere.json: ");
+    assert_eq!(fs::read_to_string(&output).unwrap(), "before");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+    let problem = problem("rwnn/rwnn_ER_N10_m1_c1_sdep_s1.json");
+    fails(&divi_plan(&["solve", &problem, "-o", folder.to_str().unwrap()]), "whole: ");
+    assert!(divi_plan(&["solve", &problem, "-o", "/dev/null"]).status.success());
+}
+
+#[test]
+fn arguments() {
+    let problem = problem("rwnn/rwnn_ER_N10_m1_c1_sdep_s1.json");
+    fails(&divi_plan(&[]), "no command");
+    fails(&divi_plan(&["sovle"]), "there is no command 'sovle'; there are solve, verify");
+    fails(&divi_plan(&["solve"]), "PROBLEM is missing");
+    fails(&divi_plan(&["solve", &problem, "more"]), "one argument too many: more");
+    fails(&divi_plan(&["solve", &problem, "--sed=1"]), "there is no option --sed");
+    fails(&divi_plan(&["solve", &problem, "--seed=x"]), "--seed=x: invalid digit");
+    fails(
+        &divi_plan(&["solve", &problem, "--objective=speed"]),
+        "there is no objective 'speed'; there are latency, batch, pipeline",
+    );
+    fails(
+        &divi_plan(&["solve", &problem, "--algorithm=magic"]),
+        "there is no algorithm 'magic'; there are single, met",
+    );
+    fails(
+        &divi_plan(&["solve", &problem, "--algorithm=heft", "--objective=pipeline"]),
+        "algorithm 'heft' has no objective pipeline",
+    );
+    fails(
+        &divi_plan(&["solve", &problem, "--iterations=5", "--time-limit=1"]),
+        "only one of --iterations and --time-limit",
+    );
+    fails(&divi_plan(&["solve", &problem, "--time-limit=-1"]), "--time-limit must be a number of seconds from 0 on");
+    for command in ["solve", "verify", "bound", "convert", "generate"] {
+        assert!(stdout(&divi_plan(&[command, "--help"])).starts_with(&format!("usage: divi-plan {command}")));
+    }
+    assert!(stdout(&divi_plan(&["--help"])).contains("commands:"));
+    assert!(stdout(&divi_plan(&["--version"])).starts_with("divi-plan "));
+}
+
+#[test]
+fn bounds() {
+    let problem = problem("rwnn/rwnn_WS_N32_m1_c1_sdep_s1.json");
+    let lines = stdout(&divi_plan(&["bound", &problem]));
+    let names: Vec<&str> = lines.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["critical-path", "load", "load-in-windows", "best"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&divi_plan(&["bound", &problem, "--json"]))).unwrap();
+    // The optimum is 37949, and the critical path proves it.
+    assert_eq!(json["bound"], 37949.0);
+    assert_eq!(json["bound_by"], "critical-path");
+}
+
+#[test]
+fn problems_are_generated_and_converted() {
+    let folder = folder("generate");
+    let file = folder.join("network.json");
+    let file = file.to_str().unwrap();
+    let arguments =
+        ["generate", "rwnn", "--kind=ws", "--modules=3", "--channels=2", "--dep=wdep", "--inputs=8", "-o", file];
+    assert!(stdout(&divi_plan(&arguments)).is_empty());
+    assert!(fs::read_to_string(file).unwrap().contains("\"name\": \"rwnn_WS_N10_m3_c2_wdep_s1_L8\""));
+    let plan = stdout(&divi_plan(&["solve", file, "--algorithm=met", "-q"]));
+    assert!(stdout(&with_stdin(&["verify", file, "-"], plan.as_bytes())).trim().parse::<f64>().unwrap() > 0.0);
+    assert!(stdout(&divi_plan(&["generate", "regal", "--nodes=60"])).contains("\"mtpp\""));
+    fails(&divi_plan(&["generate", "regal", "--modules=2"]), "--modules is for rwnn only");
+    fails(&divi_plan(&["generate", "tree"]), "there is no kind of problem 'tree'");
+    fails(&divi_plan(&["generate", "rwnn", "--dep=loose"]), "--dep=loose: there are sdep and wdep");
+
+    let graph = r#"{"maxSizePerFPGA": 10, "maxFPGAs": 1, "maxCPUs": 1, "nodes": [
+        {"id": 4, "supportedOnFpga": 1, "cpuLatency": 2, "fpgaLatency": 1}], "edges": []}"#;
+    let problem = stdout(&with_stdin(&["convert", "-", "--name=one"], graph.as_bytes()));
+    assert!(problem.contains("\"name\": \"one\"") && problem.contains("\"time\": {\"1\": [1000, 2000]}"), "{problem}");
+    fails(&with_stdin(&["convert", "-"], b"[]"), "not a graph of EfficientMIP");
+}
