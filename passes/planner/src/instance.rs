@@ -64,7 +64,7 @@ impl Instance {
     pub fn new(problem: &Problem, objective: Objective) -> Result<Self, Error> {
         if objective == Objective::Pipeline {
             return Err(Error::Unsupported(
-                "pipelines are not scheduled: their algorithms work on the problem".to_owned(),
+                "objective pipeline has no schedule: there is no instance of it".to_owned(),
             ));
         }
         problem.check_form()?;

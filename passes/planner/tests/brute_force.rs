@@ -7,8 +7,8 @@ use divi_planner::plan::{Batch, Bound, Schedule};
 use divi_planner::problem::MemoryModel;
 use divi_planner::random::Random;
 use divi_planner::{Error, Instance, Objective, Options, Plan, Problem, algorithms, bounds, solve, verify};
-use small::brute_force;
 use small::random_problem::{Size, problem};
+use small::{brute_force, naive};
 
 const SLACK: f64 = 1e-9;
 
@@ -137,4 +137,93 @@ fn queues() {
     assert!(tally.solved > 800, "{} solved", tally.solved);
     let tally = examine_many(100, &Size { nodes: 2, devices: 3, inputs: 3 }, 4);
     assert!(tally.solved > 250, "{} solved", tally.solved);
+}
+
+/// Changes one thing about one launch.
+fn disturb(batches: &mut Vec<Batch>, problem: &Problem, random: &mut Random) {
+    let place = random.below(batches.len());
+    let other = random.below(batches.len());
+    match random.below(if problem.inputs > 1 { 7 } else { 3 }) {
+        0 | 1 => batches[place].start += [-3.0, -1.0, -0.25, 0.25, 1.0, 3.0][random.below(6)],
+        2 => batches[place].device = random.below(problem.devices.len()),
+        3 => drop(batches.swap_remove(place)),
+        4 => drop(batches[place].inputs.pop()),
+        5 => batches[place].inputs.push(random.below(problem.inputs as usize) as u32),
+        _ => {
+            let inputs = batches[other].inputs.clone();
+            batches[other].inputs = std::mem::replace(&mut batches[place].inputs, inputs);
+        }
+    }
+}
+
+#[test]
+fn disturbed_plans() {
+    let mut random = Random::new(5);
+    let (mut held, mut broken) = (0, 0);
+    while held + broken < 4000 {
+        let inputs = if random.chance(0.5) { 1 } else { 2 };
+        let problem = problem(&Size { nodes: 3, devices: 2, inputs }, &mut random);
+        if problem.memory_model == MemoryModel::Liveness || problem.check().is_err() {
+            continue;
+        }
+        let Some((_, best)) = brute_force::best(&problem, &|_| true) else { continue };
+        for _ in 0..20 {
+            let mut batches = best.clone();
+            for _ in 0..1 + random.below(3) {
+                if !batches.is_empty() {
+                    disturb(&mut batches, &problem, &mut random);
+                }
+            }
+            let expected = naive::is_schedule(&problem, &batches) && fits_statically(&problem, &batches);
+            // Launches that are not there have no place in a plan for one input.
+            if problem.inputs == 1 && batches.len() != problem.nodes.len() {
+                continue;
+            }
+            let makespan = if expected { makespan(&problem, &batches) } else { 1.0 };
+            let schedule = schedule(&problem, &batches, makespan);
+            let plan = Plan::new(&problem, "disturbed", schedule, Bound::new(0.0, "nothing"));
+            let verified = verify(&problem, &plan);
+            if expected {
+                assert_eq!(verified, Ok(makespan), "{}{}", problem.write(), plan.write());
+                held += 1;
+            } else {
+                // What it takes is not computed, so that it is off is not what is wrong.
+                let Err(Error::Plan(findings)) = verified else { panic!("{}{}", problem.write(), plan.write()) };
+                let stated = ["value", "makespan", "gap"];
+                assert!(findings.iter().any(|finding| !stated.contains(&finding.place.as_str())), "{findings:?}");
+                broken += 1;
+            }
+        }
+    }
+    assert!(held > 500 && broken > 2000, "{held} held, {broken} broken");
+}
+
+/// The instance and the verifier each have an idea of what is alive at once: the same.
+#[test]
+fn what_is_alive_at_once() {
+    let mut random = Random::new(6);
+    let mut compared = 0;
+    while compared < 600 {
+        let inputs = if random.chance(0.5) { 1 } else { 3 };
+        let mut problem = problem(&Size { nodes: 6, devices: 3, inputs }, &mut random);
+        problem.memory_model = MemoryModel::Liveness;
+        problem.devices.iter_mut().for_each(|device| device.memory = None);
+        let objective = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
+        let Ok(mut plan) = solve(&problem, objective, "heft", &Options::default()) else { continue };
+        let instance = Instance::new(&problem, objective).unwrap();
+        let held = match &plan.schedule {
+            Schedule::Latency { device, start, .. } => instance.peak_use(device, start),
+            Schedule::Batch { batches, .. } => instance.peak_use_of(batches),
+            _ => panic!("neither latency nor batch"),
+        };
+        let device = random.below(held.len());
+        let mut holds = |memory: f64| {
+            problem.devices[device].memory = Some(memory);
+            plan.problem = problem.hash();
+            verify(&problem, &plan).is_ok()
+        };
+        assert!(holds(held[device]));
+        assert!(held[device] == 0.0 || !holds(held[device] - 0.5));
+        compared += 1;
+    }
 }

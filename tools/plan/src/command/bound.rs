@@ -28,7 +28,13 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let [problem] = arguments.files(["PROBLEM"])?;
     let problem = files::problem(problem)?;
     let by_default = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
-    let instance = Instance::new(&problem, objective.unwrap_or(by_default)).map_err(|error| error.to_string())?;
+    let objective = objective.unwrap_or(by_default);
+    if objective == Objective::Pipeline {
+        return Err(
+            "there are no bounds for objective pipeline by themselves; solve proves one with its plan".to_owned()
+        );
+    }
+    let instance = Instance::new(&problem, objective).map_err(|error| error.to_string())?;
     let bounds = bounds::all(&instance);
     let best = bounds::best(&instance);
     let text = if as_json {
