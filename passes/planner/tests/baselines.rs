@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use divi_planner::{Objective, Options, Problem, solve};
+use divi_planner::{Instance, Objective, Options, Problem, bounds, solve};
 
 fn problem(name: &str) -> Problem {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/problems").join(name);
@@ -75,4 +75,25 @@ fn memory_and_colocation_are_respected() {
             assert!(plan.bound > 0.0 && plan.gap < 1.0, "{name} {algorithm}");
         }
     }
+}
+
+/// The best values known for one input, from solvers that ran for long.
+#[test]
+fn no_bound_passes_the_best_known() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/problems/best-known.json");
+    let known: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let latencies = known["latency"].as_object().unwrap();
+    let mut shares = Vec::new();
+    for (name, entry) in latencies {
+        let folder = name.split('_').next().unwrap();
+        let instance = Instance::new(&problem(&format!("{folder}/{name}.json")), Objective::Latency).unwrap();
+        let best = entry["value"].as_f64().unwrap();
+        for bound in bounds::all(&instance) {
+            assert!(bound.value <= best * (1.0 + 1e-9), "{name}: {} says {}", bound.by, bound.value);
+        }
+        shares.push(bounds::best(&instance).value / best);
+    }
+    assert!(shares.len() > 20);
+    let good = shares.iter().filter(|share| **share > 0.9).count();
+    assert!(good >= 15, "{shares:?}");
 }

@@ -15,6 +15,10 @@ const ROUNDS_A_TASK: usize = 8;
 const ROUNDS: (usize, usize) = (50, 400);
 /// Prices are good enough when the bound is so near to what spreading the tasks as they chose costs.
 const NEAR: f64 = 1e-4;
+/// Prices are made for everything, for each half and for each eighth of the order: what is dear differs along it.
+const PARTS: [usize; 3] = [1, 2, 8];
+/// Parts with fewer tasks have no prices of their own.
+const LEAST_PART: usize = 3;
 /// With memory, how often the time that there is to share is guessed anew.
 const GUESSES: u32 = 4;
 /// Beyond so many steps a task, the cheapest cut of a queue is replaced by its cheapest rate.
@@ -45,10 +49,11 @@ impl Prices {
     pub(super) fn new(instance: &Instance) -> Self {
         let devices = instance.devices();
         let everything: Vec<usize> = (0..instance.tasks()).collect();
-        let (early, late) = instance.order().split_at(instance.tasks() / 2);
         let mut pool = vec![vec![1.0 / devices as f64; devices]];
-        for tasks in [everything.as_slice(), early, late] {
-            pool.push(best_prices(instance, tasks, None).time);
+        for parts in PARTS.into_iter().filter(|parts| *parts == 1 || parts * LEAST_PART <= instance.tasks()) {
+            for tasks in instance.order().chunks(instance.tasks().div_ceil(parts)) {
+                pool.push(best_prices(instance, tasks, None).time);
+            }
         }
         // One device's time alone: what can run nowhere else.
         pool.extend((0..devices).map(|only| (0..devices).map(|device| f64::from(device == only)).collect()));
