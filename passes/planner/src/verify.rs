@@ -1,10 +1,12 @@
 //! Whether a plan holds for a problem, and costs what it says: recomputed from the two files alone.
 //!
 //! Nothing here is shared with a solver, nor with the instance that solvers work on: what is wrong there cannot be wrong
-//! here in the same way. Latency is the case of one queued input, so both schedules are verified as launches.
+//! here in the same way. Latency is the case of one queued input, so both schedules are verified as launches. Pipelines
+//! are verified on the problem's pipeline view; what is not verified yet is refused, and said so.
 
 mod launches;
 mod memory;
+mod pipeline;
 mod precedence;
 
 use crate::error::{Error, Finding};
@@ -26,14 +28,18 @@ pub fn verify(problem: &Problem, plan: &Plan) -> Result<Micros, Error> {
         return Err(refuse(Finding::new("problem", message)));
     }
     refuse_unverifiable(problem, plan)?;
-    let launches = Launches::of(problem, plan).map_err(Error::Plan)?;
-
     let mut findings = Vec::new();
     check_names(problem, plan, &mut findings);
-    launches.check_overlaps(problem, &mut findings);
-    precedence::check(problem, &launches, &mut findings);
-    memory::check(problem, &launches, &mut findings);
-    let value = launches.makespan();
+    let value = match &plan.schedule {
+        Schedule::Pipeline { block, k, .. } => pipeline::bottleneck(problem, plan, block, *k).map_err(Error::Plan)?,
+        Schedule::Latency { .. } | Schedule::Batch { .. } | Schedule::Edge { .. } => {
+            let launches = Launches::of(problem, plan).map_err(Error::Plan)?;
+            launches.check_overlaps(problem, &mut findings);
+            precedence::check(problem, &launches, &mut findings);
+            memory::check(problem, &launches, &mut findings);
+            launches.makespan()
+        }
+    };
     check_certificate(plan, value, &mut findings);
     if findings.is_empty() { Ok(value) } else { Err(Error::Plan(findings)) }
 }
@@ -45,10 +51,10 @@ fn refuse(finding: Finding) -> Error {
 /// A plan that cannot be verified is refused: accepting it would be saying that it holds.
 fn refuse_unverifiable(problem: &Problem, plan: &Plan) -> Result<(), Error> {
     let not_yet = |place: &str, what: &str| Err(refuse(Finding::new(place, format!("{what}: not verified yet"))));
-    match plan.schedule {
-        Schedule::Pipeline { .. } => return not_yet("block", "plans of pipelines"),
+    match &plan.schedule {
+        Schedule::Pipeline { stages: Some(_), .. } => return not_yet("block_device", "blocks on devices of their own"),
         Schedule::Edge { .. } => return not_yet("place", "plans of edge networks"),
-        Schedule::Latency { .. } | Schedule::Batch { .. } => {}
+        Schedule::Pipeline { .. } | Schedule::Latency { .. } | Schedule::Batch { .. } => {}
     }
     let contention = plan.contention.unwrap_or(problem.contention);
     if contention != Contention::Off {
@@ -83,7 +89,12 @@ fn check_names(problem: &Problem, plan: &Plan, findings: &mut Vec<Finding>) {
 
 /// What the plan says about itself agrees with what it is.
 fn check_certificate(plan: &Plan, value: Micros, findings: &mut Vec<Finding>) {
-    let stated = [("makespan", plan.schedule.value()), ("value", plan.value)];
+    let key = match plan.schedule {
+        Schedule::Latency { .. } | Schedule::Batch { .. } => "makespan",
+        Schedule::Pipeline { .. } => "bottleneck",
+        Schedule::Edge { .. } => "period",
+    };
+    let stated = [(key, plan.schedule.value()), ("value", plan.value)];
     for (key, stated) in stated {
         if !same(stated, value) {
             let message =

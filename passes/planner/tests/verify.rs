@@ -182,12 +182,54 @@ fn what_cannot_be_verified_is_refused() {
     let stages = Some(Stages { block_device: vec![0, 1], order: None });
     pipeline.schedule = Schedule::Pipeline { block: vec![0, 0, 1, 1], k: 2, bottleneck: 9.0, stages };
     pipeline.objective = divi_planner::Objective::Pipeline;
-    refuses(&problem, &pipeline, "plans of pipelines: not verified yet");
+    refuses(&problem, &pipeline, "block_device: blocks on devices of their own: not verified yet");
     assert_eq!(Plan::read(&pipeline.write()), Ok(pipeline.clone()));
+    pipeline.schedule = Schedule::Pipeline { block: vec![0, 0, 1, 1], k: 2, bottleneck: 9.0, stages: None };
+    refuses(&problem, &pipeline, "pipelines on devices' own times: not verified yet");
     pipeline.schedule = Schedule::Edge { place: vec![0, 0, 1, 1], period: 9.0 };
     refuses(&problem, &pipeline, "plans of edge networks: not verified yet");
     pipeline.limit = Some(Limit::Seconds(1.5));
     assert_eq!(Plan::read(&pipeline.write()), Ok(pipeline));
+}
+
+/// The diamond as a pipeline: in, left and right, out work 10, 20, 30 and 5; transfers at 2 bytes a microsecond.
+#[test]
+fn pipelines() {
+    let view = "\"mtpp\":{\"work\":[10,20,30,5],\"k\":[2],\"bandwidth\":2},\"edges\"";
+    let diamond = problem(&[("\"edges\"", view)]);
+    let with = |problem: &Problem, block: &[usize], bottleneck: f64| {
+        let schedule = Schedule::Pipeline { block: block.to_vec(), k: 3, bottleneck, stages: None };
+        Plan::new(problem, "by hand", schedule, Bound::new(0.0, "nothing"))
+    };
+    // in's result goes out once, and comes into one block once: 10 + 8/2 and 8/2 + 20 + 30 + 5.
+    assert_eq!(verify(&diamond, &with(&diamond, &[2, 0, 0, 0], 59.0)), Ok(59.0));
+    // in and left: 10 + 20 + 8/2 + 16/2; right and out: 8/2 + 16/2 + 30 + 5.
+    assert_eq!(verify(&diamond, &with(&diamond, &[0, 0, 1, 1], 47.0)), Ok(47.0));
+    refuses(&diamond, &with(&diamond, &[0, 0, 1, 1], 46.0), "bottleneck: is 46, but the plan takes 47: off by 1");
+    refuses(&diamond, &with(&diamond, &[0, 1, 0, 1], 3.0), "bottleneck: is 3");
+    refuses(
+        &diamond,
+        &with(&diamond, &[0, 1, 1, 0], 47.0),
+        "block: blocks wait for each other in a circle, among 0, 1",
+    );
+    refuses(
+        &diamond,
+        &with(&diamond, &[0, 0, 3, 3], 47.0),
+        "node 2 (right): is in block 3, but there are 3, from 0 on",
+    );
+    refuses(&diamond, &with(&diamond, &[0, 0], 47.0), "block: has 2 entries, but there are 4 nodes");
+    let together = problem(&[("\"edges\"", &format!("\"colocate\":[[0,3]],{view}"))]);
+    refuses(
+        &together,
+        &with(&together, &[0, 0, 1, 1], 47.0),
+        "node 3 (out): is in block 1, but shares a device with node 0",
+    );
+    let limited = problem(&[("\"edges\"", &view.replace("}", ",\"memory\":5}"))]);
+    refuses(
+        &limited,
+        &with(&limited, &[0, 0, 1, 1], 47.0),
+        "parameters that overflow a block's memory: not verified yet",
+    );
 }
 
 /// A chain of two tasks, a queue of three inputs, two devices that take one or two of them.
