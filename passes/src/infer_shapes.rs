@@ -7,7 +7,7 @@ use crate::{
     input_shapes,
     ir::{
         Failure, arguments_of, attribute, blocks, blocks_in_order, describe, error, operands, operation_name,
-        operations, reshaped_type, results, run, string_attribute, text, type_of, uses, warning,
+        operations, reshaped_type, results, run, signature_attribute, string_attribute, text, type_of, uses, warning,
     },
 };
 use divi_dialect::{
@@ -90,15 +90,8 @@ impl Pass<'_> {
     /// Gives a function's arguments the names of their dimensions and, if it is `open` to them, the shapes that the
     /// options ask for.
     fn arguments(&mut self, function: MlirOperation, arguments: &[MlirValue], open: bool) -> Result<(), Failure> {
-        let attributes = attribute(function, "arg_attrs");
-        let argument_attribute = |index: usize, name: &str| {
-            // SAFETY: the attributes are alive; a function has one dictionary an argument.
-            unsafe {
-                let dictionary = mlirArrayAttrGetElement(attributes?, index as isize);
-                let value = mlirDictionaryAttrGetElementByName(dictionary, StringRef::new(name).to_raw());
-                if value.ptr.is_null() { None } else { string_attribute(value) }
-            }
-        };
+        let argument_attribute =
+            |index, name| signature_attribute(function, "arg_attrs", index, name).and_then(string_attribute);
         let mut values: Vec<Option<Value>> = arguments.iter().map(|&argument| value_of(argument)).collect();
         for (i, value) in values.iter_mut().enumerate() {
             let (Some(value), Some(params)) = (value, argument_attribute(i, "onnx.dim_params")) else { continue };

@@ -196,6 +196,17 @@ pub(crate) fn results(operation: MlirOperation) -> Vec<MlirValue> {
     unsafe { (0..mlirOperationGetNumResults(operation)).map(|i| mlirOperationGetResult(operation, i)).collect() }
 }
 
+/// An attribute of one of a function's arguments (`arg_attrs`) or results (`res_attrs`).
+pub(crate) fn signature_attribute(
+    function: MlirOperation,
+    list: &str,
+    index: usize,
+    name: &str,
+) -> Option<MlirAttribute> {
+    let dictionaries = array_attribute(attribute(function, list)?)?;
+    dictionary_entry(*dictionaries.get(index)?, name)
+}
+
 pub(crate) fn arguments_of(block: MlirBlock) -> Vec<MlirValue> {
     // SAFETY: the block is alive, and indices are below the count.
     unsafe { (0..mlirBlockGetNumArguments(block)).map(|i| mlirBlockGetArgument(block, i)).collect() }

@@ -85,6 +85,7 @@ pub(crate) fn outer_value(value: MlirValue) -> MlirValue {
 
 /// The body of the function that runs a model, as a planner sees it.
 pub(crate) struct Tasks {
+    pub(crate) function: MlirOperation,
     /// In the order of the IR, which is one that the tasks can run in.
     pub(crate) operations: Vec<MlirOperation>,
     pub(crate) arguments: Vec<MlirValue>,
@@ -114,7 +115,7 @@ impl Tasks {
                 return Err(Failure);
             }
         }
-        Ok(Self { operations: tasks, arguments: arguments_of(block), returned: operands(terminator) })
+        Ok(Self { function, operations: tasks, arguments: arguments_of(block), returned: operands(terminator) })
     }
 }
 

@@ -244,6 +244,16 @@ static LogicalResult verifyCosts(Operation *op, Attribute value) {
   return success();
 }
 
+/// What transfers on one bus do to each other.
+static LogicalResult verifyContention(Operation *op, Attribute value) {
+  if (!isa<ModuleOp>(op))
+    return op->emitOpError("attribute 'divi.contention' belongs on the module");
+  auto contention = dyn_cast<StringAttr>(value);
+  if (contention && llvm::is_contained({"off", "exclusive", "shared"}, contention.getValue()))
+    return success();
+  return op->emitOpError() << "attribute 'divi.contention' must be \"off\", \"exclusive\" or \"shared\", is " << value;
+}
+
 /// What limits a task on each device.
 static LogicalResult verifyBound(Operation *op, Attribute value) {
   auto devices = dyn_cast<DictionaryAttr>(value);
@@ -297,13 +307,15 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyCosts(op, value);
   if (name == "divi.bound")
     return verifyBound(op, value);
+  if (name == "divi.contention")
+    return verifyContention(op, value);
   if (name == "divi.flops")
     return verifyCount(op, name, value, "operations", "2048");
   if (name.ends_with("_bytes"))
     return verifyCount(op, name, value, "bytes", "4096");
   return op->emitOpError() << "attribute '" << name
                            << "' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.start, "
-                              "divi.cost, divi.costs, divi.bound, divi.flops, divi.members, divi.plan and divi.*_bytes";
+                              "divi.cost, divi.costs, divi.bound, divi.contention, divi.flops, divi.members, divi.plan and divi.*_bytes";
 }
 
 LogicalResult DiviDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index, NamedAttribute attribute) {

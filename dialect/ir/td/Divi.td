@@ -9,6 +9,7 @@
 //   divi.flops = 2048 : i64, divi.bound = {gpu0 = "memory"}, divi.weight_bytes and divi.{input,output,scratch}_bytes
 //                           what it does, and what limits it where
 //   divi.costs = {gpu0 = {measured = 3, …}}     on the module: where the times come from
+//   divi.contention = "exclusive"               on the module: what transfers on one bus do to each other
 //   divi.members = ["/conv1/Conv", …]   the ONNX nodes a cluster was made of
 //   divi.plan = {objective = …, …}      on the module: the certificate
 

@@ -556,8 +556,20 @@ module attributes {divi.costs = {gpu0 = {measured = 1}}} {
 
 // -----
 
+// Tests that what transfers do to each other is said on the module.
+// expected-error @below {{'func.func' op attribute 'divi.contention' belongs on the module}}
+func.func private @stage() attributes {divi.contention = "off"}
+
+// -----
+
+// Tests that transfers do something to each other that divi knows.
+// expected-error @below {{'builtin.module' op attribute 'divi.contention' must be "off", "exclusive" or "shared", is "some"}}
+module attributes {divi.contention = "some"} {}
+
+// -----
+
 // Tests that a misspelt attribute is not taken for a comment.
-// expected-error @below {{'func.func' op attribute 'divi.devcie' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.start, divi.cost, divi.costs, divi.bound, divi.flops, divi.members, divi.plan and divi.*_bytes}}
+// expected-error @below {{'func.func' op attribute 'divi.devcie' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.start, divi.cost, divi.costs, divi.bound, divi.contention, divi.flops, divi.members, divi.plan and divi.*_bytes}}
 func.func private @stage() attributes {divi.devcie = @gpu0}
 
 // -----

@@ -107,6 +107,16 @@ pub enum Contention {
     Shared,
 }
 
+impl Contention {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Exclusive => "exclusive",
+            Self::Shared => "shared",
+        }
+    }
+}
+
 impl System {
     /// Reads a description from a file, or takes a preset by its name. Where a file has the name of a preset, `./NAME` is
     /// the file.

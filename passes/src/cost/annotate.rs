@@ -52,7 +52,8 @@ pub fn annotate_cost(module: MlirOperation, system: &str) -> Result<Counts, Fail
     // SAFETY: see above.
     let context = unsafe { context.to_ref() };
     let fail = |message: String| {
-        error(module, &message);
+        // The diagnostic says so itself; where a description is wrong, its own location comes first.
+        error(module, message.strip_prefix("error: ").unwrap_or(&message));
         Failure
     };
     let system = System::load(system).map_err(|error| fail(error.to_string()))?;

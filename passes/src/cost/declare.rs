@@ -1,12 +1,12 @@
 //! A system as operations: `divi.device` and `divi.link`.
 
-use crate::ir::{Failure, attribute, blocks, error, operation_name, operations, symbol_attribute, walk};
+use crate::ir::{Failure, attribute, blocks, error, operation_name, operations, set_attribute, symbol_attribute, walk};
 use divi_cost::system::System;
 use divi_dialect::divi;
 use melior::{
     Context,
     ir::{
-        Attribute, BlockLike, BlockRef, Location, Operation,
+        Attribute, AttributeLike, BlockLike, BlockRef, Location, Operation,
         attribute::{ArrayAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute, StringAttribute},
         r#type::IntegerType,
     },
@@ -53,6 +53,8 @@ pub(super) fn declare(context: &Context, module: MlirOperation, system: &System)
         }
         Operation::from(builder.build())
     });
+    let contention = StringAttribute::new(context, system.contention.name());
+    set_attribute(module, "divi.contention", contention.to_raw());
     for (position, operation) in devices.chain(links).enumerate() {
         body.insert_operation(position, operation);
     }

@@ -7,13 +7,13 @@ use super::{
 use crate::{
     ir::{
         Failure, attribute, blocks, byte_length, describe, error, float_attribute, operands, operation_name,
-        operations, results, run, string_attribute, symbol_attribute, tensor_type_of_value, uses,
+        operations, results, run, signature_attribute, string_attribute, symbol_attribute, tensor_type_of_value, uses,
     },
     tasks::is_constant_value,
 };
 use divi_planner::{
     Problem,
-    problem::{Device, MemoryModel, Node, Tensor},
+    problem::{Contention, Device, MemoryModel, Node, Tensor},
 };
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
@@ -70,6 +70,11 @@ impl<'a> Builder<'a> {
         let mut problem = Problem::new(name, devices, bandwidth);
         problem.inputs = inputs;
         problem.memory_model = MemoryModel::Liveness;
+        problem.contention = match attribute(module, "divi.contention").and_then(string_attribute) {
+            Some("exclusive") => Contention::Exclusive,
+            Some("shared") => Contention::Shared,
+            _ => Contention::Off,
+        };
         let mut this = Self { costs, host, batches, problem, tensors: vec![], positions: FxHashMap::default() };
         this.links(module)?;
         Ok(this)
@@ -104,14 +109,16 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// A task of no time on the host.
-    fn free_task(&mut self, name: String) -> usize {
+    /// A task of no time on the host: an input or output, called by its name in the model or else by its position.
+    fn free_task(&mut self, what: &str, attributes: &str, index: usize) -> usize {
+        let name = signature_attribute(self.costs.function.function, attributes, index, "onnx.name");
+        let name = name.and_then(string_attribute).map_or_else(|| index.to_string(), str::to_owned);
         let id = self.problem.nodes.len();
         let on_host = |device: usize| (device == self.host).then_some(0.0);
         let times: Vec<_> = (0..self.problem.devices.len()).map(on_host).collect();
         self.problem.nodes.push(Node {
             id,
-            name: Some(name),
+            name: Some(format!("{what} {name}")),
             time: self.batches.iter().map(|&batch| (batch, times.clone())).collect(),
             weight: 0.0,
             input: 0.0,
@@ -141,7 +148,7 @@ impl<'a> Builder<'a> {
         let arguments = self.costs.function.arguments.clone();
         for (i, argument) in arguments.into_iter().enumerate() {
             if !uses(argument).is_empty() {
-                let task = self.free_task(format!("input {i}"));
+                let task = self.free_task("input", "arg_attrs", i);
                 self.tensor(argument, task);
             }
         }
@@ -198,7 +205,7 @@ impl<'a> Builder<'a> {
             if !self.positions.contains_key(&value.ptr) {
                 continue;
             }
-            let task = self.free_task(format!("output {i}"));
+            let task = self.free_task("output", "res_attrs", i);
             self.problem.nodes[task].input = bytes_of(value);
             self.read(value, task);
         }

@@ -1,0 +1,45 @@
+// RUN: divi-opt %s --cost-table --system=%S/../passes/Inputs/system.toml | FileCheck %s --check-prefix=TABLE
+// RUN: divi-opt %s --cost-table --fuse=none --system=%S/../passes/Inputs/system.toml | FileCheck %s --check-prefix=UNFUSED
+// RUN: divi-opt %s --cost-table=csv --system=cpu-2 -o %t.csv && FileCheck %s --check-prefix=CSV --input-file=%t.csv
+// RUN: divi-opt %s --cost-table | FileCheck %s --check-prefix=HOST
+// RUN: divi-opt %s --emit=problem --system=diviml --inputs=4 -o %t.json && FileCheck %s --check-prefix=PROBLEM --input-file=%t.json
+// RUN: divi-opt %s --batch=4 --cost-table --system=cpu-2 | FileCheck %s --check-prefix=BATCH
+// RUN: not divi-opt %s --emit=problem --cost-table 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: not divi-opt %s --emit=problem --system=nowhere -o %t.none.json 2>&1 | FileCheck %s --check-prefix=NOWHERE
+// RUN: not ls %t.none.json
+// RUN: not divi-opt %s --cost-table --fuse=some 2>&1 | FileCheck %s --check-prefix=FUSE
+
+// Tests that one flag canonicalizes, fuses, annotates and prints, and that nothing else is on standard output.
+// TABLE:      task   kind         share  MFLOP  kB  cpu0 (us)  bound  gpu0 (us)  bound
+// TABLE-NEXT: first  matmul_relu  100.0%
+// TABLE-NEXT: all 1 tasks
+// TABLE-NEXT: cpu0: batch 1; 0 tasks measured, 0 interpolated, 1 estimated
+// TABLE-NEXT: gpu0: batch 1; 0 tasks measured, 0 interpolated, 1 estimated
+// TABLE-NOT: {{.}}
+
+// UNFUSED-DAG: first   MatMul
+// UNFUSED-DAG: second  Relu
+// UNFUSED: all 2 tasks
+
+// CSV:      task,kind,flops,input_bytes,output_bytes,weight_bytes,scratch_bytes,cpu0_bound,cpu0_batch_1_us
+// CSV-NEXT: first,matmul_relu,{{[0-9]+}},32,16,128,0,
+
+// HOST: cpu0: batch 1;
+
+// PROBLEM: "format": "divi-problem/1"
+// PROBLEM: "L": 4
+// PROBLEM: {"id": 1, "name": "first", "time": {"1": [{{[0-9., ]+}}], "4": [{{[0-9., ]+}}]
+
+// Four inputs are four times the work, and the weights are there once.
+// BATCH: first matmul_relu 100.0% 0.000 0.320
+
+// BOTH: divi-opt: error: --cost-table and --emit=problem both say what is written: give one of them
+// NOWHERE: error: 'nowhere' is neither a file nor a preset
+// FUSE: error: level is 'some': it must be none, conv or full
+func.func @main(%x: tensor<1x8xf32> {onnx.name = "x"}) -> tensor<1x4xf32> {
+  %w = onnx.Constant dense<1.0> : tensor<8x4xf32>
+  %0 = "onnx.MatMul"(%x, %w) {onnx_node_name = "first"} : (tensor<1x8xf32>, tensor<8x4xf32>) -> tensor<1x4xf32>
+  %1 = "onnx.Identity"(%0) : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  %2 = "onnx.Relu"(%1) {onnx_node_name = "second"} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  return %2 : tensor<1x4xf32>
+}

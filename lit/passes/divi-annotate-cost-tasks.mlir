@@ -1,0 +1,75 @@
+// RUN: divi-opt %s -split-input-file --divi-annotate-cost=system=%S/Inputs/system.toml --verify-diagnostics | FileCheck %s
+
+// Tests that linalg operators on tensors are tasks: a product of 16x32 by 32x8 matrices is 2*16*32*8 operations, and where
+// it puts its result is not read.
+// CHECK-LABEL: func.func @linalg
+func.func @linalg(%a: tensor<16x32xf32>, %b: tensor<32x8xf32>, %c: tensor<16x8xf32>) -> tensor<16x8xf32> {
+  // CHECK: linalg.matmul
+  // CHECK-SAME: divi.cost = #divi.cost<@cpu0 = {1 = {{[0-9.]+}}}, @gpu0 = {1 = {{[0-9.]+}}, 4 = {{[0-9.]+}}, 8 = {{[0-9.]+}}}>
+  // CHECK-SAME: divi.flops = 8192 : i64, divi.input_bytes = 3072 : i64, divi.output_bytes = 512 : i64
+  // CHECK-SAME: divi.weight_bytes = 0 : i64
+  %init = tensor.empty() : tensor<16x8xf32>
+  // expected-warning @below {{'linalg.matmul' op mixes the inputs of a batch, as 2 operators do in all: in a batch, they run once for each input}}
+  %0 = linalg.matmul ins(%a, %b : tensor<16x32xf32>, tensor<32x8xf32>) outs(%init : tensor<16x8xf32>) -> tensor<16x8xf32>
+  // CHECK: linalg.generic
+  // CHECK-SAME: divi.flops = 256 : i64, divi.input_bytes = 1024 : i64, divi.output_bytes = 512 : i64
+  %1 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%0, %c : tensor<16x8xf32>, tensor<16x8xf32>) outs(%init : tensor<16x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %sum = arith.addf %x, %y : f32
+    %product = arith.mulf %sum, %y : f32
+    linalg.yield %product : f32
+  } -> tensor<16x8xf32>
+  return %1 : tensor<16x8xf32>
+}
+
+// -----
+
+// Tests that a grouped convolution of linalg is counted by its loops: 2*32 channels*14*14 pixels*9 taps.
+// CHECK-LABEL: func.func @depthwise
+func.func @depthwise(%x: tensor<1x16x16x32xf32>, %w: tensor<3x3x32xf32>) -> tensor<1x14x14x32xf32> {
+  %init = tensor.empty() : tensor<1x14x14x32xf32>
+  // CHECK: linalg.depthwise_conv_2d_nhwc_hwc
+  // CHECK-SAME: divi.flops = 112896 : i64
+  // expected-warning @below {{mixes the inputs of a batch}}
+  %0 = linalg.depthwise_conv_2d_nhwc_hwc ins(%x, %w : tensor<1x16x16x32xf32>, tensor<3x3x32xf32>) outs(%init : tensor<1x14x14x32xf32>) -> tensor<1x14x14x32xf32>
+  return %0 : tensor<1x14x14x32xf32>
+}
+
+// -----
+
+// Tests that an operator which divi does not know runs on cpus, one operation an element.
+// CHECK-LABEL: func.func @opaque
+func.func @opaque(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
+  // CHECK: "onnx.Custom"
+  // CHECK-SAME: divi.bound = {cpu0 = "{{[a-z]+}}"}, divi.cost = #divi.cost<@cpu0 = {1 = {{[0-9.]+}}}>, divi.flops = 8 : i64
+  // expected-warning @below {{'onnx.Custom' op 'mystery' mixes the inputs of a batch}}
+  %0 = "onnx.Custom"(%x) {function_name = "Mystery", onnx_node_name = "mystery"} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  return %0 : tensor<1x8xf32>
+}
+
+// -----
+
+// Tests that a result whose size depends on data is counted as one, with a warning.
+// CHECK-LABEL: func.func @data_dependent
+func.func @data_dependent(%x: tensor<4xf32>) -> tensor<1x?xf32> {
+  // expected-warning @below {{'onnx.NonZero' op 'where' has a result whose size depends on data, 2 tasks in all: each such dimension is counted as 1}}
+  // expected-warning @below {{'onnx.NonZero' op 'where' mixes the inputs of a batch}}
+  %0 = "onnx.NonZero"(%x) {onnx_node_name = "where"} : (tensor<4xf32>) -> tensor<1x?xi64>
+  // CHECK: "onnx.Cast"
+  // CHECK-SAME: divi.flops = 1 : i64, divi.input_bytes = 8 : i64, divi.output_bytes = 4 : i64
+  %1 = "onnx.Cast"(%0) {to = f32} : (tensor<1x?xi64>) -> tensor<1x?xf32>
+  return %1 : tensor<1x?xf32>
+}
+
+// -----
+
+// Tests that a constant that two operands of a task share is in memory once.
+// CHECK-LABEL: func.func @shared_weight
+func.func @shared_weight(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %w = onnx.Constant dense<1.0> : tensor<2x2xf32>
+  // CHECK: "onnx.Sum"
+  // CHECK-SAME: divi.input_bytes = 16 : i64
+  // CHECK-SAME: divi.weight_bytes = 16 : i64
+  %0 = "onnx.Sum"(%x, %w, %w) : (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
