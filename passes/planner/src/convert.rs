@@ -19,7 +19,7 @@ use crate::units::{Bytes, Micros, number};
 const FORMAT: &str = "a graph of EfficientMIP";
 const MICROS_PER_MILLI: f64 = 1000.0;
 /// More devices than anyone can mean: bandwidth has an entry a pair.
-const MOST_DEVICES: u32 = 4096;
+const MOST_DEVICES: u32 = 1024;
 
 /// What to make of a graph.
 #[derive(Clone, Debug, PartialEq)]

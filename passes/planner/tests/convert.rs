@@ -57,5 +57,5 @@ fn graphs_that_are_wrong() {
     assert!(says("\"cpuLatency\": 6.96", "\"cpuLatency\": \"6\"").contains("nodes[0].cpuLatency: invalid type"));
     assert!(says("\"supportedOnFpga\": 1", "\"supportedOnFpga\": \"yes\"").contains("expected true, false, 1 or 0"));
     assert!(says("\"sourceId\": 7, \"destId\": 2", "\"sourceId\": 5, \"destId\": 2").contains("in a circle"));
-    assert!(says("\"maxFPGAs\": 2", "\"maxFPGAs\": 200000").contains("at most 4096 in all"));
+    assert!(says("\"maxFPGAs\": 2", "\"maxFPGAs\": 200000").contains("at most 1024 in all"));
 }

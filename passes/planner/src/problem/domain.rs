@@ -108,6 +108,10 @@ fn no_common_device(problem: &Problem, objective: Objective, group: &[usize]) ->
 /// Takes away devices from which no link leads to where a neighbour may run, until nothing changes.
 fn propagate(problem: &Problem, groups: &[Vec<usize>], allowed: &mut [Vec<usize>]) -> Option<Finding> {
     let linked = |from: usize, to: usize| from == to || problem.bandwidth[from][to] != Some(0.0);
+    let devices = problem.devices.len();
+    if (0..devices).all(|from| (0..devices).all(|to| linked(from, to))) {
+        return None;
+    }
     let mut group_of = vec![0; allowed.len()];
     for (index, group) in groups.iter().enumerate() {
         for &node in group {

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use super::Problem;
 use crate::error::Finding;
 
+/// So many tasks of a cycle are named.
+const MOST_NAMES: usize = 12;
+
 impl Problem {
     /// Kahn's order, lowest number first; or a cycle, task by task.
     pub(crate) fn topological_order(&self) -> Result<Vec<usize>, Finding> {
@@ -42,8 +45,11 @@ fn cycle(problem: &Problem, successors: &[Vec<usize>], waiting_for: &[usize]) ->
     }
     // Each waiting task waits for a waiting one, so walking backwards meets a task twice.
     let mut path: Vec<usize> = waiting_for.iter().position(|count| *count > 0).into_iter().collect();
-    while let Some(earlier) = path.last().and_then(|node| before[*node]) {
-        if let Some(start) = path.iter().position(|node| *node == earlier) {
+    let mut place = vec![None; waiting_for.len()];
+    while let Some(&node) = path.last() {
+        place[node] = Some(path.len() - 1);
+        let Some(earlier) = before[node] else { break };
+        if let Some(start) = place[earlier] {
             path.drain(..start);
             break;
         }
@@ -53,7 +59,10 @@ fn cycle(problem: &Problem, successors: &[Vec<usize>], waiting_for: &[usize]) ->
     // The same cycle reads the same whatever it was entered at.
     let lowest = (0..path.len()).min_by_key(|place| path[*place]).unwrap_or(0);
     path.rotate_left(lowest);
-    let mut names: Vec<String> = path.iter().map(|node| problem.node_label(*node)).collect();
+    let mut names: Vec<String> = path.iter().take(MOST_NAMES).map(|node| problem.node_label(*node)).collect();
+    if path.len() > MOST_NAMES {
+        names.push(format!("{} more", path.len() - MOST_NAMES));
+    }
     names.extend(names.first().cloned());
     Finding::new("edges", format!("tasks wait for each other in a circle: {}", names.join(" -> ")))
 }
