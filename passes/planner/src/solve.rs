@@ -39,37 +39,41 @@ pub type Solver = fn(&Problem, Objective, &Options) -> Result<Solution, Error>;
 pub struct Algorithm {
     pub name: &'static str,
     pub objectives: &'static [Objective],
-    /// Whether seed and limit make a difference.
-    pub searches: bool,
+    pub effort: Effort,
     pub summary: &'static str,
     pub solver: Solver,
+}
+
+/// Whether seed and limit make a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// They do not: the algorithm always does the same.
+    Fixed,
+    /// They do, and are recorded in the plan.
+    Limited,
 }
 
 const SCHEDULES: &[Objective] = &[Objective::Latency, Objective::Batch];
 
 static ALGORITHMS: &[Algorithm] = &[
-    fixed(
-        "single",
-        SCHEDULES,
-        "everything that it can run on the one device for which that is fastest",
-        baseline::single,
-    ),
-    fixed("met", SCHEDULES, "each task where it runs fastest, in breadth-first order", baseline::met),
-    fixed("greedy", SCHEDULES, "each task where it ends first, in breadth-first order", baseline::greedy),
-    fixed("heft", SCHEDULES, "each task where it ends first, gaps included, by upward rank", baseline::heft),
+    entry("single", SCHEDULES, Effort::Fixed, "all that it can run on the best single device", baseline::single),
+    entry("met", SCHEDULES, Effort::Fixed, "each task where it runs fastest, breadth-first", baseline::met),
+    entry("greedy", SCHEDULES, Effort::Fixed, "each task where it ends first, breadth-first", baseline::greedy),
+    entry("heft", SCHEDULES, Effort::Fixed, "each task where it ends first, by upward rank, in gaps", baseline::heft),
 ];
 
 /// What runs where no algorithm is asked for.
 pub const DEFAULT_ALGORITHM: &str = "heft";
 
-/// An algorithm that takes neither seed nor limit.
-const fn fixed(
+/// A line of the table.
+const fn entry(
     name: &'static str,
     objectives: &'static [Objective],
+    effort: Effort,
     summary: &'static str,
     solver: Solver,
 ) -> Algorithm {
-    Algorithm { name, objectives, searches: false, summary, solver }
+    Algorithm { name, objectives, effort, summary, solver }
 }
 
 /// Every algorithm there is.
@@ -133,7 +137,7 @@ fn solve_as_is(
     if let Some(best) = proven.max_by(|a, b| a.value.total_cmp(&b.value)) {
         plan.prove(best);
     }
-    if algorithm.searches {
+    if algorithm.effort == Effort::Limited {
         plan.seed = options.seed;
         plan.limit = options.limit;
     }
