@@ -164,3 +164,99 @@ fn read_profile(path: &Path) -> Result<Profile, Error> {
     let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
     Profile::from_json(&text).map_err(|error| fail(error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Class, Geometry, Work};
+    use divi_onnx::Attributes;
+
+    /// A Relu of this many elements.
+    fn relu(count: u64) -> Task {
+        let bytes = count * 4;
+        let geometry = Geometry::Elements { count };
+        Task::from(Work {
+            class: Class::Elementwise,
+            flops: count,
+            read: bytes,
+            weights: 0,
+            resident_weights: 0,
+            written: bytes,
+            scratch: 0,
+            dtype: DType::F32,
+            geometry,
+        })
+    }
+
+    fn key(shape: &[u64]) -> Option<Key> {
+        let operand = crate::profile::Operand { shape, is_constant: false };
+        Key::new(&[("Relu", &Attributes::default())], &[operand], &[shape], DType::F32, 1)
+    }
+
+    /// A device whose profile has `us` for a Relu of 1024 elements.
+    fn profiled(us: &str) -> Estimator {
+        let folder = std::env::temp_dir().join(format!("divi-estimate-{}-{}", std::process::id(), us.len()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let entry = format!(r#"{{"ops": ["Relu"], "in": [[1, 1024]], "out": [1, 1024], "dtype": "f32", "us": {us}}}"#);
+        let profile = format!(r#"{{"format": "divi-profile/1", "device": "d", "runtime": "r", "entries": [{entry}]}}"#);
+        std::fs::write(folder.join("profile.json"), profile).unwrap();
+        let text = "[[device]]\nid = \"gpu0\"\nkind = \"cuda\"\narch = \"sm_80\"\nmemory = \"1 GiB\"\nprofile = \"profile.json\"\n";
+        let system = System::parse(folder.join("system.toml").to_str().unwrap(), text).unwrap();
+        let estimator = Estimator::new(&system).unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+        estimator
+    }
+
+    fn times(estimator: &Estimator, shape: &[u64], sizes: &[u32]) -> Times {
+        let tasks: Vec<Task> = sizes.iter().map(|&size| relu(1024 * u64::from(size))).collect();
+        let batches: Vec<_> = sizes.iter().zip(&tasks).map(|(&size, task)| Batch { size, task, runs: 1 }).collect();
+        estimator.times(0, key(shape).as_ref(), &batches)
+    }
+
+    #[test]
+    fn a_profile_overrides_the_model_where_it_matches() {
+        let estimator = profiled(r#"{"1": 5.0, "3": 9.0}"#);
+        let measured = times(&estimator, &[1, 1024], &[1, 3]);
+        assert_eq!((&measured.micros[..], measured.source), (&[Micros(5.0), Micros(9.0)][..], Source::Measured));
+        let between = times(&estimator, &[1, 1024], &[1, 2]);
+        assert_eq!((&between.micros[..], between.source), (&[Micros(5.0), Micros(7.0)][..], Source::Interpolated));
+        assert_eq!(times(&estimator, &[1, 1024], &[1, 4]).source, Source::Estimated);
+        assert_eq!(times(&estimator, &[1, 512], &[1]).source, Source::Estimated);
+    }
+
+    #[test]
+    fn a_larger_batch_never_takes_less() {
+        let estimator = profiled(r#"{"1": 5.0, "2": 3.0, "4": 8.0}"#);
+        assert_eq!(times(&estimator, &[1, 1024], &[1, 2, 4]).micros, [Micros(5.0), Micros(5.0), Micros(8.0)]);
+    }
+
+    #[test]
+    fn a_task_that_repeats_takes_as_often_as_long() {
+        let estimator = profiled(r#"{"1": 5.0}"#);
+        let task = relu(1024);
+        let batches = [Batch { size: 1, task: &task, runs: 4 }];
+        assert_eq!(estimator.times(0, key(&[1, 1024]).as_ref(), &batches).micros, [Micros(20.0)]);
+    }
+
+    #[test]
+    fn a_profile_that_is_not_there_is_an_error() {
+        let text = "[[device]]\nid = \"c\"\nkind = \"cpu\"\nthreads = 1\nmemory = \"1 GiB\"\nprofile = \"none.json\"\n";
+        let system = System::parse("nowhere/system.toml", text).unwrap();
+        let message = Estimator::new(&system).err().unwrap().to_string();
+        assert_eq!(message, "profile 'nowhere/none.json': No such file or directory (os error 2)");
+    }
+
+    #[test]
+    fn narrower_numbers_are_faster_where_the_device_says_so() {
+        let system = System::load("cpu+h200").unwrap();
+        let estimator = Estimator::new(&system).unwrap();
+        let geometry = Geometry::Product { count: 1, rows: 4096, columns: 4096, depth: 4096 };
+        let product = |dtype| {
+            let flops = 2 * 4096u64.pow(3);
+            let work = Work { class: Class::MatMul, flops, dtype, geometry, ..relu(4096 * 4096).members[0] };
+            let task = Task::from(work);
+            estimator.times(1, None, &[Batch { size: 1, task: &task, runs: 1 }]).micros[0].0
+        };
+        assert!(product(DType::F16) < product(DType::F32) / 2.0);
+    }
+}
