@@ -13,8 +13,8 @@
 // TABLE:      task   kind         share  MFLOP  kB  cpu0 (us)  bound  gpu0 (us)  bound
 // TABLE-NEXT: first  matmul_relu  100.0%
 // TABLE-NEXT: all 1 tasks
-// TABLE-NEXT: cpu0: batch 1; 0 tasks measured, 0 interpolated, 1 estimated
-// TABLE-NEXT: gpu0: batch 1; 0 tasks measured, 0 interpolated, 1 estimated
+// TABLE-NEXT: cpu0: batch 1, all tasks take 176 B of 1.0 GiB; 0 tasks measured, 0 interpolated, 1 estimated
+// TABLE-NEXT: gpu0: batch 1, all tasks take 176 B of 2.0 GiB; 0 tasks measured, 0 interpolated, 1 estimated
 // TABLE-NOT: {{.}}
 
 // UNFUSED-DAG: first   MatMul
@@ -24,7 +24,7 @@
 // CSV:      task,kind,flops,input_bytes,output_bytes,weight_bytes,scratch_bytes,cpu0_bound,cpu0_batch_1_us
 // CSV-NEXT: first,matmul_relu,{{[0-9]+}},32,16,128,0,
 
-// HOST: cpu0: batch 1;
+// HOST: cpu0: batch 1, all tasks take 176 B of
 
 // PROBLEM: "format": "divi-problem/1"
 // PROBLEM: "L": 4

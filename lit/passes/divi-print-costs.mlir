@@ -11,8 +11,8 @@
 // TEXT-NEXT: where  Custom     75.0%  0.000  0.036       30.0  compute          -
 // TEXT-NEXT: conv   conv_relu  25.0%  2.000  3.000      100.0  compute       10.0  memory
 // TEXT-NEXT: all 2 tasks              2.000  3.036      130.0                   -
-// TEXT-NEXT: cpu0: batch 1; 0 tasks measured, 0 interpolated, 2 estimated
-// TEXT-NEXT: gpu0: batch 1; 1 tasks measured, 0 interpolated, 0 estimated
+// TEXT-NEXT: cpu0: batch 1, all tasks take 48 B of 1.0 KiB; 0 tasks measured, 0 interpolated, 2 estimated
+// TEXT-NEXT: gpu0: batch 1, all tasks take 48 B of 1.0 KiB; 1 tasks measured, 0 interpolated, 0 estimated
 
 // LIMIT:      where
 // LIMIT-NEXT: all 2 tasks

@@ -4,6 +4,7 @@ mod annotate;
 mod declare;
 mod key;
 mod linalg;
+mod memory;
 mod problem;
 mod read;
 mod table;

@@ -1,7 +1,11 @@
 //! `divi-print-costs`: the costs of a module as a table.
 
-use super::read::{Costs, read};
+use super::{
+    memory,
+    read::{Costs, read},
+};
 use crate::ir::{Failure, error, run, text};
+use divi_cost::Bytes;
 use mlir_sys::*;
 use std::fmt::Write;
 
@@ -96,10 +100,12 @@ fn text_table(costs: &Costs<'_>, limit: usize) -> String {
     }
     rows.push(sum);
     let mut table = columns(&rows);
+    let peak = memory::peak(costs);
     for device in &costs.devices {
         let batch = device.batch_sizes.first().copied().unwrap_or(1);
         // A String takes whatever is written.
-        let _ = write!(table, "{}: batch {batch}", device.name);
+        let _ =
+            write!(table, "{}: batch {batch}, all tasks take {peak} of {}", device.name, Bytes(device.memory_bytes));
         if let Some([measured, interpolated, estimated]) = device.sources {
             let _ = write!(table, "; {measured} tasks measured, {interpolated} interpolated, {estimated} estimated");
         }

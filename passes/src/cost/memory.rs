@@ -1,0 +1,83 @@
+//! The memory that a module takes where all of it runs on one device.
+
+use super::{read::Costs, work::distinct};
+use crate::{
+    ir::{byte_length, operands, operation_name, results, tensor_type_of_value},
+    tasks::{definer, is_constant_value, task_kind},
+};
+use divi_cost::{
+    Bytes, Class, MemoryGraph, MemoryTask, MemoryTensor, class,
+    memory::{ConstantId, TaskId, TensorId},
+};
+use mlir_sys::*;
+use rustc_hash::FxHashMap;
+use std::ffi::c_void;
+
+/// The peak bytes of all tasks in the order of the IR: weights once, activations as long as they are needed, scratch.
+pub(super) fn peak(costs: &Costs<'_>) -> Bytes {
+    let mut graph = Builder::default();
+    for &argument in &costs.function.arguments {
+        graph.tensor(argument, None);
+    }
+    let mut tasks = vec![];
+    for task in &costs.tasks {
+        let (mut reads, mut constants) = (vec![], vec![]);
+        for operand in distinct(&operands(task.operation)) {
+            match definer(operand).map(operation_name) {
+                Some("tensor.empty" | "onnx.NoValue") => {}
+                _ if is_constant_value(operand) => constants.push(graph.constant(operand)),
+                _ => reads.push(graph.tensors_of[&operand.ptr]),
+            }
+        }
+        let shown = reads.first().copied().filter(|_| is_view(task.operation));
+        let writes = results(task.operation).into_iter().map(|result| graph.tensor(result, shown)).collect();
+        tasks.push(MemoryTask { reads, writes, constants, scratch: Bytes(task.scratch_bytes) });
+    }
+    for value in &costs.function.returned {
+        if let Some(tensor) = graph.tensors_of.get(&value.ptr) {
+            graph.tensors[tensor.0].is_output = true;
+        }
+    }
+    let order: Vec<TaskId> = (0..tasks.len()).map(TaskId).collect();
+    let peak = MemoryGraph::new(graph.tensors, graph.constants, tasks).and_then(|graph| graph.peak(&order));
+    peak.expect("values are defined once, before they are used").bytes
+}
+
+/// Whether a task only shows its first operand under another type, in the same memory.
+fn is_view(task: MlirOperation) -> bool {
+    match task_kind(task) {
+        "view" => true,
+        "Shape" | "Size" => false,
+        kind => class(kind) == Class::View,
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    tensors: Vec<MemoryTensor>,
+    constants: Vec<Bytes>,
+    tensors_of: FxHashMap<*const c_void, TensorId>,
+    constants_of: FxHashMap<*const c_void, ConstantId>,
+}
+
+impl Builder {
+    fn tensor(&mut self, value: MlirValue, alias: Option<TensorId>) -> TensorId {
+        let id = TensorId(self.tensors.len());
+        self.tensors.push(MemoryTensor { bytes: bytes_of(value), alias, is_output: false });
+        self.tensors_of.insert(value.ptr, id);
+        id
+    }
+
+    fn constant(&mut self, value: MlirValue) -> ConstantId {
+        let next = ConstantId(self.constants.len());
+        let id = *self.constants_of.entry(value.ptr).or_insert(next);
+        if id == next {
+            self.constants.push(bytes_of(value));
+        }
+        id
+    }
+}
+
+fn bytes_of(value: MlirValue) -> Bytes {
+    Bytes(tensor_type_of_value(value).map_or(0, |ty| byte_length(&ty)))
+}
