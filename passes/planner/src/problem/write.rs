@@ -48,6 +48,9 @@ impl Problem {
             object.key("edge", &edge_network(view));
         }
         if let Some(meta) = &self.meta {
+            // One order of keys, whatever the file had: the text is what is hashed.
+            let mut meta = meta.clone();
+            meta.sort_all_objects();
             object.key("meta", &meta.to_string());
         }
         object.finish() + "\n"
