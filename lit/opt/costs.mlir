@@ -19,7 +19,7 @@
 
 // UNFUSED-DAG: first   MatMul
 // UNFUSED-DAG: second  Relu
-// UNFUSED: all 2 tasks
+// UNFUSED: all 3 tasks
 
 // CSV:      task,kind,flops,input_bytes,output_bytes,weight_bytes,scratch_bytes,cpu0_bound,cpu0_batch_1_us
 // CSV-NEXT: first,matmul_relu,{{[0-9]+}},32,16,128,0,
@@ -36,9 +36,10 @@
 // BOTH: divi-opt: error: --cost-table and --emit=problem both say what is written: give one of them
 // NOWHERE: error: 'nowhere' is neither a file nor a preset
 // FUSE: error: level is 'some': it must be none, conv or full
-func.func @main(%x: tensor<1x8xf32> {onnx.name = "x"}) -> tensor<1x4xf32> {
+func.func @main(%x: tensor<1x2x4xf32> {onnx.name = "x"}) -> tensor<1x4xf32> {
   %w = onnx.Constant dense<1.0> : tensor<8x4xf32>
-  %0 = "onnx.MatMul"(%x, %w) {onnx_node_name = "first"} : (tensor<1x8xf32>, tensor<8x4xf32>) -> tensor<1x4xf32>
+  %v = "onnx.Flatten"(%x) {onnx_node_name = "view"} : (tensor<1x2x4xf32>) -> tensor<1x8xf32>
+  %0 = "onnx.MatMul"(%v, %w) {onnx_node_name = "first"} : (tensor<1x8xf32>, tensor<8x4xf32>) -> tensor<1x4xf32>
   %1 = "onnx.Identity"(%0) : (tensor<1x4xf32>) -> tensor<1x4xf32>
   %2 = "onnx.Relu"(%1) {onnx_node_name = "second"} : (tensor<1x4xf32>) -> tensor<1x4xf32>
   return %2 : tensor<1x4xf32>

@@ -5,6 +5,7 @@ use crate::ir::{
     Failure, arguments_of, array_attribute, attribute, blocks, describe, error, operands, operation_name, operations,
     string_attribute, text,
 };
+use divi_cost::{Class, class};
 use mlir_sys::*;
 
 /// The function that runs the model: the one that an entry point names, `@main`, or the only one that is not private.
@@ -119,16 +120,20 @@ impl Tasks {
     }
 }
 
-/// What users call a task: the node that it came from, the first of a cluster's, or the operation's name.
+/// What users call a task: the node that it came from, the first of a cluster's that does more than to view, or the
+/// operation's name.
 pub(crate) fn task_name<'a>(task: MlirOperation) -> &'a str {
+    let node_name = |operation| attribute(operation, "onnx_node_name").and_then(string_attribute);
+    let is_work = |&member: &MlirOperation| {
+        !is_constant(member) && class(operation_name(member).trim_start_matches("onnx.")) != Class::View
+    };
+    let first_worker = || blocks(task).into_iter().flat_map(operations).find(is_work).and_then(node_name);
     let first_member = || {
         let members = array_attribute(attribute(task, "divi.members")?)?;
         string_attribute(*members.first()?)
     };
-    attribute(task, "onnx_node_name")
-        .and_then(string_attribute)
-        .or_else(first_member)
-        .unwrap_or_else(|| operation_name(task))
+    let member = || (operation_name(task) == "divi.cluster").then(first_worker).flatten().or_else(first_member);
+    node_name(task).or_else(member).unwrap_or_else(|| operation_name(task))
 }
 
 /// What a task is: the kind of a cluster, or the operator's name.
