@@ -7,6 +7,9 @@
 // RUN: not divi-opt %s --emit=problem --cost-table 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not divi-opt %s --emit=problem --system=nowhere -o %t.none.json 2>&1 | FileCheck %s --check-prefix=NOWHERE
 // RUN: not ls %t.none.json
+// RUN: divi-opt %s --divi-annotate-cost=system=cpu-2 | divi-opt - --cost-table | FileCheck %s --check-prefix=KEPT
+// RUN: not divi-opt %s --emit=problem --split-input-file 2>&1 | FileCheck %s --check-prefix=SPLIT
+// RUN: not divi-opt %s --cost-table --no-implicit-module 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not divi-opt %s --cost-table --fuse=some 2>&1 | FileCheck %s --check-prefix=FUSE
 
 // Tests that one flag canonicalizes, fuses, annotates and prints, and that nothing else is on standard output.
@@ -33,6 +36,11 @@
 // Four inputs are four times the work, and the weights are there once.
 // BATCH: first matmul_relu 100.0% 0.000 0.320
 
+// Costs that are there are shown, unless there is a system to replace them.
+// KEPT: cpu1 (us)
+
+// SPLIT: divi-opt: error: --emit=problem writes one problem: give it one module, without --split-input-file
+// NONE: divi-opt: error: there is nothing to write: '{{.*}}costs.mlir' has no builtin.module
 // BOTH: divi-opt: error: --cost-table and --emit=problem both say what is written: give one of them
 // NOWHERE: error: 'nowhere' is neither a file nor a preset
 // FUSE: error: level is 'some': it must be none, conv or full

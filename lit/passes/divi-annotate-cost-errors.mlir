@@ -64,3 +64,65 @@ module {
     return %0 : tensor<2xf32>
   }
 }
+
+// -----
+
+// Tests that what is planned already is not planned again.
+module {
+  divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+  func.func private @stage(%x: tensor<2xf32>) -> tensor<2xf32> attributes {divi.device = @cpu0} {
+    return %x : tensor<2xf32>
+  }
+  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    // expected-error @below {{'divi.launch' op belongs to a plan: start from the module that was planned}}
+    %0 = divi.launch @stage(%x) on @cpu0 : (tensor<2xf32>) -> tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}
+
+// -----
+
+// Tests that memory, which has an order that nobody states, is refused.
+func.func @main(%x: memref<4xf32>) {
+  // expected-error @below {{'linalg.exp' op works on memory, whose order is not planned: let it work on tensors}}
+  linalg.exp ins(%x : memref<4xf32>) outs(%x : memref<4xf32>)
+  return
+}
+
+// -----
+
+// Tests that devices do not take the names of functions.
+// expected-error @below {{'func.func' op is called @gpu0, as a device of system 'made-up' is: give the device another id}}
+func.func @gpu0(%x: tensor<2xf32>) -> tensor<2xf32> {
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// Tests that a task is not pinned to two devices.
+module {
+  divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+  divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    // expected-error @below {{'divi.cluster' op is one task, but parts of it are pinned to @cpu0 and to @gpu0: pin it to one of them}}
+    %0 = divi.cluster "two"(%x : tensor<2xf32>) -> tensor<2xf32> {
+    ^bb0(%a: tensor<2xf32>):
+      %1 = "onnx.Relu"(%a) {divi.pin = @cpu0} : (tensor<2xf32>) -> tensor<2xf32>
+      %2 = "onnx.Relu"(%1) {divi.pin = @gpu0} : (tensor<2xf32>) -> tensor<2xf32>
+      divi.yield %2 : tensor<2xf32>
+    }
+    return %0 : tensor<2xf32>
+  }
+}
+
+// -----
+
+// Tests that a task is not pinned to a device that does not run it.
+module {
+  divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    // expected-error @below {{'onnx.Custom' op 'c' is pinned to @gpu0, but does not run on cuda devices: pin it to a cpu, or take the pin away}}
+    %0 = "onnx.Custom"(%x) {function_name = "C", onnx_node_name = "c", divi.pin = @gpu0} : (tensor<2xf32>) -> tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }
+}

@@ -1,6 +1,6 @@
 // RUN: divi-opt %s -split-input-file --divi-emit-problem --verify-diagnostics -o /dev/null
 // RUN: not divi-opt %s --divi-emit-problem=inputs=0 -split-input-file 2>&1 | FileCheck %s --check-prefix=INPUTS
-// INPUTS: error: inputs is 0: at least one input must wait
+// INPUTS: error: inputs is 0: it must be a number from 1 to 4294967295
 
 // Tests that there must be devices.
 // expected-error @below {{has no divi.device: run divi-annotate-cost first, which declares those of a system}}

@@ -28,7 +28,7 @@
 // CHECK-NEXT:    {"id": 0, "name": "input x", "time": {"1": [0, null], "2": [0, null]}, "weight": 0, "input": 0, "output": 16, "pin": 0},
 // CHECK-NEXT:    {"id": 1, "name": "split", "time": {"1": [3.5, 1], "2": [6, 1.5]}, "weight": 0, "input": 16, "output": 16, "scratch": 64},
 // CHECK-NEXT:    {"id": 2, "name": "join", "time": {"1": [null, 2], "2": [null, 2]}, "weight": 8, "input": 16, "output": 24, "pin": 1},
-// CHECK-NEXT:    {"id": 3, "name": "cut", "time": {"1": [1, null], "2": [1, null]}, "weight": 0, "input": 0, "output": 16},
+// CHECK-NEXT:    {"id": 3, "name": "cut", "time": {"1": [1, null], "2": [1, null]}, "weight": 32, "input": 24, "output": 16},
 // CHECK-NEXT:    {"id": 4, "name": "output y", "time": {"1": [0, null], "2": [0, null]}, "weight": 0, "input": 16, "output": 0, "pin": 0},
 // CHECK-NEXT:    {"id": 5, "name": "output 1", "time": {"1": [0, null], "2": [0, null]}, "weight": 0, "input": 8, "output": 0, "pin": 0}
 // CHECK-NEXT:  ],
@@ -68,5 +68,35 @@ module {
   func.func @main(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {
     %0 = "onnx.Relu"(%x) {divi.cost = #divi.cost<@cpu0 = {2 = 1.0}>} : (tensor<1x4xf32>) -> tensor<1x4xf32>
     return %0 : tensor<1x4xf32>
+  }
+}
+
+// -----
+
+// Tests that what a branch reads from outside is an edge, that pins of members count, and that a queue needs no batches of
+// tasks that take no time: cpu0 gets the size of the queue, for which other tasks have no time.
+// CHECK:    {"id": 0, "name": "cpu0", "memory": 4096, "batch_sizes": [1, 2]},
+// CHECK:    {"id": 0, "name": "input 0", "time": {"1": [0, null], "2": [0, null]}, "weight": 0, "input": 0, "output": 1, "pin": 0},
+// CHECK:    {"id": 3, "name": "if", "time": {"1": [null, 1], "2": [null, 2]}, "weight": 0, "input": 9, "output": 8, "pin": 1},
+// CHECK:  "edges": [
+// CHECK-NEXT:    [0, 3],
+// CHECK-NEXT:    [1, 2],
+// CHECK-NEXT:    [2, 3],
+// CHECK-NEXT:    [3, 4]
+// CHECK-NEXT:  ]
+module {
+  divi.device @cpu0 {kind = "cpu", memory = 4096 : i64}
+  divi.device @gpu0 {kind = "cuda", memory = 4096 : i64, batch_sizes = [1, 2]}
+  divi.link @cpu0 -> @gpu0 {bandwidth = 1.0e9 : f64, latency = 0.0 : f64}
+  divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 0.0 : f64}
+  func.func @main(%condition: tensor<i1>, %x: tensor<1x2xf32>) -> tensor<1x2xf32> {
+    %0 = "onnx.Relu"(%x) {divi.cost = #divi.cost<@gpu0 = {1 = 1.0, 2 = 1.0}>} : (tensor<1x2xf32>) -> tensor<1x2xf32>
+    %1 = "onnx.If"(%condition) ({
+      %2 = "onnx.Neg"(%0) {divi.pin = @gpu0} : (tensor<1x2xf32>) -> tensor<1x2xf32>
+      onnx.Yield %2 : tensor<1x2xf32>
+    }, {
+      onnx.Yield %0 : tensor<1x2xf32>
+    }) {onnx_node_name = "if", divi.cost = #divi.cost<@gpu0 = {1 = 1.0, 2 = 2.0}>} : (tensor<i1>) -> tensor<1x2xf32>
+    return %1 : tensor<1x2xf32>
   }
 }

@@ -237,10 +237,38 @@ pub(crate) fn tensor_type_of_value(value: MlirValue) -> Option<TensorType> {
     tensor_type_of(unsafe { Type::from_raw(type_of(value)) })
 }
 
-/// The bytes of a tensor. An open dimension counts as 1, and what is no tensor as nothing.
+/// The bytes of a tensor. An open dimension counts as 1.
 pub(crate) fn byte_length(ty: &TensorType) -> u64 {
     let sizes = ty.shape.iter().flatten().map(|dim| u64::try_from(dim.known().unwrap_or(1)).unwrap_or(0));
-    ty.dtype.byte_len(sizes.fold(1, u64::saturating_mul)).unwrap_or(u64::MAX)
+    divi_cost::work::bytes(ty.dtype, sizes.fold(1, u64::saturating_mul))
+}
+
+/// The bytes of a value as the module has it, whatever its elements are. What is no tensor takes none.
+pub(crate) fn value_bytes(value: MlirValue) -> u64 {
+    if let Some(ty) = tensor_type_of_value(value) {
+        return byte_length(&ty);
+    }
+    let r#type = type_of(value);
+    // SAFETY: the type is alive, and each accessor is called on the kind it is for.
+    unsafe {
+        if !mlirTypeIsARankedTensor(r#type) {
+            return 0;
+        }
+        let element = mlirShapedTypeGetElementType(r#type);
+        let bits = if mlirTypeIsAInteger(element) {
+            mlirIntegerTypeGetWidth(element)
+        } else if mlirTypeIsAFloat(element) {
+            mlirFloatTypeGetWidth(element)
+        } else {
+            // An index, or a type of which nothing is known.
+            64
+        };
+        let sizes = (0..mlirShapedTypeGetRank(r#type) as isize).map(|i| match mlirShapedTypeIsDynamicDim(r#type, i) {
+            true => 1,
+            false => u64::try_from(mlirShapedTypeGetDimSize(r#type, i)).unwrap_or(0),
+        });
+        sizes.fold(u64::from(bits).div_ceil(8), u64::saturating_mul)
+    }
 }
 
 /// A tensor type with another shape: how `original` writes elements stays, and its encoding, if the rank does.

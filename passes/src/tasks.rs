@@ -3,10 +3,11 @@
 
 use crate::ir::{
     Failure, arguments_of, array_attribute, attribute, blocks, describe, error, operands, operation_name, operations,
-    string_attribute, text,
+    results, string_attribute, symbol_attribute, text, type_of, walk,
 };
 use divi_cost::{Class, class};
 use mlir_sys::*;
+use rustc_hash::FxHashSet;
 
 /// The function that runs the model: the one that an entry point names, `@main`, or the only one that is not private.
 pub(crate) fn entry(module: MlirOperation) -> Result<MlirOperation, Failure> {
@@ -55,12 +56,21 @@ pub(crate) fn entry(module: MlirOperation) -> Result<MlirOperation, Failure> {
 
 /// Whether an operation only stands for a value that is known when the model is compiled.
 pub(crate) fn is_constant(operation: MlirOperation) -> bool {
-    matches!(operation_name(operation), "onnx.Constant" | "onnx.NoValue" | "arith.constant" | "tensor.empty")
+    matches!(
+        operation_name(operation),
+        "onnx.Constant" | "onnx.NoValue" | "arith.constant" | "tensor.empty" | "tosa.const" | "tosa.const_shape"
+    )
 }
 
 /// Whether a value is a constant. What a cluster's body reads is what the cluster does.
 pub(crate) fn is_constant_value(value: MlirValue) -> bool {
     definer(outer_value(value)).is_some_and(is_constant)
+}
+
+/// Whether a value is a constant with bytes: not an absent operand, nor a place for a result.
+pub(crate) fn is_weight(value: MlirValue) -> bool {
+    let definer = definer(outer_value(value));
+    definer.is_some_and(|op| is_constant(op) && !matches!(operation_name(op), "tensor.empty" | "onnx.NoValue"))
 }
 
 /// The operation that a value is a result of.
@@ -69,19 +79,91 @@ pub(crate) fn definer(value: MlirValue) -> Option<MlirOperation> {
     unsafe { mlirValueIsAOpResult(value).then(|| mlirOpResultGetOwner(value)) }
 }
 
-/// The value that an argument of a cluster's body stands for; every other value itself.
-pub(crate) fn outer_value(value: MlirValue) -> MlirValue {
-    // SAFETY: the value is alive, and an argument's block and its parent are too.
+/// The value that an argument of a cluster's body stands for, out of all clusters around it; every other value itself.
+pub(crate) fn outer_value(mut value: MlirValue) -> MlirValue {
+    // SAFETY: the value is alive, and an argument's block and its parent are too; a cluster has an operand an argument.
     unsafe {
-        if !mlirValueIsABlockArgument(value) {
-            return value;
+        while mlirValueIsABlockArgument(value) {
+            let parent = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value));
+            if parent.ptr.is_null() || operation_name(parent) != "divi.cluster" {
+                break;
+            }
+            value = mlirOperationGetOperand(parent, mlirBlockArgumentGetArgNumber(value));
         }
-        let parent = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(value));
-        if parent.ptr.is_null() || operation_name(parent) != "divi.cluster" {
-            return value;
-        }
-        mlirOperationGetOperand(parent, mlirBlockArgumentGetArgNumber(value))
     }
+    value
+}
+
+/// Whether an operation is inside another, at any depth.
+pub(crate) fn is_inside(operation: MlirOperation, outer: MlirOperation) -> bool {
+    let mut next = operation;
+    // SAFETY: operations are alive; the outermost has no parent.
+    unsafe {
+        while !next.ptr.is_null() {
+            next = mlirOperationGetParentOperation(next);
+            if !next.ptr.is_null() && mlirOperationEqual(next, outer) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// The values that a task reads, each once: its operands, and what its regions read from outside.
+pub(crate) fn reads(task: MlirOperation) -> Vec<MlirValue> {
+    let mut seen = FxHashSet::default();
+    let mut values = vec![];
+    walk(task, &mut |operation| {
+        for operand in operands(operation) {
+            // SAFETY: the value is alive, and so are an argument's block and its parent.
+            let owner = unsafe {
+                match mlirValueIsABlockArgument(operand) {
+                    true => mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(operand)),
+                    false => mlirOpResultGetOwner(operand),
+                }
+            };
+            // SAFETY: both operations are alive.
+            let is_own = unsafe { mlirOperationEqual(owner, task) } && !is_result(operand);
+            if !is_own && !is_inside(owner, task) && seen.insert(operand.ptr) {
+                values.push(operand);
+            }
+        }
+    });
+    values
+}
+
+fn is_result(value: MlirValue) -> bool {
+    definer(value).is_some()
+}
+
+/// The operators of a task: those of a cluster and of clusters in it, or the task itself.
+pub(crate) fn members(task: MlirOperation) -> Vec<MlirOperation> {
+    if operation_name(task) != "divi.cluster" {
+        return vec![task];
+    }
+    let body = blocks(task).into_iter().flat_map(operations);
+    body.filter(|&member| !is_constant(member) && operation_name(member) != "divi.yield").flat_map(members).collect()
+}
+
+/// The device that a task is pinned to, by itself or by what is in it.
+pub(crate) fn pin<'a>(task: MlirOperation) -> Result<Option<&'a str>, Failure> {
+    let mut pins: Vec<&str> = vec![];
+    walk(task, &mut |operation| {
+        if let Some(device) = attribute(operation, "divi.pin").and_then(symbol_attribute)
+            && !pins.contains(&device)
+        {
+            pins.push(device);
+        }
+    });
+    if let [first, second, ..] = pins[..] {
+        let message = format!(
+            "{} is one task, but parts of it are pinned to @{first} and to @{second}: pin it to one of them",
+            describe(task)
+        );
+        error(task, &message);
+        return Err(Failure);
+    }
+    Ok(pins.first().copied())
 }
 
 /// The body of the function that runs a model, as a planner sees it.
@@ -111,23 +193,33 @@ impl Tasks {
         // SAFETY: both operations are alive.
         tasks.retain(|&operation| !is_constant(operation) && !unsafe { mlirOperationEqual(operation, terminator) });
         for &task in &tasks {
-            if matches!(operation_name(task), "func.call" | "divi.launch") {
-                error(task, &format!("{} calls a function: inline it first, with --inline", describe(task)));
-                return Err(Failure);
-            }
+            let problem = match operation_name(task) {
+                "func.call" => "calls a function: inline it first, with --inline",
+                "divi.launch" | "divi.transfer" => "belongs to a plan: start from the module that was planned",
+                _ if operands(task).into_iter().chain(results(task)).any(is_memory) => {
+                    "works on memory, whose order is not planned: let it work on tensors"
+                }
+                _ => continue,
+            };
+            error(task, &format!("{} {problem}", describe(task)));
+            return Err(Failure);
         }
         Ok(Self { function, operations: tasks, arguments: arguments_of(block), returned: operands(terminator) })
     }
+}
+
+fn is_memory(value: MlirValue) -> bool {
+    let r#type = type_of(value);
+    // SAFETY: the type of a live value is alive.
+    unsafe { mlirTypeIsAMemRef(r#type) || mlirTypeIsAUnrankedMemRef(r#type) }
 }
 
 /// What users call a task: the node that it came from, the first of a cluster's that does more than to view, or the
 /// operation's name.
 pub(crate) fn task_name<'a>(task: MlirOperation) -> &'a str {
     let node_name = |operation| attribute(operation, "onnx_node_name").and_then(string_attribute);
-    let is_work = |&member: &MlirOperation| {
-        !is_constant(member) && class(operation_name(member).trim_start_matches("onnx.")) != Class::View
-    };
-    let first_worker = || blocks(task).into_iter().flat_map(operations).find(is_work).and_then(node_name);
+    let is_work = |member: &MlirOperation| class(operation_name(*member).trim_start_matches("onnx.")) != Class::View;
+    let first_worker = || members(task).into_iter().find(is_work).and_then(node_name);
     let first_member = || {
         let members = array_attribute(attribute(task, "divi.members")?)?;
         string_attribute(*members.first()?)

@@ -120,8 +120,9 @@ def AnnotateCost : Pass<"divi-annotate-cost", "::mlir::ModuleOp"> {
     module counts which. A device that a task does not run on is not named.
   }];
   let options = [
-    Option<"system", "system", "std::string", /*default=*/"\"host\"",
-           "The machine: a preset's name or the path of a system description">,
+    Option<"system", "system", "std::string", /*default=*/"\"\"",
+           "The machine: a preset's name or the path of a system description (default: host, unless every task has a "
+           "cost already)">,
   ];
   let statistics = [
     Statistic<"numTasks", "num-tasks", "Number of tasks">,

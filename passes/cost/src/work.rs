@@ -36,6 +36,7 @@ mod signal;
 mod tests;
 
 use divi_onnx::{DType, Error, Node, TensorType};
+pub use operator::bytes;
 use operator::{Count, Operator};
 
 /// Operators that behave alike on a device: each class has coefficients of its own.

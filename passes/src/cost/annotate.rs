@@ -3,26 +3,26 @@
 use super::{
     declare::declare,
     key::key_of,
-    work::{Counter, distinct, is_host_only},
+    work::{Counter, Traffic, is_host_only},
 };
 use crate::{
     ir::{
-        Failure, arguments_of, blocks, byte_length, describe, error, named_attribute, operands, operation_name,
-        results, run, set_attribute, tensor_type_of_value, text, type_of, walk, warning,
+        Failure, arguments_of, attribute, blocks, describe, error, named_attribute, operands, operation_name, results,
+        run, set_attribute, text, type_of, warning,
     },
     rebatch::{Present, Rebatched},
-    tasks::{Tasks, definer, entry, is_constant_value},
+    tasks::{Tasks, entry, members, pin},
 };
 use divi_cost::{
     Estimator, Source, Task,
     estimate::{Batch, Times},
     system::{DeviceKind, System},
 };
-use divi_dialect::{BatchCost, CostAttribute, node::operator, tensor_type_of};
+use divi_dialect::{BatchCost, CostAttribute, tensor_type_of};
 use divi_onnx::infer;
 use melior::{
     Context, ContextRef, StringRef,
-    ir::{AttributeLike, Location, Type, operation::OperationRef},
+    ir::{AttributeLike, Location, Type},
 };
 use mlir_sys::*;
 use std::collections::BTreeMap;
@@ -45,7 +45,8 @@ pub struct Counts {
 /// Declares the devices of a system and says of every task what it takes on each, at every batch size that the device
 /// supports. A batch of b is b times the module as it stands.
 ///
-/// Does not change what the module computes. Devices, links and costs that are there already are replaced.
+/// Does not change what the module computes. Devices, links and costs that are there already are replaced; without a
+/// system, they stay where every task has a cost, and the system is the host otherwise.
 pub fn annotate_cost(module: MlirOperation, system: &str) -> Result<Counts, Failure> {
     // SAFETY: the context of a live operation is alive, and outlives the pass.
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
@@ -56,14 +57,20 @@ pub fn annotate_cost(module: MlirOperation, system: &str) -> Result<Counts, Fail
         error(module, message.strip_prefix("error: ").unwrap_or(&message));
         Failure
     };
-    let system = System::load(system).map_err(|error| fail(error.to_string()))?;
+    let function = entry(module)?;
+    let tasks = Tasks::of(function)?;
+    let has_cost = |&task: &MlirOperation| attribute(task, "divi.cost").is_some();
+    if system.is_empty() && !tasks.operations.is_empty() && tasks.operations.iter().all(has_cost) {
+        return Ok(Counts { tasks: tasks.operations.len() as u64, ..Counts::default() });
+    }
+    let system =
+        System::load(if system.is_empty() { "host" } else { system }).map_err(|error| fail(error.to_string()))?;
     for message in &system.warnings {
         warning(module, message);
     }
     let estimator = Estimator::new(&system).map_err(|error| fail(error.to_string()))?;
-    let function = entry(module)?;
     check_arguments(function)?;
-    let tasks = Tasks::of(function)?;
+    check_pins(&tasks, &system)?;
     let batches = count(function, &tasks, &system)?;
     declare(context, module, &system)?;
     let present = match Present::of(function) {
@@ -124,7 +131,23 @@ fn check_arguments(function: MlirOperation) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A pinned task is pinned to a device that runs it.
+fn check_pins(tasks: &Tasks, system: &System) -> Result<(), Failure> {
+    for &task in &tasks.operations {
+        let Some(name) = pin(task)? else { continue };
+        let device = system.devices.iter().find(|device| device.id == name);
+        if let Some(device) = device.filter(|device| !supports(device.kind, task)) {
+            let kind = device.kind.name();
+            let message = format!("{} is pinned to @{name}, but does not run on {kind} devices", describe(task));
+            error(task, &format!("{message}: pin it to a cpu, or take the pin away"));
+            return Err(Failure);
+        }
+    }
+    Ok(())
+}
+
 /// A task at a batch.
+#[derive(Clone)]
 struct Counted {
     task: Task,
     /// It runs once for each input.
@@ -143,18 +166,24 @@ impl Counted {
 fn count(function: MlirOperation, tasks: &Tasks, system: &System) -> Result<BTreeMap<u32, Vec<Counted>>, Failure> {
     let sizes = system.devices.iter().flat_map(|device| device.batch_sizes.iter().copied());
     let mut batches: BTreeMap<u32, Vec<Counted>> = sizes.chain([1]).map(|size| (size, vec![])).collect();
-    let mut largest = None;
+    let (mut largest, mut present) = (None, None::<Vec<Counted>>);
     for (&size, counted) in &mut batches {
         let rebatched = Rebatched::of(function, size.into())?;
         let mut counter = Counter::new(&rebatched);
-        for &task in &tasks.operations {
-            counted.push(Counted { task: counter.task(task)?, repeats: rebatched.repeats(task) });
+        for (i, &task) in tasks.operations.iter().enumerate() {
+            let repeats = rebatched.repeats(task);
+            // A task that runs once for each input does each time what it does at the module's own batch.
+            counted.push(match &present {
+                Some(present) if repeats => Counted { repeats, ..present[i].clone() },
+                _ => Counted { task: counter.task(task)?, repeats },
+            });
         }
+        present.get_or_insert_with(|| counted.clone());
         if let (1, Some(&first)) = (size, counter.open.first()) {
             let message = format!(
-                "{} has a result whose size depends on data, {} tasks in all: each such dimension is counted as 1",
+                "{} has a result whose size depends on data{}: each such dimension is counted as 1",
                 describe(first),
-                counter.open.len()
+                others(counter.open.len())
             );
             warning(first, &message);
         }
@@ -164,35 +193,40 @@ fn count(function: MlirOperation, tasks: &Tasks, system: &System) -> Result<BTre
         && let Some(&first) = rebatched.repeated().first()
     {
         let message = format!(
-            "{} mixes the inputs of a batch, as {} operators do in all: in a batch, they run once for each input",
+            "{} may mix the inputs of a batch{}: in a batch, it runs once for each input",
             describe(first),
-            rebatched.repeated().len()
+            others(rebatched.repeated().len())
         );
         warning(first, &message);
     }
     Ok(batches)
 }
 
+/// How a sentence about the first goes on if there are more.
+fn others(count: usize) -> String {
+    match count {
+        0 | 1 => String::new(),
+        2 => ", and so does another".into(),
+        _ => format!(", and so do {} others", count - 1),
+    }
+}
+
 /// Whether a kind of device can run a task. What divi does not know, control flow and what is no tensor of numbers stay on
 /// cpus.
 fn supports(kind: DeviceKind, task: MlirOperation) -> bool {
-    if kind == DeviceKind::Cpu {
-        return true;
-    }
-    let mut supported = true;
-    walk(task, &mut |operation| {
-        // SAFETY: the operation is alive.
-        let op = operator(&unsafe { OperationRef::from_raw(operation) });
-        let name = operation_name(operation);
-        let is_known = match op {
-            Some(op) => infer::knows(op) || op == "NoValue",
-            None => matches!(name, "divi.cluster" | "divi.yield") || !name.starts_with("onnx."),
-        };
-        let has_branches = op.is_some() && !blocks(operation).is_empty();
-        let values = operands(operation).into_iter().chain(results(operation));
-        supported &= is_known && !has_branches && (op.is_none() || !values.into_iter().any(is_host_only));
-    });
-    supported
+    kind == DeviceKind::Cpu || members(task).into_iter().all(runs_on_gpus)
+}
+
+fn runs_on_gpus(operation: MlirOperation) -> bool {
+    let is_known = match operation_name(operation).split_once('.') {
+        // Its region is a loop's body.
+        Some(("linalg", _)) => return true,
+        Some(("onnx", op)) => infer::knows(op),
+        Some(("arith" | "math" | "tensor" | "tosa", _)) => true,
+        _ => false,
+    };
+    let mut values = operands(operation).into_iter().chain(results(operation));
+    is_known && blocks(operation).is_empty() && !values.any(is_host_only)
 }
 
 fn integer(context: &Context, value: u64) -> MlirAttribute {
@@ -215,19 +249,13 @@ fn write(
     task: &Task,
     times: &[Option<Times>],
 ) -> Result<(), Failure> {
-    let bytes = |values: &mut dyn Iterator<Item = MlirValue>| {
-        values.filter_map(tensor_type_of_value).map(|ty| byte_length(&ty)).fold(0, u64::saturating_add)
-    };
-    let is_empty = |value: MlirValue| definer(value).is_some_and(|op| operation_name(op) == "tensor.empty");
-    let operands = distinct(&operands(operation));
-    let mut inputs = operands.iter().copied().filter(|&value| !is_constant_value(value));
-    let mut weights = operands.iter().copied().filter(|&value| is_constant_value(value) && !is_empty(value));
+    let traffic = Traffic::of(operation);
     let scratch = task.members.iter().map(|member| member.scratch).max().unwrap_or(0);
     for (name, value) in [
         ("divi.flops", task.flops()),
-        ("divi.input_bytes", bytes(&mut inputs)),
-        ("divi.output_bytes", bytes(&mut results(operation).into_iter())),
-        ("divi.weight_bytes", bytes(&mut weights)),
+        ("divi.input_bytes", traffic.input),
+        ("divi.output_bytes", traffic.output),
+        ("divi.weight_bytes", traffic.weight),
         ("divi.scratch_bytes", scratch),
     ] {
         set_attribute(operation, name, integer(context, value));

@@ -1,10 +1,13 @@
 //! A system as operations: `divi.device` and `divi.link`.
 
-use crate::ir::{Failure, attribute, blocks, error, operation_name, operations, set_attribute, symbol_attribute, walk};
+use crate::ir::{
+    Failure, attribute, blocks, describe, error, operation_name, operations, set_attribute, string_attribute,
+    symbol_attribute, walk,
+};
 use divi_cost::system::System;
 use divi_dialect::divi;
 use melior::{
-    Context,
+    Context, StringRef,
     ir::{
         Attribute, AttributeLike, BlockLike, BlockRef, Location, Operation,
         attribute::{ArrayAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute, StringAttribute},
@@ -18,6 +21,8 @@ use mlir_sys::*;
 /// Every pin must name a device of the new system.
 pub(super) fn declare(context: &Context, module: MlirOperation, system: &System) -> Result<(), Failure> {
     check_references(module, system)?;
+    check_names(module, system)?;
+    walk(module, &mut remove_costs);
     let Some(&body) = blocks(module).first() else { return Ok(()) };
     for operation in operations(body) {
         if matches!(operation_name(operation), "divi.device" | "divi.link") {
@@ -57,6 +62,44 @@ pub(super) fn declare(context: &Context, module: MlirOperation, system: &System)
     set_attribute(module, "divi.contention", contention.to_raw());
     for (position, operation) in devices.chain(links).enumerate() {
         body.insert_operation(position, operation);
+    }
+    Ok(())
+}
+
+/// Takes away what an earlier run has put on an operation: it is about other devices.
+fn remove_costs(operation: MlirOperation) {
+    const NAMES: &[&str] = &[
+        "divi.bound",
+        "divi.cost",
+        "divi.costs",
+        "divi.flops",
+        "divi.input_bytes",
+        "divi.output_bytes",
+        "divi.scratch_bytes",
+        "divi.weight_bytes",
+    ];
+    for name in NAMES {
+        // SAFETY: the operation is alive.
+        unsafe { mlirOperationRemoveAttributeByName(operation, StringRef::new(name).to_raw()) };
+    }
+}
+
+/// A device is a symbol of the module, so nothing else can have its name.
+fn check_names(module: MlirOperation, system: &System) -> Result<(), Failure> {
+    for operation in blocks(module).into_iter().flat_map(operations) {
+        if matches!(operation_name(operation), "divi.device" | "divi.link") {
+            continue;
+        }
+        let name = attribute(operation, "sym_name").and_then(string_attribute);
+        if let Some(name) = name.filter(|name| system.devices.iter().any(|device| device.id == *name)) {
+            let message = format!(
+                "{} is called @{name}, as a device of system '{}' is: give the device another id",
+                describe(operation),
+                system.name
+            );
+            error(operation, &message);
+            return Err(Failure);
+        }
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! What a profile knows a task by.
 
 use crate::{
-    ir::{blocks, operands, operation_name, operations, results, tensor_type_of_value},
-    tasks::{definer, is_constant, is_constant_value},
+    ir::{operands, results, tensor_type_of_value},
+    tasks::{definer, is_constant_value, is_inside, members, outer_value},
 };
 use divi_cost::profile::{Key, Operand};
 use divi_dialect::node::{attributes_of, is_none, operator};
@@ -13,22 +13,15 @@ use mlir_sys::*;
 /// The key of a task of a module whose batch is `batch`; `None` for tasks that no profile can have: operators of other
 /// dialects, open shapes, results without the batch.
 pub(super) fn key_of(task: MlirOperation, batch: u64) -> Option<Key> {
-    let is_cluster = operation_name(task) == "divi.cluster";
-    let members: Vec<MlirOperation> = if is_cluster {
-        let all = blocks(task).into_iter().flat_map(operations);
-        all.filter(|&member| !is_constant(member) && operation_name(member) != "divi.yield").collect()
-    } else {
-        vec![task]
-    };
     let mut ops = vec![];
     let mut shapes = vec![];
-    for &member in &members {
+    for member in members(task) {
         // SAFETY: the operation is alive.
         let reference = unsafe { OperationRef::from_raw(member) };
         ops.push((operator(&reference)?, own_attributes(&attributes_of(&reference))));
         for operand in operands(member) {
-            let inside = is_cluster && definer(operand).is_some();
-            if !inside && !is_none(operand) {
+            let is_passed = definer(outer_value(operand)).is_some_and(|definer| is_inside(definer, task));
+            if !is_passed && !is_none(operand) {
                 shapes.push((shape(operand)?, is_constant_value(operand)));
             }
         }

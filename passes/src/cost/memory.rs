@@ -1,9 +1,9 @@
 //! The memory that a module takes where all of it runs on one device.
 
-use super::{read::Costs, work::distinct};
+use super::read::Costs;
 use crate::{
-    ir::{byte_length, operands, operation_name, results, tensor_type_of_value},
-    tasks::{definer, is_constant_value, task_kind},
+    ir::{results, value_bytes},
+    tasks::{is_constant_value, is_weight, reads, task_kind},
 };
 use divi_cost::{
     Bytes, Class, MemoryGraph, MemoryTask, MemoryTensor, class,
@@ -13,22 +13,19 @@ use mlir_sys::*;
 use rustc_hash::FxHashMap;
 use std::ffi::c_void;
 
-/// The peak bytes of all tasks in the order of the IR: weights once, activations as long as they are needed, scratch.
-pub(super) fn peak(costs: &Costs<'_>) -> Bytes {
+/// The peak bytes of all tasks in the order of the IR at a batch: weights once, activations as long as they are needed,
+/// scratch.
+pub(super) fn peak(costs: &Costs<'_>, batch: u32) -> Bytes {
     let mut graph = Builder::default();
     for &argument in &costs.function.arguments {
         graph.tensor(argument, None);
     }
     let mut tasks = vec![];
     for task in &costs.tasks {
-        let (mut reads, mut constants) = (vec![], vec![]);
-        for operand in distinct(&operands(task.operation)) {
-            match definer(operand).map(operation_name) {
-                Some("tensor.empty" | "onnx.NoValue") => {}
-                _ if is_constant_value(operand) => constants.push(graph.constant(operand)),
-                _ => reads.push(graph.tensors_of[&operand.ptr]),
-            }
-        }
+        let values = reads(task.operation);
+        let constants = values.iter().filter(|&&value| is_weight(value)).map(|&value| graph.constant(value)).collect();
+        let computed = values.iter().filter(|&&value| !is_constant_value(value));
+        let reads: Vec<TensorId> = computed.map(|value| graph.tensors_of[&value.ptr]).collect();
         let shown = reads.first().copied().filter(|_| is_view(task.operation));
         let writes = results(task.operation).into_iter().map(|result| graph.tensor(result, shown)).collect();
         tasks.push(MemoryTask { reads, writes, constants, scratch: Bytes(task.scratch_bytes) });
@@ -39,7 +36,8 @@ pub(super) fn peak(costs: &Costs<'_>) -> Bytes {
         }
     }
     let order: Vec<TaskId> = (0..tasks.len()).map(TaskId).collect();
-    let peak = MemoryGraph::new(graph.tensors, graph.constants, tasks).and_then(|graph| graph.peak(&order));
+    let peak = MemoryGraph::new(graph.tensors, graph.constants, tasks)
+        .and_then(|graph| graph.at_batch(batch.into()).peak(&order));
     peak.expect("values are defined once, before they are used").bytes
 }
 
@@ -79,5 +77,5 @@ impl Builder {
 }
 
 fn bytes_of(value: MlirValue) -> Bytes {
-    Bytes(tensor_type_of_value(value).map_or(0, |ty| byte_length(&ty)))
+    Bytes(value_bytes(value))
 }

@@ -6,10 +6,10 @@ use super::{
 };
 use crate::{
     ir::{
-        Failure, attribute, blocks, byte_length, describe, error, float_attribute, operands, operation_name,
-        operations, results, run, signature_attribute, string_attribute, symbol_attribute, tensor_type_of_value, uses,
+        Failure, attribute, blocks, describe, error, float_attribute, operation_name, operations, results, run,
+        signature_attribute, string_attribute, symbol_attribute, uses, value_bytes,
     },
-    tasks::is_constant_value,
+    tasks::{pin, reads},
 };
 use divi_planner::{
     Problem,
@@ -24,7 +24,8 @@ use std::{collections::BTreeMap, ffi::c_void};
 //===----------------------------------------------------------------------===//
 
 /// The problem of running a module, whose costs are annotated, on the devices that it declares. The model's inputs and
-/// outputs are tasks of no time on the host; a tensor that nobody reads is none.
+/// outputs are tasks of no time on the host, whatever batches it takes. A constant that several tasks read is counted with
+/// each: the format has weights of tasks, not of devices.
 pub fn emit_problem(module: MlirOperation, inputs: u32) -> Result<Problem, Failure> {
     let costs = read(module)?;
     let mut builder = Builder::new(module, &costs, inputs)?;
@@ -59,9 +60,14 @@ impl<'a> Builder<'a> {
             memory: Some(device.memory_bytes as f64),
             batch_sizes: device.batch_sizes.clone(),
         };
-        let devices: Vec<Device> = costs.devices.iter().enumerate().map(device).collect();
+        let mut devices: Vec<Device> = costs.devices.iter().enumerate().map(device).collect();
         let count = devices.len();
         let host = costs.devices.iter().position(|device| device.kind == "cpu").unwrap_or(0);
+        // What takes no time is not cut into batches: the queue as a whole is one that only such tasks take.
+        if inputs > 1 && !devices[host].batch_sizes.contains(&inputs) {
+            devices[host].batch_sizes.push(inputs);
+            devices[host].batch_sizes.sort_unstable();
+        }
         let mut batches: Vec<u32> = devices.iter().flat_map(|device| device.batch_sizes.iter().copied()).collect();
         batches.sort_unstable();
         batches.dedup();
@@ -161,7 +167,7 @@ impl<'a> Builder<'a> {
                 (0..self.costs.devices.len()).map(|device| self.costs.at(i, device, batch)).collect::<Vec<_>>()
             };
             let time: BTreeMap<_, _> = self.batches.iter().map(|&batch| (batch, times(batch))).collect();
-            let pin = match attribute(task.operation, "divi.pin").and_then(symbol_attribute) {
+            let pin = match pin(task.operation)? {
                 None => None,
                 Some(name) => {
                     let device = self.costs.devices.iter().position(|device| device.name == name);
@@ -187,10 +193,8 @@ impl<'a> Builder<'a> {
                 pin,
                 module: None,
             });
-            for operand in operands(task.operation) {
-                if !is_constant_value(operand) {
-                    self.read(operand, id);
-                }
+            for value in reads(task.operation) {
+                self.read(value, id);
             }
             for result in results(task.operation) {
                 self.tensor(result, id);
@@ -233,14 +237,14 @@ impl<'a> Builder<'a> {
 }
 
 fn bytes_of(value: MlirValue) -> f64 {
-    tensor_type_of_value(value).map_or(0, |ty| byte_length(&ty)) as f64
+    value_bytes(value) as f64
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn diviRunEmitProblem(module: MlirOperation, inputs: i64, sink: Sink, user: *mut c_void) -> bool {
     run(module, || {
         let Some(inputs) = u32::try_from(inputs).ok().filter(|&inputs| inputs > 0) else {
-            error(module, &format!("inputs is {inputs}: at least one input must wait"));
+            error(module, &format!("inputs is {inputs}: it must be a number from 1 to {}", u32::MAX));
             return Err(Failure);
         };
         hand_over(&emit_problem(module, inputs)?.write(), sink, user);

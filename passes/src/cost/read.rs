@@ -1,5 +1,6 @@
 //! The costs that a module carries, whoever put them there.
 
+use super::work::Traffic;
 use crate::{
     ir::{
         Failure, array_attribute, attribute, blocks, describe, dictionary_entry, error, integer_attribute,
@@ -57,9 +58,11 @@ impl Costs<'_> {
         self.at(task, device, *self.devices[device].batch_sizes.first()?)
     }
 
-    /// The time on the device that is fastest at its smallest batch.
+    /// The time that one input takes on the device that is fastest at its smallest batch.
     pub(super) fn best(&self, task: usize) -> Option<f64> {
-        (0..self.devices.len()).filter_map(|device| self.first(task, device)).min_by(f64::total_cmp)
+        let of =
+            |device: usize| Some(self.first(task, device)? / f64::from(*self.devices[device].batch_sizes.first()?));
+        (0..self.devices.len()).filter_map(of).min_by(f64::total_cmp)
     }
 }
 
@@ -112,8 +115,11 @@ pub(super) fn read<'a>(module: MlirOperation) -> Result<Costs<'a>, Failure> {
             error(operation, &format!("{} has no divi.cost: run divi-annotate-cost first", describe(operation)));
             return Err(Failure);
         };
-        let number =
-            |name| attribute(operation, name).and_then(integer_attribute).map_or(0, |value| value.max(0) as u64);
+        let number = |name| {
+            attribute(operation, name).and_then(integer_attribute).map(|value| u64::try_from(value).unwrap_or(0))
+        };
+        // Who wrote the costs need not have written what follows from types.
+        let traffic = Traffic::of(operation);
         let bounds = attribute(operation, "divi.bound");
         let bound = |device: &Device| {
             bounds.and_then(|bounds| dictionary_entry(bounds, &device.name)).and_then(string_attribute)
@@ -122,11 +128,11 @@ pub(super) fn read<'a>(module: MlirOperation) -> Result<Costs<'a>, Failure> {
             operation,
             name: task_name(operation),
             kind: task_kind(operation),
-            flops: number("divi.flops"),
-            input_bytes: number("divi.input_bytes"),
-            output_bytes: number("divi.output_bytes"),
-            weight_bytes: number("divi.weight_bytes"),
-            scratch_bytes: number("divi.scratch_bytes"),
+            flops: number("divi.flops").unwrap_or(0),
+            input_bytes: number("divi.input_bytes").unwrap_or(traffic.input),
+            output_bytes: number("divi.output_bytes").unwrap_or(traffic.output),
+            weight_bytes: number("divi.weight_bytes").unwrap_or(traffic.weight),
+            scratch_bytes: number("divi.scratch_bytes").unwrap_or(0),
             bounds: devices.iter().map(bound).collect(),
             times: cost.entries(),
         });

@@ -2,7 +2,7 @@
 
 use super::{
     memory,
-    read::{Costs, read},
+    read::{Costs, TaskCost, read},
 };
 use crate::ir::{Failure, error, run, text};
 use divi_cost::Bytes;
@@ -49,9 +49,19 @@ fn columns(rows: &[Vec<String>]) -> String {
     out
 }
 
+/// A name on one line.
+fn printable(name: &str) -> String {
+    name.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+fn kilobytes(task: &TaskCost<'_>) -> f64 {
+    [task.input_bytes, task.output_bytes, task.weight_bytes].map(|bytes| bytes as f64).iter().sum::<f64>() / 1e3
+}
+
 /// A number with about four digits.
 fn short(value: f64) -> String {
-    match value {
+    // The sum of nothing is -0.
+    match value + 0.0 {
         v if v >= 1000.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
         v => format!("{v:.3}"),
@@ -74,11 +84,11 @@ fn text_table(costs: &Costs<'_>, limit: usize) -> String {
     for &i in &order[..shown] {
         let task = &costs.tasks[i];
         let mut row = vec![
-            task.name.to_owned(),
-            task.kind.to_owned(),
+            printable(task.name),
+            printable(task.kind),
             format!("{:.1}%", if total > 0.0 { 100.0 * best(i) / total } else { 0.0 }),
             short(task.flops as f64 / 1e6),
-            short((task.input_bytes + task.output_bytes + task.weight_bytes) as f64 / 1e3),
+            short(kilobytes(task)),
         ];
         for device in 0..costs.devices.len() {
             row.push(costs.first(i, device).map_or("-".into(), short));
@@ -91,7 +101,7 @@ fn text_table(costs: &Costs<'_>, limit: usize) -> String {
         String::new(),
         String::new(),
         short(costs.tasks.iter().map(|task| task.flops as f64).sum::<f64>() / 1e6),
-        short(costs.tasks.iter().map(|t| (t.input_bytes + t.output_bytes + t.weight_bytes) as f64).sum::<f64>() / 1e3),
+        short(costs.tasks.iter().map(kilobytes).sum()),
     ];
     for device in 0..costs.devices.len() {
         let times: Option<f64> = (0..costs.tasks.len()).map(|i| costs.first(i, device)).sum();
@@ -100,9 +110,9 @@ fn text_table(costs: &Costs<'_>, limit: usize) -> String {
     }
     rows.push(sum);
     let mut table = columns(&rows);
-    let peak = memory::peak(costs);
     for device in &costs.devices {
         let batch = device.batch_sizes.first().copied().unwrap_or(1);
+        let peak = memory::peak(costs, batch);
         // A String takes whatever is written.
         let _ =
             write!(table, "{}: batch {batch}, all tasks take {peak} of {}", device.name, Bytes(device.memory_bytes));

@@ -4,10 +4,10 @@ use super::linalg;
 use crate::{
     ir::{
         Failure, blocks, byte_length, describe, error, operands, operation_name, operations, results,
-        tensor_type_of_value,
+        tensor_type_of_value, value_bytes,
     },
     rebatch::Rebatched,
-    tasks::{definer, is_constant, is_constant_value, outer_value},
+    tasks::{definer, is_constant, is_constant_value, is_inside, is_weight, members, outer_value, reads},
 };
 use divi_cost::{Class, Geometry, Task, Work, work::work};
 use divi_dialect::node::{attributes_of, is_none, operator, present_results};
@@ -30,31 +30,36 @@ impl<'a> Counter<'a> {
 
     /// What a task does. What passes between the members of a cluster is neither read nor written.
     pub(super) fn task(&mut self, task: MlirOperation) -> Result<Task, Failure> {
+        let before = self.open.len();
+        let counted = self.count(task);
+        // A task is named once, however many of its members are open.
+        self.open.truncate(before + usize::from(self.open.len() > before));
+        counted
+    }
+
+    fn count(&mut self, task: MlirOperation) -> Result<Task, Failure> {
         if operation_name(task) != "divi.cluster" {
             return Ok(self.operation(task)?.into());
         }
-        let mut members = vec![];
+        let mut counted = vec![];
         let (mut read, mut weights) = (0u64, 0u64);
         let mut seen = FxHashSet::default();
-        for member in blocks(task).into_iter().flat_map(operations) {
-            if is_constant(member) || operation_name(member) == "divi.yield" {
-                continue;
-            }
+        for member in members(task) {
             let work = self.operation(member)?;
             let mut passed = 0u64;
-            for operand in distinct(&operands(member)) {
+            for operand in operands(member) {
                 let outer = outer_value(operand);
-                let inside = definer(operand).is_some();
-                if !is_constant_value(operand) && (inside || !seen.insert(outer.ptr)) {
+                let is_passed = definer(outer).is_some_and(|definer| is_inside(definer, task));
+                if !is_constant_value(operand) && (is_passed || !seen.insert(outer.ptr)) {
                     passed = passed.saturating_add(self.bytes(operand));
                 }
             }
             read = read.saturating_add(work.read.saturating_sub(passed));
             weights = weights.saturating_add(work.weights);
-            members.push(work);
+            counted.push(work);
         }
         let written = results(task).into_iter().map(|result| self.bytes(result)).fold(0, u64::saturating_add);
-        Ok(Task { members, read, weights, written })
+        Ok(Task { members: counted, read, weights, written })
     }
 
     fn operation(&mut self, operation: MlirOperation) -> Result<Work, Failure> {
@@ -109,25 +114,24 @@ impl<'a> Counter<'a> {
         Ok(total)
     }
 
-    /// An operation of which only its operands and results are known: one operation an element of the results.
+    /// An operation of which only what it reads and writes is known: one operation an element of the results.
     fn moved(&self, operation: MlirOperation) -> Work {
-        let operands = distinct(&operands(operation));
-        let is_empty =
-            |value: MlirValue| definer(value).is_some_and(|definer| operation_name(definer) == "tensor.empty");
-        let bytes = |values: &mut dyn Iterator<Item = MlirValue>| {
+        let reads = reads(operation);
+        let bytes = |is_counted: &dyn Fn(MlirValue) -> bool| {
+            let values = reads.iter().copied().filter(|&value| is_counted(value));
             values.map(|value| self.bytes(value)).fold(0, u64::saturating_add)
         };
         let types = self.result_types(operation);
-        let count = types.iter().filter_map(TensorType::count).fold(0, |sum, count| count.max(0) as u64 + sum);
-        let is_weight = |operand: &MlirValue| is_constant_value(*operand) && !is_empty(*operand);
-        let weights = bytes(&mut operands.iter().copied().filter(is_weight));
+        let count = types.iter().filter_map(TensorType::count).map(|count| count.max(0) as u64);
+        let count = count.fold(0, u64::saturating_add);
+        let weights = bytes(&is_weight);
         Work {
             class: Class::Other,
             flops: count,
-            read: bytes(&mut operands.iter().copied().filter(|&operand| !is_constant_value(operand))),
+            read: bytes(&|value| !is_constant_value(value)),
             weights,
             resident_weights: weights,
-            written: types.iter().map(byte_length).fold(0, u64::saturating_add),
+            written: results(operation).into_iter().map(|result| self.bytes(result)).fold(0, u64::saturating_add),
             scratch: 0,
             dtype: types.first().map_or(DType::F32, |ty| ty.dtype),
             geometry: Geometry::Elements { count },
@@ -135,7 +139,7 @@ impl<'a> Counter<'a> {
     }
 
     fn bytes(&self, value: MlirValue) -> u64 {
-        self.rebatched.type_of(value).map_or(0, |ty| byte_length(&ty))
+        self.rebatched.type_of(value).map_or_else(|| value_bytes(value), |ty| byte_length(&ty))
     }
 
     /// The types of the results that are there, for one run.
@@ -162,10 +166,23 @@ fn closed(value: Value) -> Value {
     Value { ty: counted(value.ty), content: value.content }
 }
 
-/// Values, each once.
-pub(super) fn distinct(values: &[MlirValue]) -> Vec<MlirValue> {
-    let mut seen = FxHashSet::default();
-    values.iter().copied().filter(|value| seen.insert(value.ptr)).collect()
+/// What goes into a task and out of it, in bytes, as the module has it.
+pub(super) struct Traffic {
+    pub(super) input: u64,
+    pub(super) output: u64,
+    pub(super) weight: u64,
+}
+
+impl Traffic {
+    pub(super) fn of(task: MlirOperation) -> Self {
+        let bytes = |values: &mut dyn Iterator<Item = MlirValue>| values.map(value_bytes).fold(0, u64::saturating_add);
+        let reads = reads(task);
+        Self {
+            input: bytes(&mut reads.iter().copied().filter(|&value| !is_constant_value(value))),
+            output: bytes(&mut results(task).into_iter()),
+            weight: bytes(&mut reads.iter().copied().filter(|&value| is_weight(value))),
+        }
+    }
 }
 
 /// Whether a type is one that only the host has: strings, sequences, optionals and whatever else is no tensor of numbers.

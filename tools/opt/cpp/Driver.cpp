@@ -75,8 +75,9 @@ static llvm::cl::opt<Table> costTable(
 static llvm::cl::opt<int64_t> tableLimit("cost-table-limit", llvm::cl::init(20), llvm::cl::cat(category),
                                          llvm::cl::desc("Tasks that --cost-table shows as columns (0: all)"),
                                          llvm::cl::value_desc("N"));
-static llvm::cl::opt<std::string> systemSpec("system", llvm::cl::init("host"), llvm::cl::cat(category),
-                                             llvm::cl::desc("The machine: a preset or the path of a description"),
+static llvm::cl::opt<std::string> systemSpec("system", llvm::cl::cat(category),
+                                             llvm::cl::desc("The machine: a preset or the path of a description (default: host, unless the "
+                                                            "input has costs already)"),
                                              llvm::cl::value_desc("NAME|FILE.toml"));
 static llvm::cl::opt<std::string> fuseLevel("fuse", llvm::cl::init("full"), llvm::cl::cat(category),
                                             llvm::cl::desc("What operators become one task before costs are counted"),
@@ -231,6 +232,8 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
     return complain("--batch must be positive");
   if (costTable != Table::None && emitted != Emit::Mlir)
     return complain("--cost-table and --emit=problem both say what is written: give one of them");
+  if (emitted == Emit::Problem && !MlirOptMainConfig::createFromCLOptions().inputSplitMarker().empty())
+    return complain("--emit=problem writes one problem: give it one module, without --split-input-file");
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   bool isModel = false;
   std::unique_ptr<llvm::MemoryBuffer> buffer = read(input, output, isModel);
@@ -254,10 +257,15 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
   // A device stays, whatever happens.
   if (!replaceable)
     file->keep();
-  extendPipeline(config, input, output, isModel, &file->os());
+  std::string text;
+  llvm::raw_string_ostream textStream(text);
+  extendPipeline(config, input, output, isModel, &textStream);
   llvm::raw_ostream &moduleStream = writesText() ? llvm::nulls() : file->os();
   if (failed(MlirOptMain(moduleStream, std::move(buffer), registry, config)))
     return failure();
+  if (writesText() && text.empty())
+    return complain("there is nothing to write: '" + input + "' has no builtin.module");
+  file->os() << text;
   file->os().flush();
   // Some file systems find only now that there is no room.
   if (replaceable)

@@ -135,7 +135,7 @@ pub(super) fn plus(terms: &[u64]) -> u64 {
 }
 
 /// Bytes of a dense buffer; a string counts as its pointer and length.
-pub(super) fn bytes(dtype: DType, count: u64) -> u64 {
+pub fn bytes(dtype: DType, count: u64) -> u64 {
     match dtype {
         DType::String => count.saturating_mul(16),
         _ => dtype.byte_len(count).unwrap_or(u64::MAX),
