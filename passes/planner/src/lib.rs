@@ -7,6 +7,7 @@ mod baseline;
 pub mod bounds;
 pub mod convert;
 pub mod error;
+pub mod exact;
 pub mod generate;
 pub mod instance;
 mod json;

@@ -1,0 +1,130 @@
+//! Exact schedules of one input: which device runs what and when, so that the last task ends first.
+//!
+//! A dynamic program over partial schedules that grow in the order of starts. What the future of a partial schedule
+//! depends on is which tasks are done, when devices are free and when operands arrive; of two with the same tasks done,
+//! the one that is later in every respect is dropped, and so is one that a bound excludes. Networks are long and narrow,
+//! so few sets of tasks can be done at the same time, and the program is small. Sweeps of growing width make it an
+//! anytime method: narrow ones find good schedules, whose values cut the wide ones down, and the least bound of what was
+//! given up for lack of width is a bound for all. A sweep that gives nothing up is a proof.
+//!
+//! Transfers do not get in each other's way here: with contention, the bound holds and the schedule is one without it.
+
+mod bounds;
+mod extend;
+pub(crate) mod graph;
+mod layer;
+mod masks;
+mod multipliers;
+pub(crate) mod search;
+mod set;
+mod sweep;
+mod symmetry;
+#[cfg(test)]
+pub(crate) mod test;
+
+use std::time::Instant;
+
+use crate::instance::Instance;
+use crate::units::Micros;
+use graph::{Footprint, Graph};
+use search::Found;
+use sweep::Effort;
+
+/// Larger problems only get a bound.
+const MOST_TASKS: usize = 1024;
+
+/// How much effort is allowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many partial schedules may be extended.
+    pub states: u64,
+    /// Results that depend on it are not reproducible.
+    pub deadline: Option<Instant>,
+    /// How many threads may work on independent parts; the result does not depend on it.
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { states: 200_000, deadline: None, threads: 1 }
+    }
+}
+
+/// A schedule, if one was found, and what is proven about all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution {
+    pub schedule: Option<Schedule>,
+    /// No schedule ends before this; infinite if none fits.
+    pub bound: Micros,
+    /// What proves it.
+    pub bound_by: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    pub device: Vec<usize>,
+    pub start: Vec<Micros>,
+    /// When the last task ends.
+    pub value: Micros,
+}
+
+impl Solution {
+    /// Whether no schedule is better.
+    pub fn is_optimal(&self) -> bool {
+        self.schedule.as_ref().is_some_and(|schedule| self.bound >= schedule.value * (1.0 - search::SAME))
+    }
+}
+
+/// Looks for the schedule that ends first. With more than 1024 tasks there is no search, only a bound.
+pub fn solve(instance: &Instance, limits: &Limits) -> Solution {
+    let graph = Graph::new(instance, instance.order(), Footprint::Least);
+    let found = search(&graph, f64::INFINITY, limits);
+    let bound_by = if found.bound > found.relaxation { "exact" } else { "paths and loads" };
+    let (bound, states) = (found.bound, found.states);
+    let mut schedule = found.sequence.map(|sequence| schedule(instance, &graph, &sequence));
+    if schedule.as_ref().is_some_and(|schedule| !fits(instance, schedule)) {
+        // What must fit at the same time was only bounded from below; bounded from above, whatever is found fits.
+        let graph = Graph::new(instance, instance.order(), Footprint::Most);
+        let limits = Limits { states: limits.states.saturating_sub(states).max(limits.states / 4), ..*limits };
+        let found = search(&graph, f64::INFINITY, &limits);
+        schedule = found.sequence.map(|sequence| self::schedule(instance, &graph, &sequence));
+    }
+    Solution { schedule, bound, bound_by }
+}
+
+/// Whether the devices hold all that the schedule puts on them at the same time.
+pub(crate) fn fits(instance: &Instance, schedule: &Schedule) -> bool {
+    let held = match instance.memory_model() {
+        crate::problem::MemoryModel::Static => instance.static_use(&schedule.device),
+        crate::problem::MemoryModel::Liveness => instance.peak_use(&schedule.device, &schedule.start),
+    };
+    held.iter().enumerate().all(|(device, held)| *held <= instance.capacity_bytes(device))
+}
+
+/// The instance's schedule for a sequence of the graph of all its tasks.
+fn schedule(instance: &Instance, graph: &Graph, sequence: &[(usize, usize)]) -> Schedule {
+    let (starts, value) = graph.starts(sequence);
+    let mut device = vec![0; instance.tasks()];
+    let mut start = vec![0.0; instance.tasks()];
+    for &(task, on) in sequence {
+        device[instance.order()[task]] = on;
+        start[instance.order()[task]] = starts[task];
+    }
+    Schedule { device, start, value }
+}
+
+/// Searches with sets as large as the graph needs.
+pub(crate) fn search(graph: &Graph, known: Micros, limits: &Limits) -> Found {
+    let effort = Effort { states: limits.states, deadline: limits.deadline };
+    match graph.tasks {
+        0..=64 => search::search::<1>(graph, known, effort),
+        65..=128 => search::search::<2>(graph, known, effort),
+        129..=256 => search::search::<4>(graph, known, effort),
+        257..=512 => search::search::<8>(graph, known, effort),
+        513..=MOST_TASKS => search::search::<16>(graph, known, effort),
+        _ => {
+            let bound = bounds::longest_path(graph);
+            Found { sequence: None, value: f64::INFINITY, bound, relaxation: bound, states: 0 }
+        }
+    }
+}

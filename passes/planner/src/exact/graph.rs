@@ -1,0 +1,188 @@
+//! The scheduling problem as the search sees it: tasks in topological order, times and delays in flat arrays.
+
+use crate::instance::Instance;
+use crate::problem::MemoryModel;
+use crate::units::{Bytes, Micros};
+
+/// What every task takes from its device's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Footprint {
+    /// What a device surely holds for the task, under the instance's model: no plan that fits is lost.
+    Least,
+    /// What it holds at most, under either model: every plan that is found fits.
+    Most,
+}
+
+/// A neighbour, and which matrix of delays lies between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arc {
+    pub(crate) task: usize,
+    /// Where the matrix of delays by pair of devices begins.
+    pub(crate) delays: usize,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Graph {
+    pub(crate) tasks: usize,
+    pub(crate) devices: usize,
+    /// By task and device; infinite where the task cannot run.
+    pub(crate) time_us: Vec<Micros>,
+    /// By task and device: no start before.
+    pub(crate) release_us: Vec<Micros>,
+    /// By task and device: what has to pass after the task's end.
+    pub(crate) delivery_us: Vec<Micros>,
+    /// Each neighbour once.
+    pub(crate) predecessors: Vec<Vec<Arc>>,
+    pub(crate) successors: Vec<Vec<Arc>>,
+    pub(crate) delay_us: Vec<Micros>,
+    pub(crate) need: Vec<Bytes>,
+    /// Infinite where everything fits.
+    pub(crate) capacity: Vec<Bytes>,
+    /// Tasks that share a device, where there are several.
+    pub(crate) groups: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    /// The graph of some of an instance's tasks, given in topological order, and what is between them: task `i` of the
+    /// graph is `tasks[i]` of the instance.
+    pub(crate) fn new(instance: &Instance, tasks: &[usize], footprint: Footprint) -> Self {
+        let devices = instance.devices();
+        let mut position = vec![None; instance.tasks()];
+        for (index, &task) in tasks.iter().enumerate() {
+            position[task] = Some(index);
+        }
+        let table = |figure: &dyn Fn(usize, usize) -> Micros| -> Vec<Micros> {
+            tasks.iter().flat_map(|task| (0..devices).map(|device| figure(*task, device))).collect()
+        };
+        let mut graph = Self {
+            tasks: tasks.len(),
+            devices,
+            time_us: table(&|task, device| instance.time(task, device).unwrap_or(f64::INFINITY)),
+            release_us: vec![0.0; tasks.len() * devices],
+            delivery_us: vec![0.0; tasks.len() * devices],
+            predecessors: vec![Vec::new(); tasks.len()],
+            successors: vec![Vec::new(); tasks.len()],
+            delay_us: Vec::new(),
+            need: tasks.iter().map(|task| need(instance, *task, footprint)).collect(),
+            capacity: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
+            groups: Vec::new(),
+        };
+        for (from, &task) in tasks.iter().enumerate() {
+            for arc in instance.successors(task) {
+                let Some(to) = position[arc.task] else { continue };
+                let delays = (0..devices * devices)
+                    .map(|pair| instance.transfer(arc.tensor, pair / devices, pair % devices))
+                    .collect::<Vec<_>>();
+                graph.join(from, to, &delays);
+            }
+        }
+        for group in instance.groups() {
+            let members: Vec<usize> = group.iter().filter_map(|task| position[*task]).collect();
+            if members.len() > 1 {
+                graph.groups.push(members);
+            }
+        }
+        graph.forget_slack_memory();
+        graph
+    }
+
+    /// Puts delays between two tasks; several tensors between the same two arrive when the last one does.
+    pub(crate) fn join(&mut self, from: usize, to: usize, delays: &[Micros]) {
+        if let Some(arc) = self.successors[from].iter().find(|arc| arc.task == to) {
+            for (known, delay) in self.delay_us[arc.delays..].iter_mut().zip(delays) {
+                *known = known.max(*delay);
+            }
+            return;
+        }
+        let arc = Arc { task: to, delays: self.delay_us.len() };
+        self.delay_us.extend_from_slice(delays);
+        self.successors[from].push(arc);
+        self.predecessors[to].push(Arc { task: from, ..arc });
+    }
+
+    /// A device that holds all that may run there has no limit.
+    fn forget_slack_memory(&mut self) {
+        for device in 0..self.devices {
+            let here = |task: &usize| self.time_us[task * self.devices + device].is_finite();
+            let most: Bytes = (0..self.tasks).filter(here).map(|task| self.need[task]).sum();
+            if most <= self.capacity[device] {
+                self.capacity[device] = f64::INFINITY;
+            }
+        }
+    }
+
+    /// The same problem with time running backwards: task `i` is `tasks - 1 - i`, and a plan read from its end is a plan.
+    pub(crate) fn reversed(&self) -> Self {
+        let (tasks, devices) = (self.tasks, self.devices);
+        let mirror = |table: &[Micros]| table.chunks(devices).rev().flatten().copied().collect::<Vec<_>>();
+        let mut reversed = Self {
+            tasks,
+            devices,
+            time_us: mirror(&self.time_us),
+            release_us: mirror(&self.delivery_us),
+            delivery_us: mirror(&self.release_us),
+            predecessors: vec![Vec::new(); tasks],
+            successors: vec![Vec::new(); tasks],
+            delay_us: Vec::new(),
+            need: self.need.iter().rev().copied().collect(),
+            capacity: self.capacity.clone(),
+            groups: self.groups.iter().map(|group| group.iter().map(|task| tasks - 1 - task).collect()).collect(),
+        };
+        for from in 0..tasks {
+            for arc in &self.successors[from] {
+                let matrix = &self.delay_us[arc.delays..arc.delays + devices * devices];
+                let delays = (0..devices * devices).map(|pair| matrix[pair % devices * devices + pair / devices]);
+                reversed.join(tasks - 1 - arc.task, tasks - 1 - from, &delays.collect::<Vec<_>>());
+            }
+        }
+        reversed
+    }
+
+    /// The delays of an arc, by pair of devices.
+    pub(crate) fn delays(&self, arc: &Arc) -> &[Micros] {
+        &self.delay_us[arc.delays..arc.delays + self.devices * self.devices]
+    }
+
+    /// Whether every schedule that starts as early as it can ends at a whole number.
+    pub(crate) fn is_whole(&self) -> bool {
+        let tables = [&self.time_us, &self.release_us, &self.delivery_us, &self.delay_us];
+        tables.into_iter().flatten().all(|figure| figure.is_infinite() || (figure.fract() == 0.0 && *figure < 1e12))
+    }
+
+    /// The earliest starts when tasks are placed so and every device runs its tasks in this order, which is topological;
+    /// and when the last delivery is over.
+    pub(crate) fn starts(&self, sequence: &[(usize, usize)]) -> (Vec<Micros>, Micros) {
+        let devices = self.devices;
+        let mut device_of = vec![0; self.tasks];
+        let mut start = vec![0.0; self.tasks];
+        let mut free = vec![0.0; devices];
+        let mut value: Micros = 0.0;
+        for &(task, device) in sequence {
+            let mut earliest = f64::max(free[device], self.release_us[task * devices + device]);
+            for arc in &self.predecessors[task] {
+                let from = device_of[arc.task];
+                let end = start[arc.task] + self.time_us[arc.task * devices + from];
+                earliest = earliest.max(end + self.delays(arc)[from * devices + device]);
+            }
+            device_of[task] = device;
+            start[task] = earliest;
+            free[device] = earliest + self.time_us[task * devices + device];
+            value = value.max(free[device] + self.delivery_us[task * devices + device]);
+        }
+        (start, value)
+    }
+}
+
+fn need(instance: &Instance, task: usize, footprint: Footprint) -> Bytes {
+    match (footprint, instance.memory_model()) {
+        (_, MemoryModel::Static) => instance.static_bytes(task, 1),
+        (Footprint::Least, MemoryModel::Liveness) => instance.weight_bytes(task),
+        (Footprint::Most, MemoryModel::Liveness) => {
+            let tensors = instance.tensors();
+            let results: Bytes =
+                tensors.iter().filter(|tensor| tensor.producer == task).map(|tensor| tensor.bytes).sum();
+            let operands: Bytes = instance.predecessors(task).iter().map(|arc| tensors[arc.tensor].bytes).sum();
+            instance.weight_bytes(task) + instance.scratch_bytes(task) + operands + results
+        }
+    }
+}

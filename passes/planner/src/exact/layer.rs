@@ -1,0 +1,167 @@
+//! Partial schedules of the same number of tasks: kept only while none of them is at least as good in every respect.
+
+use rustc_hash::FxHashMap;
+
+use super::set::Set;
+use crate::units::Micros;
+
+/// A partial schedule, as far as its future depends on it. What the numbers in its figures are, the sweep knows: smaller
+/// ones are never worse.
+#[derive(Clone, Debug)]
+pub(crate) struct State<const WORDS: usize> {
+    pub(crate) done: Set<WORDS>,
+    /// Undone tasks that have figures of their own.
+    pub(crate) front: Set<WORDS>,
+    /// Its place in the layer before.
+    pub(crate) parent: u32,
+    /// The task that was started last, and where.
+    pub(crate) task: u16,
+    pub(crate) device: u8,
+    /// When that was.
+    pub(crate) begun: Micros,
+    /// When the last delivery of what is done is over.
+    pub(crate) reach: Micros,
+    /// No completion ends before this.
+    pub(crate) bound: Micros,
+    /// The sum of the figures that are times: a state that is at least as good as another has no larger one.
+    pub(crate) sum: f64,
+    figures: usize,
+    length: u32,
+    alive: bool,
+}
+
+/// What it takes to make a state, without its figures.
+pub(crate) struct Birth<const WORDS: usize> {
+    pub(crate) done: Set<WORDS>,
+    pub(crate) front: Set<WORDS>,
+    pub(crate) parent: u32,
+    pub(crate) task: u16,
+    pub(crate) device: u8,
+    pub(crate) begun: Micros,
+    pub(crate) reach: Micros,
+    pub(crate) bound: Micros,
+    pub(crate) sum: f64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Layer<const WORDS: usize> {
+    pub(crate) states: Vec<State<WORDS>>,
+    figures: Vec<f64>,
+    /// For each state the order of its devices in terms of its parent's; empty where no two devices are equal.
+    orders: Vec<u8>,
+    /// Living states by what is done.
+    rivals: FxHashMap<Set<WORDS>, Vec<u32>>,
+    living: usize,
+}
+
+impl<const WORDS: usize> Layer<WORDS> {
+    pub(crate) fn figures(&self, state: &State<WORDS>) -> &[f64] {
+        &self.figures[state.figures..state.figures + state.length as usize]
+    }
+
+    pub(crate) fn order(&self, place: usize, devices: usize) -> Option<&[u8]> {
+        (!self.orders.is_empty()).then(|| &self.orders[place * devices..(place + 1) * devices])
+    }
+
+    pub(crate) fn living(&self) -> usize {
+        self.living
+    }
+
+    /// Adds a state unless another is at least as good; those that it is at least as good as die.
+    pub(crate) fn add(&mut self, birth: Birth<WORDS>, figures: &[f64], order: &[u8]) {
+        let rivals = self.rivals.entry(birth.done).or_default();
+        let mut index = 0;
+        while index < rivals.len() {
+            let rival = &mut self.states[rivals[index] as usize];
+            let theirs = &self.figures[rival.figures..rival.figures + figures.len()];
+            if rival.sum <= birth.sum {
+                if rival.reach <= birth.bound && no_worse(theirs, figures) {
+                    return;
+                }
+                index += 1;
+            } else if birth.reach <= rival.bound && no_worse(figures, theirs) {
+                rival.alive = false;
+                self.living -= 1;
+                rivals.swap_remove(index);
+            } else {
+                index += 1;
+            }
+        }
+        rivals.push(self.states.len() as u32);
+        let Birth { done, front, parent, task, device, begun, reach, bound, sum } = birth;
+        let (start, length) = (self.figures.len(), figures.len() as u32);
+        self.figures.extend_from_slice(figures);
+        self.orders.extend_from_slice(order);
+        self.living += 1;
+        self.states.push(State {
+            done,
+            front,
+            parent,
+            task,
+            device,
+            begun,
+            reach,
+            bound,
+            sum,
+            figures: start,
+            length,
+            alive: true,
+        });
+    }
+
+    /// Buries the dead, and keeps the most promising states if there are more than `width`. Returns the least bound of
+    /// what was given up, infinite if nothing was.
+    pub(crate) fn thin(&mut self, width: usize, devices: usize) -> Micros {
+        let mut kept: Vec<usize> = (0..self.states.len()).filter(|index| self.states[*index].alive).collect();
+        let mut given_up = f64::INFINITY;
+        if kept.len() > width {
+            let rank = |index: &usize| (self.states[*index].bound, self.states[*index].sum);
+            kept.sort_by(|a, b| {
+                let (a_rank, b_rank) = (rank(a), rank(b));
+                a_rank.0.total_cmp(&b_rank.0).then(a_rank.1.total_cmp(&b_rank.1)).then(a.cmp(b))
+            });
+            given_up = kept[width..].iter().map(|index| self.states[*index].bound).fold(given_up, f64::min);
+            kept.truncate(width);
+            kept.sort_unstable();
+        }
+        let old = std::mem::take(self);
+        for index in kept {
+            let mut state = old.states[index].clone();
+            self.rivals.entry(state.done).or_default().push(self.states.len() as u32);
+            let figures = old.figures(&state);
+            state.figures = self.figures.len();
+            self.figures.extend_from_slice(figures);
+            if let Some(order) = old.order(index, devices) {
+                self.orders.extend_from_slice(order);
+            }
+            self.states.push(state);
+        }
+        self.living = self.states.len();
+        given_up
+    }
+
+    /// What it takes to find the way back later.
+    pub(crate) fn trace(&self) -> Trace {
+        let step = |state: &State<WORDS>| Step { parent: state.parent, task: state.task, device: state.device };
+        Trace { steps: self.states.iter().map(step).collect(), orders: self.orders.clone() }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) parent: u32,
+    pub(crate) task: u16,
+    /// In terms of the state's own order of devices.
+    pub(crate) device: u8,
+}
+
+/// A layer without what only its successors need.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) orders: Vec<u8>,
+}
+
+fn no_worse(figures: &[f64], than: &[f64]) -> bool {
+    figures.iter().zip(than).all(|(a, b)| a <= b)
+}

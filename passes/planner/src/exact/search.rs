@@ -1,0 +1,119 @@
+//! Sweeps of growing width, in both directions of time, until nothing is left to look at.
+
+use super::bounds::Bounds;
+use super::extend::Context;
+use super::graph::Graph;
+use super::masks::Masks;
+use super::sweep::{Effort, sweep};
+use super::symmetry::Classes;
+use crate::units::Micros;
+
+const FIRST_WIDTH: usize = 10;
+const GROWTH: usize = 10;
+/// Up to this width both directions are tried, then the one that proves more.
+const TRIAL_WIDTH: usize = 100;
+/// What a layer may hold without filling the machine's memory.
+const MOST_WIDTH: usize = 300_000;
+/// Two values this close, as a share, are the same.
+pub(crate) const SAME: f64 = 1e-9;
+
+/// The best schedule found, and what is proven.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    /// Tasks and their devices in an order in which all run as early as they can.
+    pub(crate) sequence: Option<Vec<(usize, usize)>>,
+    /// Infinite if nothing was found.
+    pub(crate) value: Micros,
+    /// No schedule ends before this; infinite if there is none.
+    pub(crate) bound: Micros,
+    /// What is known without a search.
+    pub(crate) relaxation: Micros,
+    /// How many states were extended.
+    pub(crate) states: u64,
+}
+
+struct Direction<const WORDS: usize> {
+    graph: Graph,
+    masks: Masks<WORDS>,
+    backwards: bool,
+    /// What its last sweep proved.
+    proven: Micros,
+    states: u64,
+}
+
+impl<const WORDS: usize> Direction<WORDS> {
+    fn new(graph: Graph, backwards: bool) -> Self {
+        let masks = Masks::new(&graph);
+        Self { graph, masks, backwards, proven: 0.0, states: 0 }
+    }
+}
+
+/// Looks for the schedule that ends first, at `known` at the latest.
+pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effort: Effort) -> Found {
+    let allowed = effort.states;
+    let classes = Classes::new(graph);
+    let whole = graph.is_whole();
+    let mut directions =
+        [Direction::<WORDS>::new(graph.clone(), false), Direction::<WORDS>::new(graph.reversed(), true)];
+    let mut found = Found { sequence: None, value: f64::INFINITY, bound: 0.0, relaxation: 0.0, states: 0 };
+    let mut cutoff = (known * (1.0 + SAME)).min(f64::MAX);
+    let mut width = FIRST_WIDTH;
+    let mut chosen = None;
+    'widths: while width <= MOST_WIDTH {
+        for index in 0..directions.len() {
+            if chosen.is_some_and(|chosen| chosen != index) {
+                continue;
+            }
+            let (this, other) = (&directions[index], &directions[1 - index]);
+            let bounds = Bounds::new::<WORDS>(&this.graph, &other.graph, cutoff);
+            // Without a schedule in hand, what a cutoff excludes is not known to be all.
+            let limit = if bounds.value > cutoff { beyond(cutoff, found.value) } else { bounds.value };
+            found.bound = found.bound.max(limit.min(found.value));
+            if found.relaxation == 0.0 {
+                found.relaxation = found.bound;
+            }
+            if bounds.value > cutoff {
+                break 'widths;
+            }
+            let context =
+                Context { graph: &this.graph, masks: &this.masks, classes: &classes, bounds: &bounds, cutoff };
+            let outcome = sweep(&context, width, &mut effort);
+            let unseen = if whole { (outcome.bound - 1e-6).ceil() } else { outcome.bound };
+            let backwards = this.backwards;
+            (directions[index].proven, directions[index].states) = (unseen, outcome.states);
+            if let Some(sequence) = outcome.sequence {
+                let sequence = if backwards { turned(graph, &sequence) } else { sequence };
+                let (_, value) = graph.starts(&sequence);
+                if value < found.value {
+                    found.value = value;
+                    found.sequence = Some(sequence);
+                }
+            }
+            let limit = if unseen.is_infinite() { beyond(cutoff, found.value) } else { unseen };
+            found.bound = found.bound.max(limit.min(found.value));
+            cutoff = cutoff.min(if whole { found.value - 1.0 } else { found.value * (1.0 - SAME) });
+            if !outcome.finished || unseen > cutoff {
+                break 'widths;
+            }
+        }
+        if width >= TRIAL_WIDTH && chosen.is_none() {
+            let [forwards, backwards] = &directions;
+            let better = backwards.proven > forwards.proven
+                || (backwards.proven == forwards.proven && backwards.states < forwards.states);
+            chosen = Some(usize::from(better));
+        }
+        width = if width < MOST_WIDTH { MOST_WIDTH.min(width * GROWTH) } else { MOST_WIDTH + 1 };
+    }
+    found.states = allowed - effort.states;
+    found
+}
+
+/// What is proven when no schedule ends by the cutoff: that it is passed, or that the one in hand is best.
+fn beyond(cutoff: Micros, value: Micros) -> Micros {
+    if cutoff >= f64::MAX || value.is_finite() { f64::INFINITY } else { cutoff }
+}
+
+/// A sequence of the reversed graph as one of the graph.
+fn turned(graph: &Graph, sequence: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    sequence.iter().rev().map(|(task, device)| (graph.tasks - 1 - task, *device)).collect()
+}

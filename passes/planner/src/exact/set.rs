@@ -1,0 +1,86 @@
+//! Sets of tasks as words of bits: small, hashed as they are, and walked in ascending order.
+
+/// A set of numbers below `64 * WORDS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Set<const WORDS: usize>([u64; WORDS]);
+
+impl<const WORDS: usize> Set<WORDS> {
+    pub(crate) const EMPTY: Self = Self([0; WORDS]);
+
+    pub(crate) fn contains(&self, number: usize) -> bool {
+        self.0[number / 64] >> (number % 64) & 1 == 1
+    }
+
+    pub(crate) fn insert(&mut self, number: usize) {
+        self.0[number / 64] |= 1 << (number % 64);
+    }
+
+    pub(crate) fn remove(&mut self, number: usize) {
+        self.0[number / 64] &= !(1 << (number % 64));
+    }
+
+    pub(crate) fn union(mut self, other: &Self) -> Self {
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+        self
+    }
+
+    pub(crate) fn without(mut self, other: &Self) -> Self {
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= !b);
+        self
+    }
+
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).all(|(a, b)| a & !b == 0)
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
+        self.0.into_iter().enumerate().flat_map(|(word, bits)| Bits(bits).map(move |bit| word * 64 + bit))
+    }
+}
+
+impl<const WORDS: usize> FromIterator<usize> for Set<WORDS> {
+    fn from_iter<T: IntoIterator<Item = usize>>(numbers: T) -> Self {
+        let mut set = Self::EMPTY;
+        numbers.into_iter().for_each(|number| set.insert(number));
+        set
+    }
+}
+
+struct Bits(u64);
+
+impl Iterator for Bits {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let bit = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(bit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_keep_what_they_are_given() {
+        let numbers = [0, 5, 63, 64, 100, 127];
+        let mut set: Set<2> = numbers.into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), numbers);
+        assert!(set.contains(64) && !set.contains(65));
+        let other: Set<2> = [5, 65].into_iter().collect();
+        assert!(set.meets(&other) && !other.is_within(&set));
+        assert_eq!(set.without(&other).iter().collect::<Vec<_>>(), [0, 63, 64, 100, 127]);
+        assert_eq!(set.union(&other).iter().count(), 7);
+        numbers.iter().for_each(|number| set.remove(*number));
+        assert_eq!(set, Set::EMPTY);
+        assert!(set.is_within(&other));
+    }
+}

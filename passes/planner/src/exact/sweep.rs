@@ -1,0 +1,105 @@
+//! One sweep over all partial schedules, layer by layer, at most so many a layer.
+
+use std::time::Instant;
+
+use super::extend::{Context, Extender};
+use super::layer::{Layer, Trace};
+use crate::units::Micros;
+
+/// Between two looks at the clock.
+const STATES_A_LOOK: u64 = 256;
+
+/// What is left of the effort allowed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    pub(crate) states: u64,
+    pub(crate) deadline: Option<Instant>,
+}
+
+impl Effort {
+    fn spend(&mut self) -> bool {
+        let late = self.states.is_multiple_of(STATES_A_LOOK)
+            && self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if self.states == 0 || late {
+            return false;
+        }
+        self.states -= 1;
+        true
+    }
+}
+
+/// What a sweep found.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// Tasks and their devices in the order of starts, of the best schedule within the cutoff.
+    pub(crate) sequence: Option<Vec<(usize, usize)>>,
+    /// No schedule that the sweep has not found is better than this.
+    pub(crate) bound: Micros,
+    /// Whether the effort sufficed to reach the last layer.
+    pub(crate) finished: bool,
+    /// How many states were extended.
+    pub(crate) states: u64,
+}
+
+/// Sweeps with at most `width` states a layer. With no state given up the result is exact.
+pub(crate) fn sweep<const WORDS: usize>(context: &Context<'_, WORDS>, width: usize, effort: &mut Effort) -> Outcome {
+    let devices = context.graph.devices;
+    let allowed = effort.states;
+    let mut extender = Extender::new(context);
+    let mut before = Layer::default();
+    let mut layer = context.root();
+    let mut traces = vec![layer.trace()];
+    let mut bound = f64::INFINITY;
+    for _ in 0..context.graph.tasks {
+        let mut next = Layer::default();
+        for place in 0..layer.states.len() {
+            if !effort.spend() {
+                let left = layer.states[place..].iter().map(|state| state.bound);
+                let reached = next.thin(usize::MAX, devices);
+                let open = left.chain(next.states.iter().map(|state| state.bound)).fold(reached, f64::min);
+                return Outcome {
+                    sequence: None,
+                    bound: bound.min(open),
+                    finished: false,
+                    states: allowed - effort.states,
+                };
+            }
+            extender.extend(place, &layer, &before, &mut next);
+            // A layer's memory, the dead included, is bounded by its width.
+            if next.living() > width.saturating_mul(2) {
+                bound = bound.min(next.thin(width, devices));
+            } else if next.states.len() > width.saturating_mul(4) {
+                next.thin(usize::MAX, devices);
+            }
+        }
+        bound = bound.min(next.thin(width, devices));
+        traces.push(next.trace());
+        before = layer;
+        layer = next;
+    }
+    let best = (0..layer.states.len()).min_by(|a, b| layer.states[*a].reach.total_cmp(&layer.states[*b].reach));
+    let sequence = best.map(|place| walk_back(&traces, place, devices));
+    Outcome { sequence, bound, finished: true, states: allowed - effort.states }
+}
+
+/// The way from the first layer to a state of the last.
+fn walk_back(traces: &[Trace], place: usize, devices: usize) -> Vec<(usize, usize)> {
+    let mut places = vec![place];
+    for trace in traces.iter().skip(1).rev() {
+        let place = places[places.len() - 1];
+        places.push(trace.steps[place].parent as usize);
+    }
+    places.reverse();
+    // Equal devices change their names from state to state: `name[device]` is the real one.
+    let mut name: Vec<usize> = (0..devices).collect();
+    let mut sequence = Vec::with_capacity(traces.len() - 1);
+    for (trace, place) in traces.iter().zip(places).skip(1) {
+        if let Some(order) = trace.orders.get(place * devices..(place + 1) * devices).filter(|order| !order.is_empty())
+        {
+            name = order.iter().map(|old| name[usize::from(*old)]).collect();
+        }
+        let step = trace.steps[place];
+        sequence.push((usize::from(step.task), name[usize::from(step.device)]));
+    }
+    sequence
+}

@@ -1,0 +1,116 @@
+//! Small random problems, solved by trying everything.
+
+mod brute;
+mod random;
+
+use super::graph::Graph;
+use super::{Limits, search};
+pub(crate) use brute::optimum;
+pub(crate) use random::{Random, Shape};
+
+fn shape(seed: u64) -> Shape {
+    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9));
+    Shape {
+        tasks: 1 + random.below(5),
+        devices: 1 + random.below(3),
+        density: [0.0, 0.2, 0.5, 0.9][random.below(4)],
+        communication: [0, 3, 30][random.below(3)],
+        unsupported: [0.0, 0.3][random.below(2)],
+        unlinked: [0.0, 0.25][random.below(2)],
+        equal_devices: random.below(3) == 0,
+        boundary: random.below(3) == 0,
+        memory: random.below(3) == 0,
+        groups: random.below(3) == 0,
+        fractions: random.below(4) == 0,
+        idle: [0.0, 0.3][random.below(2)],
+    }
+}
+
+/// Whether the optimum was proven; what was found and proven holds in any case.
+fn check(seed: u64, graph: &Graph, limits: &Limits) -> bool {
+    let best = optimum(graph);
+    let found = search(graph, f64::INFINITY, limits);
+    let slack = if best.is_finite() { best * 1e-9 + 1e-9 } else { 0.0 };
+    assert!(found.bound <= best + slack, "seed {seed}: bound {} above the optimum {best}", found.bound);
+    assert!(found.relaxation <= best + slack, "seed {seed}: relaxation {} above {best}", found.relaxation);
+    assert!(found.value >= best - slack, "seed {seed}: value {} below the optimum {best}", found.value);
+    if let Some(sequence) = &found.sequence {
+        assert_eq!(graph.starts(sequence).1, found.value, "seed {seed}");
+        assert!(brute::holds(graph, sequence), "seed {seed}: {sequence:?}");
+    }
+    found.bound >= found.value - slack || (best.is_infinite() && found.bound.is_infinite())
+}
+
+/// Tests that the search finds the optimum and proves it.
+#[test]
+fn equals_brute_force() {
+    for seed in 0..2000 {
+        let graph = Graph::random(&shape(seed), seed);
+        assert!(check(seed, &graph, &Limits::default()), "seed {seed}: not proven");
+    }
+}
+
+/// Tests that bounds hold wherever the search is stopped.
+#[test]
+fn bounds_hold_under_limits() {
+    let mut unproven = 0;
+    for seed in 0..1000 {
+        let graph = Graph::random(&shape(seed), seed);
+        let limits = Limits { states: seed % 40, ..Limits::default() };
+        unproven += usize::from(!check(seed, &graph, &limits));
+    }
+    assert!(unproven > 50, "only {unproven} were stopped");
+}
+
+/// Tests that what a narrow sweep gives up is in the bound.
+#[test]
+fn bounds_hold_for_narrow_sweeps() {
+    use super::bounds::Bounds;
+    use super::extend::Context;
+    use super::masks::Masks;
+    use super::sweep::{Effort, sweep};
+    use super::symmetry::Classes;
+    let mut given_up = 0;
+    for seed in 0..1000 {
+        let graph = Graph::random(&Shape { tasks: 5, ..shape(seed) }, seed);
+        let best = optimum(&graph);
+        let bounds = Bounds::new::<1>(&graph, &graph.reversed(), f64::MAX);
+        let (masks, classes) = (Masks::<1>::new(&graph), Classes::new(&graph));
+        let context = Context { graph: &graph, masks: &masks, classes: &classes, bounds: &bounds, cutoff: f64::MAX };
+        let mut effort = Effort { states: 10_000, deadline: None };
+        let outcome = sweep(&context, 1 + seed as usize % 4, &mut effort);
+        let value = outcome.sequence.map_or(f64::INFINITY, |sequence| graph.starts(&sequence).1);
+        assert!(outcome.bound.min(value) <= best + best * 1e-9, "seed {seed}: {} > {best}", outcome.bound);
+        given_up += usize::from(outcome.bound.is_finite());
+    }
+    assert!(given_up > 200, "only {given_up} gave something up");
+}
+
+/// Tests that a cutoff loses nothing below it and promises nothing above.
+#[test]
+fn a_known_value_cuts_off() {
+    for seed in 0..400 {
+        let graph = Graph::random(&shape(seed), seed);
+        let best = optimum(&graph);
+        if best.is_finite() && best > 2.0 {
+            let found = search(&graph, best, &Limits::default());
+            assert!((found.value - best).abs() <= best * 1e-9, "seed {seed}: {} is not {best}", found.value);
+            let found = search(&graph, best - 1.0, &Limits::default());
+            assert!(found.sequence.is_none() && found.bound <= best, "seed {seed}: {found:?}");
+        }
+    }
+}
+
+/// Tests that the same input gives the same schedule, and that time may run backwards.
+#[test]
+fn is_deterministic_and_symmetric_in_time() {
+    for seed in 0..25 {
+        let graph = Graph::random(&Shape { tasks: 9, ..shape(seed) }, seed);
+        let limits = Limits { states: 150, ..Limits::default() };
+        let (once, again) = (search(&graph, f64::INFINITY, &limits), search(&graph, f64::INFINITY, &limits));
+        assert_eq!((once.sequence, once.bound), (again.sequence, again.bound));
+        let there = search(&graph, f64::INFINITY, &Limits::default()).value;
+        let back = search(&graph.reversed(), f64::INFINITY, &Limits::default()).value;
+        assert!(there == back || (there - back).abs() <= there * 1e-9, "seed {seed}: {there} and {back}");
+    }
+}
