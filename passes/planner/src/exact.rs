@@ -10,6 +10,7 @@
 //! Transfers do not get in each other's way here: with contention, the bound holds and the schedule is one without it.
 
 mod bounds;
+mod context;
 mod extend;
 pub(crate) mod graph;
 mod layer;
@@ -18,7 +19,7 @@ mod multipliers;
 pub(crate) mod search;
 mod set;
 mod sweep;
-mod symmetry;
+pub(crate) mod symmetry;
 #[cfg(test)]
 pub(crate) mod test;
 
@@ -102,7 +103,7 @@ pub(crate) fn fits(instance: &Instance, schedule: &Schedule) -> bool {
 }
 
 /// The instance's schedule for a sequence of the graph of all its tasks.
-fn schedule(instance: &Instance, graph: &Graph, sequence: &[(usize, usize)]) -> Schedule {
+pub(crate) fn schedule(instance: &Instance, graph: &Graph, sequence: &[(usize, usize)]) -> Schedule {
     let (starts, value) = graph.starts(sequence);
     let mut device = vec![0; instance.tasks()];
     let mut start = vec![0.0; instance.tasks()];
@@ -122,9 +123,6 @@ pub(crate) fn search(graph: &Graph, known: Micros, limits: &Limits) -> Found {
         129..=256 => search::search::<4>(graph, known, effort),
         257..=512 => search::search::<8>(graph, known, effort),
         513..=MOST_TASKS => search::search::<16>(graph, known, effort),
-        _ => {
-            let bound = bounds::longest_path(graph);
-            Found { sequence: None, value: f64::INFINITY, bound, relaxation: bound, states: 0 }
-        }
+        _ => Found::nothing(bounds::longest_path(graph)),
     }
 }

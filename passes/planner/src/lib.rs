@@ -17,6 +17,7 @@ pub mod plan;
 pub mod problem;
 pub mod random;
 pub mod solve;
+pub mod split;
 pub mod units;
 mod verify;
 

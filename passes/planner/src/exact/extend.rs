@@ -5,62 +5,13 @@
 //! predecessors; a device that the cutoff, the memory or a mate excludes is infinite. These starts are the state: no
 //! more is known about the past, and no less is needed for the future.
 
-use super::bounds::Bounds;
-use super::graph::Graph;
+use super::context::Context;
 use super::layer::{Birth, Layer, State};
-use super::masks::Masks;
 use super::set::Set;
-use super::symmetry::Classes;
 use crate::units::Micros;
 
-/// What does not change during a sweep.
-pub(crate) struct Context<'a, const WORDS: usize> {
-    pub(crate) graph: &'a Graph,
-    pub(crate) masks: &'a Masks<WORDS>,
-    pub(crate) classes: &'a Classes,
-    pub(crate) bounds: &'a Bounds,
-    /// Schedules that end later are not looked for.
-    pub(crate) cutoff: Micros,
-}
-
-impl<const WORDS: usize> Context<'_, WORDS> {
-    /// Whether states have to know how full devices are.
-    fn counts_memory(&self) -> bool {
-        self.graph.capacity.iter().any(|capacity| capacity.is_finite())
-    }
-
-    /// Where the figures of the front begin: after the devices' free times, and what they hold if that matters.
-    fn header(&self) -> usize {
-        self.graph.devices * if self.counts_memory() { 2 } else { 1 }
-    }
-
-    /// The state before anything is done.
-    pub(crate) fn root(&self) -> Layer<WORDS> {
-        let devices = self.graph.devices;
-        let mut figures = vec![0.0; self.header()];
-        for task in self.masks.sources.iter() {
-            for at in task * devices..(task + 1) * devices {
-                let possible = self.bounds.time_us[at].is_finite();
-                figures.push(if possible { self.bounds.head_us[at] } else { f64::INFINITY });
-            }
-        }
-        let mut layer = Layer::default();
-        let birth = Birth {
-            done: Set::EMPTY,
-            front: self.masks.sources,
-            parent: 0,
-            task: 0,
-            device: 0,
-            begun: 0.0,
-            reach: 0.0,
-            bound: self.bounds.value,
-            sum: 0.0,
-        };
-        let order: Vec<u8> = if self.classes.is_empty() { Vec::new() } else { (0..devices as u8).collect() };
-        layer.add(birth, &figures, &order);
-        layer
-    }
-}
+/// Earliest starts are worked out for so many tasks after the first undone one; for those behind, tails say enough.
+const HORIZON: usize = 48;
 
 /// Works on the extensions of one state after the other; its memory is used again.
 pub(crate) struct Extender<'a, const WORDS: usize> {
@@ -74,8 +25,15 @@ pub(crate) struct Extender<'a, const WORDS: usize> {
     /// The same in the state before, where it had figures for the task.
     earlier_us: Vec<Micros>,
     earlier_front: Set<WORDS>,
+    /// The first task that has no earliest starts.
+    horizon: usize,
+    /// The ends that follow from the earliest starts.
+    end_us: Vec<Micros>,
     /// For the extension at hand.
     child_us: Vec<Micros>,
+    child_end_us: Vec<Micros>,
+    /// By device: when the first of the undone tasks could start there.
+    soonest_us: Vec<Micros>,
     child_free_us: Vec<Micros>,
     child_held: Vec<f64>,
     sorted_free: Vec<(Micros, usize)>,
@@ -96,7 +54,11 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
             start_us: table(),
             earlier_us: table(),
             earlier_front: Set::EMPTY,
+            horizon: 0,
+            end_us: table(),
             child_us: table(),
+            child_end_us: table(),
+            soonest_us: vec![0.0; devices],
             child_free_us: vec![0.0; devices],
             child_held: vec![0.0; devices],
             sorted_free: Vec::with_capacity(devices),
@@ -167,32 +129,28 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
                 }
             }
         }
-        let undone = self.context.masks.all.without(&state.done);
-        for task in undone.without(&state.front).iter() {
-            for device in 0..devices {
-                self.start_us[task * devices + device] =
-                    self.context.bounds.head_us[task * devices + device].max(self.free_us[device]);
+        let Context { graph, masks, bounds, .. } = *self.context;
+        let undone = masks.all.without(&state.done);
+        let first = undone.iter().next().unwrap_or(0);
+        let horizon = graph.tasks.min(first + HORIZON).max(state.front.last().map_or(0, |last| last + 1));
+        self.horizon = horizon;
+        for task in undone.iter().take_while(|task| *task < horizon) {
+            let row = task * devices..(task + 1) * devices;
+            if !state.front.contains(task) {
+                let starts = &mut self.start_us[row.clone()];
+                let heads = &bounds.head_us[row.clone()];
+                for device in 0..devices {
+                    starts[device] = heads[device].max(self.free_us[device]);
+                }
+                for arc in &graph.predecessors[task] {
+                    let ends = &self.end_us[arc.task * devices..(arc.task + 1) * devices];
+                    wait(starts, ends, graph.delays(arc));
+                }
+                self.exclude(task);
             }
-            for index in 0..self.context.graph.predecessors[task].len() {
-                Self::wait_for_undone(self.context, task, index, &mut self.start_us);
+            for at in row {
+                self.end_us[at] = self.start_us[at] + bounds.time_us[at];
             }
-            self.exclude(task);
-        }
-    }
-
-    /// Moves a task behind the earliest end of an undone predecessor, wherever that runs.
-    fn wait_for_undone(context: &Context<'_, WORDS>, task: usize, index: usize, start_us: &mut [Micros]) {
-        let devices = context.graph.devices;
-        let arc = &context.graph.predecessors[task][index];
-        let delays = context.graph.delays(arc);
-        for device in 0..devices {
-            let mut least = f64::INFINITY;
-            for from in 0..devices {
-                let at = arc.task * devices + from;
-                least = least.min(start_us[at] + context.bounds.time_us[at] + delays[from * devices + device]);
-            }
-            let start = &mut start_us[task * devices + device];
-            *start = start.max(least);
         }
     }
 
@@ -276,61 +234,75 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         let mut longest: Micros = 0.0;
         let mut moved = Set::<WORDS>::EMPTY;
         moved.insert(task);
-        for other in undone.iter() {
+        self.soonest_us.fill(cutoff);
+        let mut first_end = f64::INFINITY;
+        // Tasks that the extension makes neighbours of what is done have figures, wherever they are.
+        let horizon =
+            self.horizon.max(masks.successors[task].union(&masks.mates[task]).last().map_or(0, |last| last + 1));
+        for other in undone.iter().take_while(|other| *other < horizon) {
             let row = other * devices..(other + 1) * devices;
-            let mate = masks.mates[task].contains(other);
-            self.child_us[row.clone()].copy_from_slice(&self.start_us[row.clone()]);
             let starts = &mut self.child_us[row.clone()];
-            let mut changed = mate;
-            for (start, free) in starts.iter_mut().zip(&self.child_free_us) {
-                if *start < *free {
-                    *start = *free;
-                    changed = true;
-                }
+            let known = if other < self.horizon { &self.start_us[row.clone()] } else { &bounds.head_us[row.clone()] };
+            let mut changed = other >= self.horizon;
+            for place in 0..devices {
+                starts[place] = known[place].max(self.child_free_us[place]);
+                changed |= known[place] < self.child_free_us[place];
             }
             if self.counts_memory && self.child_held[device] + graph.need[other] > graph.capacity[device] {
                 changed |= starts[device].is_finite();
                 starts[device] = f64::INFINITY;
             }
-            if mate {
-                for (place, start) in starts.iter_mut().enumerate() {
-                    *start = if place == device { *start } else { f64::INFINITY };
-                }
+            if masks.mates[task].contains(other) {
+                changed = true;
+                let elsewhere = starts.iter_mut().enumerate().filter(|(place, _)| *place != device);
+                elsewhere.for_each(|(_, start)| *start = f64::INFINITY);
             }
             if masks.predecessors[other].meets(&moved) {
                 changed = true;
-                for (index, arc) in graph.predecessors[other].iter().enumerate() {
+                for arc in graph.predecessors[other].iter().filter(|arc| moved.contains(arc.task)) {
+                    let delays = graph.delays(arc);
                     if arc.task == task {
-                        let delays = &graph.delays(arc)[device * devices..(device + 1) * devices];
-                        for (start, delay) in self.child_us[row.clone()].iter_mut().zip(delays) {
-                            *start = start.max(end + delay);
+                        let delays = &delays[device * devices..(device + 1) * devices];
+                        for place in 0..devices {
+                            starts[place] = starts[place].max(end + delays[place]);
                         }
-                    } else if moved.contains(arc.task) {
-                        Self::wait_for_undone(self.context, other, index, &mut self.child_us);
+                    } else {
+                        wait(starts, &self.child_end_us[arc.task * devices..(arc.task + 1) * devices], delays);
                     }
                 }
             }
             if changed {
                 moved.insert(other);
+                let ends = &mut self.child_end_us[row.clone()];
+                let (times, tails) = (&bounds.time_us[row.clone()], &bounds.tail_us[row]);
                 let mut least = f64::INFINITY;
-                for at in row {
-                    let through = self.child_us[at] + bounds.time_us[at] + bounds.tail_us[at];
+                for place in 0..devices {
+                    let end = starts[place] + times[place];
+                    let through = end + tails[place];
                     if through > cutoff {
-                        self.child_us[at] = f64::INFINITY;
+                        starts[place] = f64::INFINITY;
+                        ends[place] = f64::INFINITY;
                     } else {
-                        least = least.min(through);
+                        ends[place] = end;
+                        first_end = f64::min(first_end, end);
+                        least = f64::min(least, through);
                     }
                 }
                 if least > cutoff {
                     return None;
                 }
                 longest = longest.max(least);
+            } else {
+                first_end = self.end_us[row].iter().copied().fold(first_end, f64::min);
+            }
+            for (soonest, start) in self.soonest_us.iter_mut().zip(&*starts) {
+                *soonest = soonest.min(*start);
             }
         }
-        // A device is not used before something can start on it.
-        for (place, free) in self.child_free_us.iter_mut().enumerate() {
-            let earliest = undone.iter().map(|other| self.child_us[other * devices + place]).fold(cutoff, f64::min);
-            *free = free.max(earliest);
+        // A device is not used before something can start on it. What is behind the horizon waits for something before.
+        let behind = if undone.last() >= Some(horizon) { first_end } else { f64::INFINITY };
+        for (free, soonest) in self.child_free_us.iter_mut().zip(&self.soonest_us) {
+            *free = free.max(soonest.min(behind));
         }
         Some(longest)
     }
@@ -372,5 +344,19 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
             }
         }
         (sum, place)
+    }
+}
+
+/// Moves a task behind the earliest end of an undone predecessor, wherever that runs.
+fn wait(starts: &mut [Micros], ends: &[Micros], delays: &[Micros]) {
+    let devices = ends.len();
+    let starts = &mut starts[..devices];
+    let delays = &delays[..devices * devices];
+    for device in 0..devices {
+        let mut least = f64::INFINITY;
+        for from in 0..devices {
+            least = f64::min(least, ends[from] + delays[from * devices + device]);
+        }
+        starts[device] = starts[device].max(least);
     }
 }

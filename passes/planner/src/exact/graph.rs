@@ -138,6 +138,45 @@ impl Graph {
         reversed
     }
 
+    /// The same problem with the tasks in another topological order.
+    pub(crate) fn reordered(&self, order: &[usize]) -> Self {
+        let devices = self.devices;
+        let mut place_of = vec![0; self.tasks];
+        for (place, &task) in order.iter().enumerate() {
+            place_of[task] = place;
+        }
+        let moved = |table: &[Micros]| -> Vec<Micros> {
+            order.iter().flat_map(|task| table[task * devices..(task + 1) * devices].iter().copied()).collect()
+        };
+        let group = |group: &Vec<usize>| {
+            let mut members: Vec<usize> = group.iter().map(|task| place_of[*task]).collect();
+            members.sort_unstable();
+            members
+        };
+        let mut reordered = Self {
+            tasks: self.tasks,
+            devices,
+            time_us: moved(&self.time_us),
+            release_us: moved(&self.release_us),
+            delivery_us: moved(&self.delivery_us),
+            predecessors: vec![Vec::new(); self.tasks],
+            successors: vec![Vec::new(); self.tasks],
+            delay_us: Vec::new(),
+            need: order.iter().map(|task| self.need[*task]).collect(),
+            capacity: self.capacity.clone(),
+            groups: self.groups.iter().map(group).collect(),
+        };
+        reordered.groups.sort_unstable();
+        for &task in order {
+            let mut arcs: Vec<Arc> = self.successors[task].clone();
+            arcs.sort_unstable_by_key(|arc| place_of[arc.task]);
+            for arc in &arcs {
+                reordered.join(place_of[task], place_of[arc.task], self.delays(arc));
+            }
+        }
+        reordered
+    }
+
     /// The delays of an arc, by pair of devices.
     pub(crate) fn delays(&self, arc: &Arc) -> &[Micros] {
         &self.delay_us[arc.delays..arc.delays + self.devices * self.devices]

@@ -5,6 +5,9 @@ use rustc_hash::FxHashMap;
 use super::set::Set;
 use crate::units::Micros;
 
+/// A state is compared with so many others at most: comparing is a means to have fewer, not an end.
+const MOST_RIVALS: usize = 1000;
+
 /// A partial schedule, as far as its future depends on it. What the numbers in its figures are, the sweep knows: smaller
 /// ones are never worse.
 #[derive(Clone, Debug)]
@@ -70,7 +73,7 @@ impl<const WORDS: usize> Layer<WORDS> {
     /// Adds a state unless another is at least as good; those that it is at least as good as die.
     pub(crate) fn add(&mut self, birth: Birth<WORDS>, figures: &[f64], order: &[u8]) {
         let rivals = self.rivals.entry(birth.done).or_default();
-        let mut index = 0;
+        let mut index = rivals.len().saturating_sub(MOST_RIVALS);
         while index < rivals.len() {
             let rival = &mut self.states[rivals[index] as usize];
             let theirs = &self.figures[rival.figures..rival.figures + figures.len()];

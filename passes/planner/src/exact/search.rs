@@ -1,7 +1,7 @@
 //! Sweeps of growing width, in both directions of time, until nothing is left to look at.
 
 use super::bounds::Bounds;
-use super::extend::Context;
+use super::context::Context;
 use super::graph::Graph;
 use super::masks::Masks;
 use super::sweep::{Effort, sweep};
@@ -32,6 +32,13 @@ pub(crate) struct Found {
     pub(crate) states: u64,
 }
 
+impl Found {
+    /// No schedule, but a bound.
+    pub(crate) fn nothing(bound: Micros) -> Self {
+        Self { sequence: None, value: f64::INFINITY, bound, relaxation: bound, states: 0 }
+    }
+}
+
 struct Direction<const WORDS: usize> {
     graph: Graph,
     masks: Masks<WORDS>,
@@ -55,7 +62,7 @@ pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effor
     let whole = graph.is_whole();
     let mut directions =
         [Direction::<WORDS>::new(graph.clone(), false), Direction::<WORDS>::new(graph.reversed(), true)];
-    let mut found = Found { sequence: None, value: f64::INFINITY, bound: 0.0, relaxation: 0.0, states: 0 };
+    let mut found = Found::nothing(0.0);
     let mut cutoff = (known * (1.0 + SAME)).min(f64::MAX);
     let mut width = FIRST_WIDTH;
     let mut chosen = None;

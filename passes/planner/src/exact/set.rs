@@ -7,38 +7,52 @@ pub(crate) struct Set<const WORDS: usize>([u64; WORDS]);
 impl<const WORDS: usize> Set<WORDS> {
     pub(crate) const EMPTY: Self = Self([0; WORDS]);
 
+    #[inline]
     pub(crate) fn contains(&self, number: usize) -> bool {
         self.0[number / 64] >> (number % 64) & 1 == 1
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, number: usize) {
         self.0[number / 64] |= 1 << (number % 64);
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, number: usize) {
         self.0[number / 64] &= !(1 << (number % 64));
     }
 
+    #[inline]
     pub(crate) fn union(mut self, other: &Self) -> Self {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
         self
     }
 
+    #[inline]
     pub(crate) fn without(mut self, other: &Self) -> Self {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= !b);
         self
     }
 
+    #[inline]
     pub(crate) fn meets(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
     }
 
+    #[inline]
     pub(crate) fn is_within(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a & !b == 0)
     }
 
-    pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
-        self.0.into_iter().enumerate().flat_map(|(word, bits)| Bits(bits).map(move |bit| word * 64 + bit))
+    #[inline]
+    pub(crate) fn iter(self) -> Members<WORDS> {
+        Members { words: self.0, word: 0 }
+    }
+
+    /// The largest number in it.
+    pub(crate) fn last(&self) -> Option<usize> {
+        let word = self.0.iter().rposition(|bits| *bits != 0)?;
+        Some(word * 64 + 63 - self.0[word].leading_zeros() as usize)
     }
 }
 
@@ -50,18 +64,27 @@ impl<const WORDS: usize> FromIterator<usize> for Set<WORDS> {
     }
 }
 
-struct Bits(u64);
+/// The numbers of a set, ascending.
+pub(crate) struct Members<const WORDS: usize> {
+    words: [u64; WORDS],
+    word: usize,
+}
 
-impl Iterator for Bits {
+impl<const WORDS: usize> Iterator for Members<WORDS> {
     type Item = usize;
 
+    #[inline]
     fn next(&mut self) -> Option<usize> {
-        if self.0 == 0 {
-            return None;
+        while self.word < WORDS {
+            let bits = &mut self.words[self.word];
+            if *bits != 0 {
+                let bit = bits.trailing_zeros() as usize;
+                *bits &= *bits - 1;
+                return Some(self.word * 64 + bit);
+            }
+            self.word += 1;
         }
-        let bit = self.0.trailing_zeros() as usize;
-        self.0 &= self.0 - 1;
-        Some(bit)
+        None
     }
 }
 
@@ -75,6 +98,7 @@ mod tests {
         let mut set: Set<2> = numbers.into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), numbers);
         assert!(set.contains(64) && !set.contains(65));
+        assert_eq!((set.last(), Set::<2>::EMPTY.last()), (Some(127), None));
         let other: Set<2> = [5, 65].into_iter().collect();
         assert!(set.meets(&other) && !other.is_within(&set));
         assert_eq!(set.without(&other).iter().collect::<Vec<_>>(), [0, 63, 64, 100, 127]);

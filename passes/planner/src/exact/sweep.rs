@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use super::extend::{Context, Extender};
+use super::context::Context;
+use super::extend::Extender;
 use super::layer::{Layer, Trace};
 use crate::units::Micros;
 

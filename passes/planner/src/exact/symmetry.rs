@@ -24,6 +24,12 @@ impl Classes {
         self.0.is_empty()
     }
 
+    /// The first device that is equal to this one and is not taken.
+    pub(crate) fn first_but(&self, device: usize, taken: Option<usize>) -> usize {
+        let class = self.0.iter().find(|class| class.contains(&device));
+        class.and_then(|class| class.iter().copied().find(|member| Some(*member) != taken)).unwrap_or(device)
+    }
+
     /// An order of the devices, `order[new] = old`, in which equal ones are sorted by their columns: states that only
     /// differ in the names of equal devices become the same state.
     pub(crate) fn arrange(&self, order: &mut [u8], column: impl Fn(usize, usize) -> std::cmp::Ordering) {

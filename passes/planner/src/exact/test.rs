@@ -5,8 +5,9 @@ mod random;
 
 use super::graph::Graph;
 use super::{Limits, search};
+use crate::random::Random;
 pub(crate) use brute::optimum;
-pub(crate) use random::{Random, Shape};
+pub(crate) use random::Shape;
 
 fn shape(seed: u64) -> Shape {
     let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9));
@@ -66,7 +67,7 @@ fn bounds_hold_under_limits() {
 #[test]
 fn bounds_hold_for_narrow_sweeps() {
     use super::bounds::Bounds;
-    use super::extend::Context;
+    use super::context::Context;
     use super::masks::Masks;
     use super::sweep::{Effort, sweep};
     use super::symmetry::Classes;

@@ -1,30 +1,7 @@
 //! Random graphs from a seed.
 
 use crate::exact::graph::Graph;
-
-/// Xorshift, so that tests are the same everywhere.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9) | 1)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        ((self.next() >> 33) % limit as u64) as usize
-    }
-
-    pub(crate) fn chance(&mut self, probability: f64) -> bool {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64 <= probability && probability > 0.0
-    }
-}
+use crate::random::Random;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {

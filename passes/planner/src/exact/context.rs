@@ -1,0 +1,58 @@
+//! What all partial schedules of a sweep have in common, and the first of them.
+
+use super::bounds::Bounds;
+use super::graph::Graph;
+use super::layer::{Birth, Layer};
+use super::masks::Masks;
+use super::set::Set;
+use super::symmetry::Classes;
+use crate::units::Micros;
+
+/// What does not change during a sweep.
+pub(crate) struct Context<'a, const WORDS: usize> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) masks: &'a Masks<WORDS>,
+    pub(crate) classes: &'a Classes,
+    pub(crate) bounds: &'a Bounds,
+    /// Schedules that end later are not looked for.
+    pub(crate) cutoff: Micros,
+}
+
+impl<const WORDS: usize> Context<'_, WORDS> {
+    /// Whether states have to know how full devices are.
+    pub(crate) fn counts_memory(&self) -> bool {
+        self.graph.capacity.iter().any(|capacity| capacity.is_finite())
+    }
+
+    /// Where the figures of the front begin: after the devices' free times, and what they hold if that matters.
+    pub(crate) fn header(&self) -> usize {
+        self.graph.devices * if self.counts_memory() { 2 } else { 1 }
+    }
+
+    /// The state before anything is done.
+    pub(crate) fn root(&self) -> Layer<WORDS> {
+        let devices = self.graph.devices;
+        let mut figures = vec![0.0; self.header()];
+        for task in self.masks.sources.iter() {
+            for at in task * devices..(task + 1) * devices {
+                let possible = self.bounds.time_us[at].is_finite();
+                figures.push(if possible { self.bounds.head_us[at] } else { f64::INFINITY });
+            }
+        }
+        let mut layer = Layer::default();
+        let birth = Birth {
+            done: Set::EMPTY,
+            front: self.masks.sources,
+            parent: 0,
+            task: 0,
+            device: 0,
+            begun: 0.0,
+            reach: 0.0,
+            bound: self.bounds.value,
+            sum: 0.0,
+        };
+        let order: Vec<u8> = if self.classes.is_empty() { Vec::new() } else { (0..devices as u8).collect() };
+        layer.add(birth, &figures, &order);
+        layer
+    }
+}

@@ -1,0 +1,79 @@
+//! Where a network is one task wide: everything else comes before that task or after it, and nothing passes by.
+//!
+//! When such a task starts, all that comes before it has ended, so every device is free and all that later tasks need is
+//! the task's own result. DiviML's bridges and articulation points (IV-B) are such tasks wherever the two sides follow
+//! each other; a bridge has one at either end.
+
+use std::ops::Range;
+
+use crate::instance::Instance;
+
+/// A cut with fewer tasks on one side of it is not worth a search for each device that it may be on.
+const LEAST_OUTSIDE: usize = 3;
+
+/// A stretch of the topological order from one cut to the next, both included; the first may have no cut before it, the
+/// last none after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// Places in the order.
+    pub(crate) places: Range<usize>,
+    /// Whether the first task is the cut that the stretch before ends with.
+    pub(crate) entered: bool,
+    /// Whether the last task is the cut that the next stretch begins with.
+    pub(crate) left: bool,
+}
+
+/// The stretches of an instance, in order.
+pub(crate) fn stretches(instance: &Instance) -> Vec<Stretch> {
+    let tasks = instance.tasks();
+    let mut stretches = Vec::new();
+    let mut from = 0;
+    let mut entered = false;
+    for place in cuts(instance) {
+        stretches.push(Stretch { places: from..place + 1, entered, left: true });
+        (from, entered) = (place, true);
+    }
+    stretches.push(Stretch { places: from..tasks, entered, left: false });
+    stretches
+}
+
+/// Places of the cuts in the topological order: a task that is comparable to all others has the same place in each.
+fn cuts(instance: &Instance) -> Vec<usize> {
+    let order = instance.order();
+    let tasks = order.len();
+    let mut place_of = vec![0; tasks];
+    for (place, &task) in order.iter().enumerate() {
+        place_of[task] = place;
+    }
+    // What passes by a place: tensors, and groups whose tasks have to agree on a device.
+    let mut passing = vec![0_isize; tasks + 1];
+    let mut pass = |from: usize, to: usize| {
+        if from + 1 < to {
+            passing[from + 1] += 1;
+            passing[to] -= 1;
+        }
+    };
+    for tensor in instance.tensors() {
+        for consumer in &tensor.consumers {
+            pass(place_of[tensor.producer], place_of[*consumer]);
+        }
+    }
+    for group in instance.groups() {
+        let mut places: Vec<usize> = group.iter().map(|task| place_of[*task]).collect();
+        places.sort_unstable();
+        places.windows(2).for_each(|pair| pass(pair[0], pair[1]));
+    }
+    // An end of the network before a place, or a beginning after it, is not comparable to what is there.
+    let first_end = order.iter().position(|task| instance.successors(*task).is_empty()).unwrap_or(tasks);
+    let last_beginning = order.iter().rposition(|task| instance.predecessors(*task).is_empty()).unwrap_or(0);
+    let mut passing_by = 0;
+    let mut cuts = Vec::new();
+    for (place, change) in passing.into_iter().enumerate().take(tasks) {
+        passing_by += change;
+        let inside = place >= LEAST_OUTSIDE && place + LEAST_OUTSIDE < tasks;
+        if inside && passing_by == 0 && place <= first_end && place >= last_beginning {
+            cuts.push(place);
+        }
+    }
+    cuts
+}

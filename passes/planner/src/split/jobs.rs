@@ -1,0 +1,187 @@
+//! Modules solved side by side, each at most once for each pair of devices at its ends, and only where it matters.
+//!
+//! Every pair has a bound from the beginning. The shortest chain of bounds says which pairs to solve next: when all on it
+//! are solved, no other chain is shorter. What a pair may cost to be of use, given the best chain of schedules, cuts its
+//! search off.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::chain::{self, Table};
+use super::module::{Ends, Module};
+use crate::exact::search::{Found, SAME};
+use crate::exact::{Limits, search};
+use crate::units::Micros;
+
+/// A module's problem, and what is known about it.
+struct Job {
+    /// One of the modules that have it.
+    module: usize,
+    ends: Ends,
+    found: Found,
+    /// Nothing more is to be found that would be of use.
+    closed: bool,
+    /// The most effort that it was given so far.
+    given: u64,
+}
+
+/// All modules with all their ends, and what is known about each.
+pub(crate) struct Solved<'a> {
+    modules: &'a [Module],
+    jobs: Vec<Job>,
+    /// By module and ends: which job, and what devices are called there.
+    index: BTreeMap<(usize, Ends), (usize, Vec<usize>)>,
+}
+
+impl<'a> Solved<'a> {
+    /// Solves what matters; the result does not depend on the number of threads.
+    pub(crate) fn new(modules: &'a [Module], limits: &Limits) -> Self {
+        let mut solved = Self::gather(modules);
+        let all: Vec<usize> = (0..solved.jobs.len()).collect();
+        let relaxed = in_parallel(&all, limits.threads, |job| {
+            solved.search(job, f64::INFINITY, &Limits { states: 0, ..*limits })
+        });
+        for (job, found) in solved.jobs.iter_mut().zip(relaxed) {
+            job.closed = found.bound.is_infinite();
+            job.found = found;
+        }
+        let mut states = limits.states;
+        while let Some(open) = solved.open() {
+            let share = states / open.len() as u64;
+            // What was not enough once is only worth trying again with much more.
+            let open: Vec<usize> = open.into_iter().filter(|job| share > 2 * solved.jobs[*job].given).collect();
+            if open.is_empty() {
+                break;
+            }
+            let useful = solved.useful();
+            let limits = Limits { states: share, ..*limits };
+            let results = in_parallel(&open, limits.threads, |job| solved.search(job, useful[job], &limits));
+            for (job, found) in open.into_iter().zip(results) {
+                states = states.saturating_sub(found.states);
+                solved.jobs[job].keep(found, useful[job], share);
+            }
+        }
+        solved
+    }
+
+    /// One job for all modules and ends that are the same problem.
+    fn gather(modules: &'a [Module]) -> Self {
+        let mut first_with: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
+        let mut known: BTreeMap<(usize, Ends), usize> = BTreeMap::new();
+        let mut solved = Self { modules, jobs: Vec::new(), index: BTreeMap::new() };
+        for (number, module) in modules.iter().enumerate() {
+            let same = *first_with.entry(module.key()).or_insert(number);
+            for ends in module.ends().into_iter().filter(|ends| module.direct(*ends).is_none()) {
+                let (representative, names) = module.representative(ends);
+                let job = *known.entry((same, representative)).or_insert_with(|| {
+                    let found = Found::nothing(0.0);
+                    solved.jobs.push(Job { module: same, ends: representative, found, closed: false, given: 0 });
+                    solved.jobs.len() - 1
+                });
+                solved.index.insert((number, ends), (job, names));
+            }
+        }
+        solved
+    }
+
+    fn search(&self, job: usize, known: Micros, limits: &Limits) -> Found {
+        let Job { module, ends, .. } = &self.jobs[job];
+        search(&self.modules[*module].pinned(*ends), known, limits)
+    }
+
+    /// The jobs on the shortest chain of bounds that are not closed; none if there is no chain, if it is as long as the
+    /// best chain of schedules, or if all on it are closed.
+    fn open(&self) -> Option<Vec<usize>> {
+        let tables = self.tables(|found| found.bound);
+        let (bound, path) = self.shortest(&tables)?;
+        if self.shortest(&self.tables(|found| found.value)).is_some_and(|(value, _)| bound >= value * (1.0 - SAME)) {
+            return None;
+        }
+        let on_path = path.iter().zip(&tables).enumerate();
+        let jobs = on_path.filter_map(|(number, (index, table))| self.index.get(&(number, table[*index].0)));
+        let mut open: Vec<usize> = jobs.map(|(job, _)| *job).filter(|job| !self.jobs[*job].closed).collect();
+        open.sort_unstable();
+        open.dedup();
+        (!open.is_empty()).then_some(open)
+    }
+
+    /// What each job may cost at most if a chain through it is to be shorter than the best chain of schedules.
+    fn useful(&self) -> Vec<Micros> {
+        let Some((best, _)) = self.shortest(&self.tables(|found| found.value)) else {
+            return vec![f64::INFINITY; self.jobs.len()];
+        };
+        let tables = self.tables(|found| found.bound);
+        let mut useful = vec![0.0; self.jobs.len()];
+        for (number, (table, others)) in tables.iter().zip(chain::others(&tables, self.devices())).enumerate() {
+            for ((ends, _), other) in table.iter().zip(others) {
+                if let Some((job, _)) = self.index.get(&(number, *ends)) {
+                    useful[*job] = f64::max(useful[*job], best - other);
+                }
+            }
+        }
+        useful
+    }
+
+    fn devices(&self) -> usize {
+        self.modules[0].graph.devices
+    }
+
+    pub(crate) fn shortest(&self, tables: &[Table]) -> Option<(Micros, Vec<usize>)> {
+        chain::shortest(tables, self.devices())
+    }
+
+    /// A figure for each module and ends.
+    pub(crate) fn tables(&self, figure: impl Fn(&Found) -> Micros) -> Vec<Table> {
+        let table = |(number, module): (usize, &Module)| {
+            let time = |ends| module.direct(ends).or_else(|| self.get(number, ends).map(|(found, _)| figure(found)));
+            module.ends().into_iter().map(|ends| (ends, time(ends).unwrap_or(f64::INFINITY))).collect()
+        };
+        self.modules.iter().enumerate().map(table).collect()
+    }
+
+    /// What was found for a module, and what each of its devices is called in it; nothing where there is nothing to find.
+    pub(crate) fn get(&self, module: usize, ends: Ends) -> Option<(&Found, &[usize])> {
+        let (job, names) = self.index.get(&(module, ends))?;
+        Some((&self.jobs[*job].found, names.as_slice()))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.jobs.len()
+    }
+}
+
+impl Job {
+    /// Keeps the better schedule and the better bound of a search for what costs at most `useful`.
+    fn keep(&mut self, found: Found, useful: Micros, given: u64) {
+        self.given = given;
+        self.found.bound = self.found.bound.max(found.bound);
+        if found.value < self.found.value {
+            (self.found.value, self.found.sequence) = (found.value, found.sequence);
+        }
+        self.closed = self.found.bound >= f64::min(self.found.value, useful) * (1.0 - SAME);
+    }
+}
+
+/// The results of a function, in order, worked out by several threads.
+fn in_parallel<T: Send>(inputs: &[usize], threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    if threads < 2 || inputs.len() < 2 {
+        return inputs.iter().map(|input| work(*input)).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let results: Mutex<BTreeMap<usize, T>> = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(inputs.len()) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(input) = inputs.get(index) else { break };
+                    let result = work(*input);
+                    results.lock().expect("no thread panics while it holds the lock").insert(index, result);
+                }
+            });
+        }
+    });
+    results.into_inner().expect("no thread panics while it holds the lock").into_values().collect()
+}
