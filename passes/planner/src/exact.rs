@@ -18,6 +18,7 @@ mod masks;
 mod multipliers;
 pub(crate) mod search;
 mod set;
+pub(crate) mod solver;
 mod sweep;
 pub(crate) mod symmetry;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub(crate) mod test;
 use std::time::Instant;
 
 use crate::instance::Instance;
+use crate::plan::Limit;
 use crate::units::Micros;
 use graph::{Footprint, Graph};
 use search::Found;
@@ -51,10 +53,31 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// What a user allows. Where that is nothing in particular, about a minute of one core at most.
+    pub(crate) fn new(instance: &Instance, limit: Option<Limit>) -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        match limit {
+            Some(Limit::Iterations(states)) => Self { states, deadline: None, threads },
+            Some(Limit::Seconds(seconds)) => {
+                // A limit beyond what clocks can say is none.
+                let allowed = std::time::Duration::try_from_secs_f64(seconds.max(0.0)).ok();
+                let deadline = allowed.and_then(|allowed| Instant::now().checked_add(allowed));
+                Self { states: u64::MAX, deadline, threads }
+            }
+            None => {
+                // What a state costs grows with the tasks that it looks ahead to, and with the pairs of devices.
+                let cost = instance.tasks().clamp(1, 64) * instance.devices().pow(2);
+                Self { states: (60_000_000 / cost as u64).max(1000), deadline: None, threads }
+            }
+        }
+    }
+}
+
 /// A schedule, if one was found, and what is proven about all.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Solution {
-    pub schedule: Option<Schedule>,
+pub struct Answer {
+    pub schedule: Option<Timetable>,
     /// No schedule ends before this; infinite if none fits.
     pub bound: Micros,
     /// What proves it.
@@ -62,14 +85,14 @@ pub struct Solution {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Schedule {
+pub struct Timetable {
     pub device: Vec<usize>,
     pub start: Vec<Micros>,
     /// When the last task ends.
     pub value: Micros,
 }
 
-impl Solution {
+impl Answer {
     /// Whether no schedule is better.
     pub fn is_optimal(&self) -> bool {
         self.schedule.as_ref().is_some_and(|schedule| self.bound >= schedule.value * (1.0 - search::SAME))
@@ -77,7 +100,7 @@ impl Solution {
 }
 
 /// Looks for the schedule that ends first. With more than 1024 tasks there is no search, only a bound.
-pub fn solve(instance: &Instance, limits: &Limits) -> Solution {
+pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     let graph = Graph::new(instance, instance.order(), Footprint::Least);
     let found = search(&graph, f64::INFINITY, limits);
     let bound_by = if found.bound > found.relaxation { "exact" } else { "paths and loads" };
@@ -90,11 +113,11 @@ pub fn solve(instance: &Instance, limits: &Limits) -> Solution {
         let found = search(&graph, f64::INFINITY, &limits);
         schedule = found.sequence.map(|sequence| self::schedule(instance, &graph, &sequence));
     }
-    Solution { schedule, bound, bound_by }
+    Answer { schedule, bound, bound_by }
 }
 
 /// Whether the devices hold all that the schedule puts on them at the same time.
-pub(crate) fn fits(instance: &Instance, schedule: &Schedule) -> bool {
+pub(crate) fn fits(instance: &Instance, schedule: &Timetable) -> bool {
     let held = match instance.memory_model() {
         crate::problem::MemoryModel::Static => instance.static_use(&schedule.device),
         crate::problem::MemoryModel::Liveness => instance.peak_use(&schedule.device, &schedule.start),
@@ -103,7 +126,7 @@ pub(crate) fn fits(instance: &Instance, schedule: &Schedule) -> bool {
 }
 
 /// The instance's schedule for a sequence of the graph of all its tasks.
-pub(crate) fn schedule(instance: &Instance, graph: &Graph, sequence: &[(usize, usize)]) -> Schedule {
+pub(crate) fn schedule(instance: &Instance, graph: &Graph, sequence: &[(usize, usize)]) -> Timetable {
     let (starts, value) = graph.starts(sequence);
     let mut device = vec![0; instance.tasks()];
     let mut start = vec![0.0; instance.tasks()];
@@ -111,7 +134,7 @@ pub(crate) fn schedule(instance: &Instance, graph: &Graph, sequence: &[(usize, u
         device[instance.order()[task]] = on;
         start[instance.order()[task]] = starts[task];
     }
-    Schedule { device, start, value }
+    Timetable { device, start, value }
 }
 
 /// Searches with sets as large as the graph needs.

@@ -3,6 +3,7 @@
 use crate::baseline;
 use crate::bounds;
 use crate::error::Error;
+use crate::exact::solver;
 use crate::instance::Instance;
 use crate::plan::{Bound, Limit, Objective, Plan, Schedule};
 use crate::problem::{Contention, Problem};
@@ -53,6 +54,7 @@ pub enum Effort {
     Limited,
 }
 
+const LATENCY: &[Objective] = &[Objective::Latency];
 const SCHEDULES: &[Objective] = &[Objective::Latency, Objective::Batch];
 
 static ALGORITHMS: &[Algorithm] = &[
@@ -60,6 +62,8 @@ static ALGORITHMS: &[Algorithm] = &[
     entry("met", SCHEDULES, Effort::Fixed, "each task where it runs fastest, breadth-first", baseline::met),
     entry("greedy", SCHEDULES, Effort::Fixed, "each task where it ends first, breadth-first", baseline::greedy),
     entry("heft", SCHEDULES, Effort::Fixed, "each task where it ends first, by upward rank, in gaps", baseline::heft),
+    entry("milp-split", LATENCY, Effort::Limited, "modules between cuts solved exactly, then joined", solver::milp_split),
+    entry("exact", LATENCY, Effort::Limited, "every schedule that no other makes superfluous", solver::exact),
 ];
 
 /// What runs where no algorithm is asked for.

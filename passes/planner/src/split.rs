@@ -13,13 +13,13 @@ mod module;
 mod test;
 
 use crate::exact::graph::{Footprint, Graph};
-use crate::exact::{self, Limits, Schedule, Solution};
+use crate::exact::{self, Answer, Limits, Timetable};
 use crate::instance::Instance;
 use jobs::Solved;
 use module::Module;
 
 /// Looks for the schedule that ends first.
-pub fn solve(instance: &Instance, limits: &Limits) -> Solution {
+pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     let stretches = cuts::stretches(instance);
     if stretches.len() == 1 {
         return exact::solve(instance, limits);
@@ -34,17 +34,17 @@ pub fn solve(instance: &Instance, limits: &Limits) -> Solution {
     match put_together {
         Some(schedule) => {
             // Sums of bounds and of schedules are rounded differently.
-            Solution { bound: bound.min(schedule.value), schedule: Some(schedule), bound_by: "split" }
+            Answer { bound: bound.min(schedule.value), schedule: Some(schedule), bound_by: "split" }
         }
         None => {
             let whole = exact::solve(instance, limits);
-            if whole.bound > bound { whole } else { Solution { bound, bound_by: "split", ..whole } }
+            if whole.bound > bound { whole } else { Answer { bound, bound_by: "split", ..whole } }
         }
     }
 }
 
 /// The modules' schedules one after the other.
-fn assemble(instance: &Instance, modules: &[Module], solved: &Solved<'_>, path: &[usize]) -> Schedule {
+fn assemble(instance: &Instance, modules: &[Module], solved: &Solved<'_>, path: &[usize]) -> Timetable {
     let graph = Graph::new(instance, instance.order(), Footprint::Least);
     let mut place_of = vec![0; instance.tasks()];
     for (place, &task) in instance.order().iter().enumerate() {

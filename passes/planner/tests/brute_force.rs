@@ -91,8 +91,15 @@ fn examine(problem: &Problem, tally: &mut Tally) {
         match (solve(problem, objective, algorithm.name, &Options::default()), &best) {
             (Ok(plan), Some((value, _))) => {
                 assert!(plan.value >= value * (1.0 - SLACK), "{}: {}\n{}", algorithm.name, plan.value, text());
+                let exact = ["exact", "milp-split"].contains(&algorithm.name);
+                if exact && problem.memory_model == MemoryModel::Static {
+                    assert!(plan.value <= value * (1.0 + SLACK), "{}: {}\n{}", algorithm.name, plan.value, text());
+                    assert!(plan.bound >= value * (1.0 - SLACK), "{}: {}\n{}", algorithm.name, plan.bound, text());
+                }
                 tally.solved += 1;
             }
+            // Only what looks at everything can tell that there is nothing.
+            (Err(Error::Infeasible(_)), None) => {}
             // What is alive at once may shrink when a task waits, which trying everything does not.
             (Ok(_), None) => assert_eq!(problem.memory_model, MemoryModel::Liveness, "{}", text()),
             (Err(Error::NotFound(message)), _) => {

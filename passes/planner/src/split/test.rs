@@ -98,7 +98,7 @@ fn shape(seed: u64) -> Shape {
     }
 }
 
-fn verified(problem: &Problem, solution: &exact::Solution) -> f64 {
+fn verified(problem: &Problem, solution: &exact::Answer) -> f64 {
     let schedule = solution.schedule.clone().expect("there is a schedule");
     let schedule = Schedule::Latency { device: schedule.device, start: schedule.start, makespan: schedule.value };
     let plan = Plan::new(problem, "milp-split", schedule, Bound::new(solution.bound, solution.bound_by));
