@@ -39,8 +39,8 @@ const MOST_TASKS: usize = 1024;
 /// How much effort is allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many partial schedules may be extended.
-    pub states: u64,
+    /// How often a task may be put at the end of a partial schedule.
+    pub extensions: u64,
     /// Results that depend on it are not reproducible.
     pub deadline: Option<Instant>,
     /// How many threads may work on independent parts; the result does not depend on it.
@@ -49,7 +49,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { states: 200_000, deadline: None, threads: 1 }
+        Self { extensions: 2_000_000, deadline: None, threads: 1 }
     }
 }
 
@@ -58,17 +58,17 @@ impl Limits {
     pub(crate) fn new(instance: &Instance, limit: Option<Limit>) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         match limit {
-            Some(Limit::Iterations(states)) => Self { states, deadline: None, threads },
+            Some(Limit::Iterations(extensions)) => Self { extensions, deadline: None, threads },
             Some(Limit::Seconds(seconds)) => {
                 // A limit beyond what clocks can say is none.
                 let allowed = std::time::Duration::try_from_secs_f64(seconds.max(0.0)).ok();
                 let deadline = allowed.and_then(|allowed| Instant::now().checked_add(allowed));
-                Self { states: u64::MAX, deadline, threads }
+                Self { extensions: u64::MAX, deadline, threads }
             }
             None => {
-                // What a state costs grows with the tasks that it looks ahead to, and with the pairs of devices.
-                let cost = instance.tasks().clamp(1, 64) * instance.devices().pow(2);
-                Self { states: (60_000_000 / cost as u64).max(1000), deadline: None, threads }
+                // What an extension costs grows with the tasks that it looks ahead to, and with their devices.
+                let cost = instance.tasks().clamp(1, 64) * instance.devices();
+                Self { extensions: 2_000_000_000 / cost as u64, deadline: None, threads }
             }
         }
     }
@@ -103,13 +103,14 @@ impl Answer {
 pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     let graph = Graph::new(instance, instance.order(), Footprint::Least);
     let found = search(&graph, f64::INFINITY, limits);
-    let bound_by = if found.bound > found.relaxation { "exact" } else { "paths and loads" };
-    let (bound, states) = (found.bound, found.states);
+    let bound_by = if found.bound > found.relaxation { "exact" } else { "paths-and-loads" };
+    let (bound, spent) = (found.bound, found.extensions);
     let mut schedule = found.sequence.map(|sequence| schedule(instance, &graph, &sequence));
     if schedule.as_ref().is_some_and(|schedule| !fits(instance, schedule)) {
         // What must fit at the same time was only bounded from below; bounded from above, whatever is found fits.
         let graph = Graph::new(instance, instance.order(), Footprint::Most);
-        let limits = Limits { states: limits.states.saturating_sub(states).max(limits.states / 4), ..*limits };
+        let limits =
+            Limits { extensions: limits.extensions.saturating_sub(spent).max(limits.extensions / 4), ..*limits };
         let found = search(&graph, f64::INFINITY, &limits);
         schedule = found.sequence.map(|sequence| self::schedule(instance, &graph, &sequence));
     }
@@ -139,7 +140,7 @@ pub(crate) fn schedule(instance: &Instance, graph: &Graph, sequence: &[(usize, u
 
 /// Searches with sets as large as the graph needs.
 pub(crate) fn search(graph: &Graph, known: Micros, limits: &Limits) -> Found {
-    let effort = Effort { states: limits.states, deadline: limits.deadline };
+    let effort = Effort { extensions: limits.extensions, deadline: limits.deadline };
     match graph.tasks {
         0..=64 => search::search::<1>(graph, known, effort),
         65..=128 => search::search::<2>(graph, known, effort),

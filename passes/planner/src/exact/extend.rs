@@ -67,18 +67,19 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         }
     }
 
-    /// Adds every extension of a state that the cutoff allows to the next layer.
+    /// Adds every extension of a state that the cutoff allows to the next layer; says how many were tried.
     pub(crate) fn extend(
         &mut self,
         place: usize,
         layer: &Layer<WORDS>,
         before: &Layer<WORDS>,
         next: &mut Layer<WORDS>,
-    ) {
+    ) -> u64 {
         let state = &layer.states[place];
         self.load(place, layer, before);
         let Context { graph, masks, bounds, cutoff, .. } = *self.context;
         let devices = graph.devices;
+        let mut tried = 0;
         for task in state.front.iter().filter(|task| masks.predecessors[*task].is_within(&state.done)) {
             for device in 0..devices {
                 let at = task * devices + device;
@@ -88,8 +89,11 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
                     continue;
                 }
                 self.add(place as u32, state, (task, device), (start, end), next);
+                tried += 1;
             }
         }
+        // Looking at a state is work too, and a search that only does that has to end.
+        tried.max(1)
     }
 
     /// Whether the task could have started before the one that was started last, without being in its way: then that

@@ -12,8 +12,9 @@ const FIRST_WIDTH: usize = 10;
 const GROWTH: usize = 10;
 /// Up to this width both directions are tried, then the one that proves more.
 const TRIAL_WIDTH: usize = 100;
-/// What a layer may hold without filling the machine's memory.
+/// The widest sweep, and what it may take of the machine's memory.
 const MOST_WIDTH: usize = 300_000;
+const MOST_BYTES: usize = 1 << 30;
 /// Two values this close, as a share, are the same.
 pub(crate) const SAME: f64 = 1e-9;
 
@@ -28,14 +29,14 @@ pub(crate) struct Found {
     pub(crate) bound: Micros,
     /// What is known without a search.
     pub(crate) relaxation: Micros,
-    /// How many states were extended.
-    pub(crate) states: u64,
+    /// How many extensions were tried.
+    pub(crate) extensions: u64,
 }
 
 impl Found {
     /// No schedule, but a bound.
     pub(crate) fn nothing(bound: Micros) -> Self {
-        Self { sequence: None, value: f64::INFINITY, bound, relaxation: bound, states: 0 }
+        Self { sequence: None, value: f64::INFINITY, bound, relaxation: bound, extensions: 0 }
     }
 }
 
@@ -43,21 +44,38 @@ struct Direction<const WORDS: usize> {
     graph: Graph,
     masks: Masks<WORDS>,
     backwards: bool,
-    /// What its last sweep proved.
+    /// What its last sweep proved, whether that found a better schedule, and what it took.
     proven: Micros,
-    states: u64,
+    improved: bool,
+    extensions: u64,
 }
 
 impl<const WORDS: usize> Direction<WORDS> {
     fn new(graph: Graph, backwards: bool) -> Self {
         let masks = Masks::new(&graph);
-        Self { graph, masks, backwards, proven: 0.0, states: 0 }
+        Self { graph, masks, backwards, proven: 0.0, improved: false, extensions: 0 }
     }
+
+    /// Whether this is the direction to go on with.
+    fn is_ahead_of(&self, other: &Self) -> bool {
+        if self.proven != other.proven {
+            return self.proven > other.proven;
+        }
+        if self.improved != other.improved { self.improved } else { self.extensions < other.extensions }
+    }
+}
+
+/// As many states as fit: two layers of figures, and for each task a step back.
+fn most_width(graph: &Graph) -> usize {
+    let (tasks, devices) = (graph.tasks, graph.devices);
+    let figures = size_of::<f64>() * devices * (2 + tasks.min(48));
+    let bytes = 2 * (figures + 200) + (8 + devices) * tasks;
+    (MOST_BYTES / bytes).clamp(FIRST_WIDTH, MOST_WIDTH)
 }
 
 /// Looks for the schedule that ends first, at `known` at the latest.
 pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effort: Effort) -> Found {
-    let allowed = effort.states;
+    let allowed = effort.extensions;
     let classes = Classes::new(graph);
     let whole = graph.is_whole();
     let mut directions =
@@ -65,8 +83,9 @@ pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effor
     let mut found = Found::nothing(0.0);
     let mut cutoff = (known * (1.0 + SAME)).min(f64::MAX);
     let mut width = FIRST_WIDTH;
+    let most_width = most_width(graph);
     let mut chosen = None;
-    'widths: while width <= MOST_WIDTH {
+    'widths: while width <= most_width {
         for index in 0..directions.len() {
             if chosen.is_some_and(|chosen| chosen != index) {
                 continue;
@@ -87,7 +106,9 @@ pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effor
             let outcome = sweep(&context, width, &mut effort);
             let unseen = if whole { (outcome.bound - 1e-6).ceil() } else { outcome.bound };
             let backwards = this.backwards;
-            (directions[index].proven, directions[index].states) = (unseen, outcome.states);
+            let direction = &mut directions[index];
+            (direction.proven, direction.improved, direction.extensions) =
+                (unseen, outcome.sequence.is_some(), outcome.extensions);
             if let Some(sequence) = outcome.sequence {
                 let sequence = if backwards { turned(graph, &sequence) } else { sequence };
                 let (_, value) = graph.starts(&sequence);
@@ -104,14 +125,11 @@ pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effor
             }
         }
         if width >= TRIAL_WIDTH && chosen.is_none() {
-            let [forwards, backwards] = &directions;
-            let better = backwards.proven > forwards.proven
-                || (backwards.proven == forwards.proven && backwards.states < forwards.states);
-            chosen = Some(usize::from(better));
+            chosen = Some(usize::from(directions[1].is_ahead_of(&directions[0])));
         }
-        width = if width < MOST_WIDTH { MOST_WIDTH.min(width * GROWTH) } else { MOST_WIDTH + 1 };
+        width = if width < most_width { most_width.min(width * GROWTH) } else { most_width + 1 };
     }
-    found.states = allowed - effort.states;
+    found.extensions = allowed - effort.extensions;
     found
 }
 

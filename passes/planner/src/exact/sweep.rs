@@ -7,25 +7,20 @@ use super::extend::Extender;
 use super::layer::{Layer, Trace};
 use crate::units::Micros;
 
-/// Between two looks at the clock.
-const STATES_A_LOOK: u64 = 256;
-
 /// What is left of the effort allowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    pub(crate) states: u64,
+    pub(crate) extensions: u64,
     pub(crate) deadline: Option<Instant>,
 }
 
 impl Effort {
-    fn spend(&mut self) -> bool {
-        let late = self.states.is_multiple_of(STATES_A_LOOK)
-            && self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if self.states == 0 || late {
-            return false;
-        }
-        self.states -= 1;
-        true
+    fn is_spent(&self) -> bool {
+        self.extensions == 0 || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn spend(&mut self, extensions: u64) {
+        self.extensions = self.extensions.saturating_sub(extensions);
     }
 }
 
@@ -38,14 +33,14 @@ pub(crate) struct Outcome {
     pub(crate) bound: Micros,
     /// Whether the effort sufficed to reach the last layer.
     pub(crate) finished: bool,
-    /// How many states were extended.
-    pub(crate) states: u64,
+    /// How many extensions were tried.
+    pub(crate) extensions: u64,
 }
 
 /// Sweeps with at most `width` states a layer. With no state given up the result is exact.
 pub(crate) fn sweep<const WORDS: usize>(context: &Context<'_, WORDS>, width: usize, effort: &mut Effort) -> Outcome {
     let devices = context.graph.devices;
-    let allowed = effort.states;
+    let allowed = effort.extensions;
     let mut extender = Extender::new(context);
     let mut before = Layer::default();
     let mut layer = context.root();
@@ -54,7 +49,7 @@ pub(crate) fn sweep<const WORDS: usize>(context: &Context<'_, WORDS>, width: usi
     for _ in 0..context.graph.tasks {
         let mut next = Layer::default();
         for place in 0..layer.states.len() {
-            if !effort.spend() {
+            if effort.is_spent() {
                 let left = layer.states[place..].iter().map(|state| state.bound);
                 let reached = next.thin(usize::MAX, devices);
                 let open = left.chain(next.states.iter().map(|state| state.bound)).fold(reached, f64::min);
@@ -62,10 +57,10 @@ pub(crate) fn sweep<const WORDS: usize>(context: &Context<'_, WORDS>, width: usi
                     sequence: None,
                     bound: bound.min(open),
                     finished: false,
-                    states: allowed - effort.states,
+                    extensions: allowed - effort.extensions,
                 };
             }
-            extender.extend(place, &layer, &before, &mut next);
+            effort.spend(extender.extend(place, &layer, &before, &mut next));
             // A layer's memory, the dead included, is bounded by its width.
             if next.living() > width.saturating_mul(2) {
                 bound = bound.min(next.thin(width, devices));
@@ -80,7 +75,7 @@ pub(crate) fn sweep<const WORDS: usize>(context: &Context<'_, WORDS>, width: usi
     }
     let best = (0..layer.states.len()).min_by(|a, b| layer.states[*a].reach.total_cmp(&layer.states[*b].reach));
     let sequence = best.map(|place| walk_back(&traces, place, devices));
-    Outcome { sequence, bound, finished: true, states: allowed - effort.states }
+    Outcome { sequence, bound, finished: true, extensions: allowed - effort.extensions }
 }
 
 /// The way from the first layer to a state of the last.

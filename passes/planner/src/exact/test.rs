@@ -57,7 +57,7 @@ fn bounds_hold_under_limits() {
     let mut unproven = 0;
     for seed in 0..1000 {
         let graph = Graph::random(&shape(seed), seed);
-        let limits = Limits { states: seed % 40, ..Limits::default() };
+        let limits = Limits { extensions: seed % 80, ..Limits::default() };
         unproven += usize::from(!check(seed, &graph, &limits));
     }
     assert!(unproven > 50, "only {unproven} were stopped");
@@ -78,7 +78,7 @@ fn bounds_hold_for_narrow_sweeps() {
         let bounds = Bounds::new::<1>(&graph, &graph.reversed(), f64::MAX);
         let (masks, classes) = (Masks::<1>::new(&graph), Classes::new(&graph));
         let context = Context { graph: &graph, masks: &masks, classes: &classes, bounds: &bounds, cutoff: f64::MAX };
-        let mut effort = Effort { states: 10_000, deadline: None };
+        let mut effort = Effort { extensions: 100_000, deadline: None };
         let outcome = sweep(&context, 1 + seed as usize % 4, &mut effort);
         let value = outcome.sequence.map_or(f64::INFINITY, |sequence| graph.starts(&sequence).1);
         assert!(outcome.bound.min(value) <= best + best * 1e-9, "seed {seed}: {} > {best}", outcome.bound);
@@ -107,7 +107,7 @@ fn a_known_value_cuts_off() {
 fn is_deterministic_and_symmetric_in_time() {
     for seed in 0..25 {
         let graph = Graph::random(&Shape { tasks: 9, ..shape(seed) }, seed);
-        let limits = Limits { states: 150, ..Limits::default() };
+        let limits = Limits { extensions: 500, ..Limits::default() };
         let (once, again) = (search(&graph, f64::INFINITY, &limits), search(&graph, f64::INFINITY, &limits));
         assert_eq!((once.sequence, once.bound), (again.sequence, again.bound));
         let there = search(&graph, f64::INFINITY, &Limits::default()).value;

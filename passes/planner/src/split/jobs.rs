@@ -40,25 +40,26 @@ impl<'a> Solved<'a> {
         let mut solved = Self::gather(modules);
         let all: Vec<usize> = (0..solved.jobs.len()).collect();
         let relaxed = in_parallel(&all, limits.threads, |job| {
-            solved.search(job, f64::INFINITY, &Limits { states: 0, ..*limits })
+            solved.search(job, f64::INFINITY, &Limits { extensions: 0, ..*limits })
         });
         for (job, found) in solved.jobs.iter_mut().zip(relaxed) {
             job.closed = found.bound.is_infinite();
             job.found = found;
         }
-        let mut states = limits.states;
+        let mut left = limits.extensions;
         while let Some(open) = solved.open() {
-            let share = states / open.len() as u64;
+            let share = left / open.len() as u64;
             // What was not enough once is only worth trying again with much more.
-            let open: Vec<usize> = open.into_iter().filter(|job| share > 2 * solved.jobs[*job].given).collect();
+            let open: Vec<usize> =
+                open.into_iter().filter(|job| share > solved.jobs[*job].given.saturating_mul(2)).collect();
             if open.is_empty() {
                 break;
             }
             let useful = solved.useful();
-            let limits = Limits { states: share, ..*limits };
+            let limits = Limits { extensions: share, ..*limits };
             let results = in_parallel(&open, limits.threads, |job| solved.search(job, useful[job], &limits));
             for (job, found) in open.into_iter().zip(results) {
-                states = states.saturating_sub(found.states);
+                left = left.saturating_sub(found.extensions);
                 solved.jobs[job].keep(found, useful[job], share);
             }
         }

@@ -140,12 +140,12 @@ fn split_is_deterministic() {
     for seed in 0..20 {
         let problem = chain(&Shape { modules: 6, ..shape(seed) }, seed);
         let Ok(instance) = Instance::new(&problem, Objective::Latency) else { continue };
-        for states in [0, 50, 500, 100_000] {
-            let one = solve(&instance, &Limits { states, ..Limits::default() });
-            let four = solve(&instance, &Limits { states, threads: 4, ..Limits::default() });
-            assert_eq!(one, four, "seed {seed}, {states} states");
+        for extensions in [0, 100, 1000, 1_000_000] {
+            let one = solve(&instance, &Limits { extensions, ..Limits::default() });
+            let four = solve(&instance, &Limits { extensions, threads: 4, ..Limits::default() });
+            assert_eq!(one, four, "seed {seed}, {extensions} extensions");
             let best = solve(&instance, &Limits::default()).schedule.map_or(f64::INFINITY, |best| best.value);
-            assert!(one.bound <= best, "seed {seed}, {states} states");
+            assert!(one.bound <= best, "seed {seed}, {extensions} extensions");
         }
     }
 }
