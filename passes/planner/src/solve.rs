@@ -62,7 +62,7 @@ static ALGORITHMS: &[Algorithm] = &[
     entry("met", SCHEDULES, Effort::Fixed, "each task where it runs fastest, breadth-first", baseline::met),
     entry("greedy", SCHEDULES, Effort::Fixed, "each task where it ends first, breadth-first", baseline::greedy),
     entry("heft", SCHEDULES, Effort::Fixed, "each task where it ends first, by upward rank, in gaps", baseline::heft),
-    entry("milp-split", LATENCY, Effort::Limited, "modules between cuts solved exactly, then joined", solver::milp_split),
+    entry("milp-split", LATENCY, Effort::Limited, "modules between cuts, each solved exactly", solver::milp_split),
     entry("exact", LATENCY, Effort::Limited, "every schedule that no other makes superfluous", solver::exact),
 ];
 
