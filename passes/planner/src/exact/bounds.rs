@@ -80,12 +80,13 @@ impl Bounds {
     }
 
     /// The most that the load of the undone tasks proves, or the first that proves more than the cutoff. `free` has when
-    /// each device is free, earliest first.
+    /// each device is free, earliest first, `starts_us` the earliest starts of undone tasks as far as they are known.
     pub(crate) fn load<const WORDS: usize>(
         &self,
         done: &Set<WORDS>,
         first: usize,
         free: &[(Micros, usize)],
+        starts_us: &[Micros],
         cutoff: Micros,
         mut bound: Micros,
     ) -> Micros {
@@ -102,7 +103,11 @@ impl Bounds {
                 if done.contains(task) {
                     continue;
                 }
-                work += multiplier.work_us[task];
+                let row = task * free.len()..(task + 1) * free.len();
+                work += match starts_us.get(row.clone()) {
+                    Some(starts) => multiplier.work_left(task, starts, &self.time_us[row]),
+                    None => multiplier.work_us[task],
+                };
                 while joined < free.len() && work > share * free[joined].0 {
                     let (time, device) = free[joined];
                     share += multiplier.share[device];

@@ -216,12 +216,12 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
             return;
         };
         let least = state.bound.max(end + bounds.tail_us[task * devices + device]).max(reach);
-        let Some(path) = self.propagate(&undone, task, device, end) else { return };
+        let Some((path, horizon)) = self.propagate(&undone, task, device, end) else { return };
         let bound = least.max(path);
         self.sorted_free.clear();
         self.sorted_free.extend(self.child_free_us.iter().copied().zip(0..devices));
         self.sorted_free.sort_unstable_by(|a, b| a.partial_cmp(b).expect("free times are numbers"));
-        let bound = bounds.load(&done, first, &self.sorted_free, cutoff, bound);
+        let bound = bounds.load(&done, first, &self.sorted_free, &self.child_us[..horizon * devices], cutoff, bound);
         if bound > cutoff {
             return;
         }
@@ -231,8 +231,9 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         next.add(birth, &self.figures, &self.order);
     }
 
-    /// Earliest starts after the extension; the longest path through them, or none if a task has no device left.
-    fn propagate(&mut self, undone: &Set<WORDS>, task: usize, device: usize, end: Micros) -> Option<Micros> {
+    /// Earliest starts after the extension, up to a horizon; the longest path through them and the horizon, or nothing if
+    /// a task has no device left.
+    fn propagate(&mut self, undone: &Set<WORDS>, task: usize, device: usize, end: Micros) -> Option<(Micros, usize)> {
         let Context { graph, masks, bounds, cutoff, .. } = *self.context;
         let devices = graph.devices;
         let mut longest: Micros = 0.0;
@@ -308,7 +309,7 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         for (free, soonest) in self.child_free_us.iter_mut().zip(&self.soonest_us) {
             *free = free.max(soonest.min(behind));
         }
-        Some(longest)
+        Some((longest, horizon))
     }
 
     /// Writes the figures of the extension, with equal devices in a canonical order; returns the sum of the times, and

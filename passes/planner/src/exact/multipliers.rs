@@ -17,6 +17,8 @@ pub(crate) struct Multiplier {
     pub(crate) share: Vec<f64>,
     /// By task: the shared time that it costs at least.
     pub(crate) work_us: Vec<Micros>,
+    /// By task: the device where it costs that.
+    home: Vec<usize>,
     /// The tasks that the shares were chosen for, in topological order.
     pub(crate) window: std::ops::Range<usize>,
 }
@@ -54,8 +56,8 @@ impl Multiplier {
             }
         }
         let share = best.1;
-        let work_us = rows().map(|row| cheapest(row, &share).map_or(0.0, |(_, cost)| cost)).collect();
-        Self { share, work_us, window }
+        let (home, work_us) = rows().map(|row| cheapest(row, &share).unwrap_or((0, 0.0))).unzip();
+        Self { share, work_us, home, window }
     }
 
     /// Multipliers for the whole and for stretches of it, because what is left to do changes along a schedule.
@@ -75,12 +77,28 @@ impl Multiplier {
         windows.into_iter().map(|window| Self::new(time_us, devices, window)).collect()
     }
 
+    /// What a task costs at least when it cannot start on some devices.
+    #[inline]
+    pub(crate) fn work_left(&self, task: usize, starts_us: &[Micros], times_us: &[Micros]) -> Micros {
+        if starts_us[self.home[task]].is_finite() {
+            return self.work_us[task];
+        }
+        let mut least = f64::INFINITY;
+        for (device, start) in starts_us.iter().enumerate() {
+            if start.is_finite() {
+                least = least.min(self.share[device] * times_us[device]);
+            }
+        }
+        least
+    }
+
     /// The same shares with the tasks in reverse.
     pub(crate) fn reversed(&self) -> Self {
         let tasks = self.work_us.len();
         Self {
             share: self.share.clone(),
             work_us: self.work_us.iter().rev().copied().collect(),
+            home: self.home.iter().rev().copied().collect(),
             window: tasks - self.window.end..tasks - self.window.start,
         }
     }
