@@ -35,6 +35,7 @@ use sweep::Effort;
 
 /// Larger problems only get a bound.
 const MOST_TASKS: usize = 1024;
+const MOST_DEVICES: usize = 255;
 
 /// How much effort is allowed.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +100,7 @@ impl Answer {
     }
 }
 
-/// Looks for the schedule that ends first. With more than 1024 tasks there is no search, only a bound.
+/// Looks for the schedule that ends first. With more than 1024 tasks or 255 devices there is no search, only a bound.
 pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     let graph = Graph::new(instance, instance.order(), Footprint::Least);
     let found = search(&graph, f64::INFINITY, limits);
@@ -141,6 +142,9 @@ pub(crate) fn schedule(instance: &Instance, graph: &Graph, sequence: &[(usize, u
 /// Searches with sets as large as the graph needs.
 pub(crate) fn search(graph: &Graph, known: Micros, limits: &Limits) -> Found {
     let effort = Effort { extensions: limits.extensions, deadline: limits.deadline };
+    if graph.devices > MOST_DEVICES {
+        return Found::nothing(bounds::longest_path(graph));
+    }
     match graph.tasks {
         0..=64 => search::search::<1>(graph, known, effort),
         65..=128 => search::search::<2>(graph, known, effort),
