@@ -68,7 +68,7 @@ impl Limits {
             }
             None => {
                 // What an extension costs grows with the tasks that it looks ahead to, and with their devices.
-                let cost = instance.tasks().clamp(1, 64) * instance.devices();
+                let cost = instance.tasks().clamp(1, 256) * instance.devices();
                 Self { extensions: 2_000_000_000 / cost as u64, deadline: None, threads }
             }
         }
