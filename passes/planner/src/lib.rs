@@ -16,6 +16,7 @@ pub mod placement;
 pub mod plan;
 pub mod problem;
 pub mod random;
+mod search;
 pub mod solve;
 pub mod split;
 pub mod units;

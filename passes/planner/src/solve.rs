@@ -7,6 +7,7 @@ use crate::exact::solver;
 use crate::instance::Instance;
 use crate::plan::{Bound, Limit, Objective, Plan, Schedule};
 use crate::problem::{Contention, Problem};
+use crate::search;
 use crate::verify::verify;
 
 /// How an algorithm is to work.
@@ -64,6 +65,9 @@ static ALGORITHMS: &[Algorithm] = &[
     entry("heft", SCHEDULES, Effort::Fixed, "each task where it ends first, by upward rank, in gaps", baseline::heft),
     entry("milp-split", LATENCY, Effort::Limited, "modules between cuts, each solved exactly", solver::milp_split),
     entry("exact", LATENCY, Effort::Limited, "every schedule that no other makes superfluous", solver::exact),
+    entry("anneal", SCHEDULES, Effort::Limited, "simulated annealing from the best of these", search::anneal),
+    entry("lns", SCHEDULES, Effort::Limited, "large neighbourhoods from the best of these", search::neighbourhoods),
+    entry("evolve", SCHEDULES, Effort::Limited, "the (1+1) evolutionary algorithm from met", search::evolve),
 ];
 
 /// What runs where no algorithm is asked for.

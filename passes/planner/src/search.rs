@@ -1,0 +1,88 @@
+//! Search among schedules: simulated annealing, large neighbourhoods, evolution; for one input and for a queue.
+//!
+//! Each starts from the baselines and gives back nothing worse. Effort is counted in trial schedules and shared by a fixed
+//! number of chains that know nothing of each other, so that the result is the same on any number of cores.
+
+mod anneal;
+mod batch;
+mod chains;
+mod evolve;
+mod memory;
+mod method;
+mod model;
+mod schedule;
+mod window;
+
+use crate::baseline;
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::plan::{Objective, Schedule};
+use crate::problem::Problem;
+use crate::solve::{Options, Solution, Solver};
+
+use chains::Allowance;
+use method::Method;
+
+/// Trial schedules that annealing makes when nothing else is said: about two seconds on two cores.
+const ANNEAL_TRIALS: u64 = 8_000_000;
+/// The same for evolution, whose trials are whole schedules.
+const EVOLVE_TRIALS: u64 = 200_000;
+
+/// Simulated annealing on devices and order.
+pub(crate) fn anneal(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    improve(problem, objective, options, Method::Anneal)
+}
+
+/// Large neighbourhoods: a few neighbouring tasks are taken out of the schedule and put back where it is best.
+pub(crate) fn neighbourhoods(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    improve(problem, objective, options, Method::Neighbourhoods)
+}
+
+fn improve(problem: &Problem, objective: Objective, options: &Options, method: Method) -> Result<Solution, Error> {
+    let instance = Instance::new(problem, objective)?;
+    let start = best_start(problem, objective, &[baseline::heft, baseline::greedy, baseline::met, baseline::single])?;
+    let allowance = Allowance::new(options, ANNEAL_TRIALS);
+    let found = match &start {
+        Schedule::Latency { device, start, .. } => anneal::latency(&instance, device, start, &allowance, method),
+        Schedule::Batch { batches, .. } => batch::anneal(&instance, batches, &allowance, method),
+        Schedule::Pipeline { .. } | Schedule::Edge { .. } => None,
+    };
+    Ok(better(start, found))
+}
+
+/// The biased (1+1) evolutionary algorithm: starts with each task where it runs fastest, changes about one task at a time,
+/// and keeps what is no worse.
+pub(crate) fn evolve(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    let instance = Instance::new(problem, objective)?;
+    let start = best_start(problem, objective, &[baseline::met])?;
+    let allowance = Allowance::new(options, EVOLVE_TRIALS);
+    let found = match &start {
+        Schedule::Latency { device, .. } => evolve::latency(&instance, device, &allowance),
+        Schedule::Batch { batches, .. } => batch::evolve(&instance, batches, &allowance),
+        Schedule::Pipeline { .. } | Schedule::Edge { .. } => None,
+    };
+    Ok(better(start, found))
+}
+
+/// The best schedule of some algorithms; the first one's error where none has any.
+fn best_start(problem: &Problem, objective: Objective, solvers: &[Solver]) -> Result<Schedule, Error> {
+    let mut best: Option<Schedule> = None;
+    let mut failure = None;
+    for solver in solvers {
+        match solver(problem, objective, &Options::default()) {
+            Ok(Solution { schedule, .. }) => {
+                if best.as_ref().is_none_or(|best| schedule.value() < best.value()) {
+                    best = Some(schedule);
+                }
+            }
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    let none = || Error::NotFound("no schedule to start from".to_owned());
+    best.ok_or_else(|| failure.unwrap_or_else(none))
+}
+
+fn better(start: Schedule, found: Option<Schedule>) -> Solution {
+    let schedule = found.filter(|found| found.value() < start.value()).unwrap_or(start);
+    Solution { schedule, bound: None }
+}

@@ -1,0 +1,220 @@
+//! Annealing of a queue's schedule by sweeps: see [`crate::search::anneal`], of which this is the form with cuts.
+
+use super::cut;
+use super::model::Model;
+use super::schedule::{Choice, Schedule, rest};
+use super::window::Window;
+use crate::instance::Instance;
+use crate::random::Random;
+use crate::search::chains::Budget;
+use crate::search::memory::{Limits, fits};
+use crate::search::method::{Around, HOT, Heat, Method, Step, exponential_samples};
+use crate::units::{Bytes, Micros};
+
+const WIDTH: usize = 16;
+const STRIDE: usize = 6;
+const TRIALS: usize = 64;
+
+/// One chain: the best value, and the choice that has it.
+pub(super) fn run(
+    instance: &Instance,
+    model: &Model,
+    start: &Choice,
+    random: Random,
+    budget: Budget,
+    method: Method,
+) -> (Micros, Choice) {
+    let mut schedule = Schedule::new(model, start.clone());
+    let best_value = schedule.forward(model);
+    let mut annealer = Annealer {
+        instance,
+        model,
+        limits: Limits::of(instance),
+        window: Window::default(),
+        around: Around { room: model.room(&start.cuts), ..Around::default() },
+        random,
+        exponential: exponential_samples(),
+        open: Vec::new(),
+        best: start.clone(),
+        best_value,
+        schedule,
+        trials: 0,
+    };
+    // A start that is not a schedule here, for instance because a link is missing, cannot be improved.
+    if best_value.is_finite() {
+        annealer.run(budget, method);
+    }
+    (annealer.best_value, annealer.best)
+}
+
+struct Annealer<'a> {
+    instance: &'a Instance,
+    model: &'a Model,
+    limits: Limits,
+    schedule: Schedule,
+    window: Window,
+    around: Around,
+    random: Random,
+    exponential: Vec<f64>,
+    /// Tasks before the window that are waited for in it or behind it.
+    open: Vec<u32>,
+    best: Choice,
+    best_value: Micros,
+    trials: u64,
+}
+
+impl Annealer<'_> {
+    fn run(&mut self, budget: Budget, method: Method) {
+        let mean = self.model.mean_time();
+        loop {
+            let spent = budget.spent(self.trials);
+            if spent >= 1.0 {
+                break;
+            }
+            let temperature = mean * HOT * (1.0 - spent);
+            self.move_groups(temperature);
+            let step = method.of_sweep(&mut self.random);
+            self.sweep(budget, temperature, step);
+        }
+    }
+
+    /// Slides the window over the whole order once.
+    fn sweep(&mut self, budget: Budget, temperature: Micros, step: Step) {
+        let (tasks, devices) = (self.model.tasks, self.model.devices);
+        let width = WIDTH.min(tasks);
+        self.schedule.sort_by_start(self.model);
+        self.schedule.backward(self.model);
+        self.open.clear();
+        self.around.free.clear();
+        self.around.free.resize(devices, 0.0);
+        let mut first = 0;
+        loop {
+            let last = (first + width).min(tasks);
+            (self.around.first, self.around.last) = (first, last);
+            self.close(first, last);
+            self.schedule.device_tails(last, &mut self.around.device_tail);
+            self.visit(temperature, step);
+            if last == tasks || budget.spent(self.trials) >= 1.0 {
+                break;
+            }
+            let next = (first + STRIDE).min(tasks - width);
+            for place in first..next {
+                let task = self.schedule.choice.order[place];
+                for device in 0..devices {
+                    let cell = task as usize * devices + device;
+                    if self.schedule.choice.cuts[cell] != 0 {
+                        self.around.free[device] = self.schedule.end[cell];
+                    }
+                }
+                self.open.push(task);
+            }
+            first = next;
+        }
+        // A sweep cut short leaves ends behind the window that are not right.
+        self.schedule.forward(self.model);
+    }
+
+    /// Forgets tasks that nobody waits for any more, and finds the makespan over paths that pass by the window.
+    fn close(&mut self, first: usize, last: usize) {
+        let Self { open, schedule, model, around, .. } = self;
+        let devices = model.devices;
+        let mut floor: Micros = 0.0;
+        open.retain(|&task| {
+            let row = task as usize * devices;
+            let mut waited_for = false;
+            for &arc in model.graph.succs(task as usize) {
+                let place = schedule.place[arc.task as usize] as usize;
+                waited_for |= place >= first;
+                if place >= last {
+                    let to = arc.task as usize * devices;
+                    let (cut, tails) = (&schedule.choice.cuts[to..to + devices], &schedule.tail[to..to + devices]);
+                    for device in 0..devices {
+                        let part = schedule.choice.cuts[row + device];
+                        if part != 0 {
+                            floor = floor.max(schedule.end[row + device] + rest(model, arc, cut, tails, device, part));
+                        }
+                    }
+                }
+            }
+            waited_for
+        });
+        around.floor = floor;
+    }
+
+    /// Searches inside the window, and takes what it ends with.
+    fn visit(&mut self, temperature: Micros, step: Step) {
+        self.window.load(self.model, &self.schedule, &self.around);
+        // With lives to check, a window that has gone astray is given up, so it must not go far.
+        let trials = if self.limits == Limits::Lives { TRIALS / 4 } else { TRIALS };
+        let heat = Heat { temperature, trials, exponential: &self.exponential };
+        self.trials += match step {
+            Step::One => self.window.anneal(self.model, &self.schedule, heat, &mut self.random),
+            Step::Several => self.window.rebuild(self.model, &self.schedule, heat, &mut self.random),
+        };
+        let first = self.around.first;
+        if self.window.best() < self.best_value {
+            let mut candidate = self.schedule.choice.clone();
+            self.window.write_best(first, &mut candidate);
+            if self.alive_fits(&candidate) {
+                self.best_value = self.window.best();
+                self.best = candidate;
+            }
+        }
+        if self.limits == Limits::Lives {
+            let mut candidate = self.schedule.choice.clone();
+            self.window.write(first, &mut candidate);
+            if !self.alive_fits(&candidate) {
+                return self.window.store_ends_of_start(&mut self.schedule);
+            }
+        }
+        self.window.store(&mut self.schedule, first);
+        self.around.room.clone_from(&self.window.room);
+    }
+
+    /// Whether what is alive at once fits into memory, where that has to be looked at.
+    fn alive_fits(&self, choice: &Choice) -> bool {
+        alive_fits(self.instance, self.model, self.limits, choice)
+    }
+
+    /// Tries another cut for each group of tasks that share devices.
+    fn move_groups(&mut self, temperature: Micros) {
+        let (model, devices) = (self.model, self.model.devices);
+        for group in model.groups.iter().filter(|group| group.len() > 1) {
+            self.trials += 1;
+            let before = self.schedule.forward(model);
+            let limit = before + temperature * self.exponential[self.random.below(self.exponential.len())];
+            let old = self.schedule.choice.cuts[group[0] * devices..][..devices].to_vec();
+            let mut fresh = old.clone();
+            cut::mutate(&mut fresh, &mut self.random);
+            if !group.iter().all(|task| model.runs(*task, &fresh)) {
+                continue;
+            }
+            recut(&mut self.schedule.choice, group, &fresh);
+            let value = self.schedule.forward(model);
+            let room: Vec<Bytes> = model.room(&self.schedule.choice.cuts);
+            let roomy = room.iter().all(|room| *room >= 0.0);
+            if value <= limit && roomy && self.alive_fits(&self.schedule.choice) {
+                self.around.room = room;
+                if value < self.best_value {
+                    self.best_value = value;
+                    self.best.clone_from(&self.schedule.choice);
+                }
+            } else {
+                recut(&mut self.schedule.choice, group, &old);
+            }
+        }
+    }
+}
+
+/// Gives every task of a group a cut.
+pub(super) fn recut(choice: &mut Choice, group: &[usize], cut: &[u64]) {
+    for task in group {
+        choice.cuts[task * cut.len()..][..cut.len()].copy_from_slice(cut);
+    }
+}
+
+/// Whether what is alive at once fits into memory, where that has to be looked at.
+pub(super) fn alive_fits(instance: &Instance, model: &Model, limits: Limits, choice: &Choice) -> bool {
+    limits != Limits::Lives
+        || fits(instance, &instance.peak_use_of(&Schedule::new(model, choice.clone()).batches(model)))
+}

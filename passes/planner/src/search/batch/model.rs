@@ -1,0 +1,142 @@
+//! The problem of a queue, laid out for fast simulation.
+
+use crate::instance::Instance;
+use crate::search::memory::Limits;
+use crate::search::model::{Arc, Graph};
+use crate::units::{Bytes, Micros};
+
+/// A unit each in a mask.
+const MOST_UNITS: u32 = 64;
+
+/// The problem as flat tables, counted in units of inputs.
+#[derive(Clone, Debug)]
+pub(super) struct Model {
+    pub(super) tasks: usize,
+    pub(super) devices: usize,
+    /// Inputs in a unit.
+    pub(super) unit: u32,
+    pub(super) units: u32,
+    /// By task, device and number of units; infinite where there is no such batch.
+    time: Vec<Micros>,
+    pub(super) graph: Graph,
+    /// Transfer times of one unit, a `devices × devices` table a tensor; infinite where no link is.
+    per_unit: Vec<Micros>,
+    latency: Vec<Micros>,
+    pub(super) together: Vec<bool>,
+    /// Tasks that share devices input by input; a task without company is a group of its own.
+    pub(super) groups: Vec<Vec<usize>>,
+    /// What a task takes for sure from a device's memory: for being there, and for each unit.
+    there: Vec<Bytes>,
+    each: Vec<Bytes>,
+    capacity: Vec<Bytes>,
+}
+
+impl Model {
+    /// None where masks are too small for the problem.
+    pub(super) fn new(instance: &Instance) -> Option<Self> {
+        let (tasks, devices) = (instance.tasks(), instance.devices());
+        if tasks == 0 || devices > usize::from(u8::MAX) {
+            return None;
+        }
+        let unit = unit(instance)?;
+        let units = instance.inputs() / unit;
+        let mut time = Vec::with_capacity(tasks * devices * (units as usize + 1));
+        for task in 0..tasks {
+            for device in 0..devices {
+                let of = |count: u32| instance.time_at(task, device, count * unit).unwrap_or(f64::INFINITY);
+                time.push(0.0);
+                time.extend((1..=units).map(of));
+            }
+        }
+        let pairs = || (0..devices * devices).map(|pair| (pair / devices, pair % devices));
+        let mut per_unit = Vec::new();
+        let mut latency = vec![0.0; devices * devices];
+        for tensor in 0..instance.tensors().len() {
+            for (index, (from, to)) in pairs().enumerate() {
+                // Two sizes tell the two parts of a transfer's time apart.
+                let (one, two) =
+                    (instance.transfer_of(tensor, from, to, 0), instance.transfer_of(tensor, from, to, unit));
+                per_unit.push(if two.is_finite() { two - one } else { two });
+                latency[index] = if one.is_finite() { one } else { 0.0 };
+            }
+        }
+        let limits = Limits::of(instance);
+        let there = |task: usize| limits.bytes(instance, task, 0);
+        Some(Self {
+            tasks,
+            devices,
+            unit,
+            units,
+            time,
+            graph: Graph::new(instance),
+            per_unit,
+            latency,
+            together: (0..tasks).map(|task| instance.groups()[instance.group_of(task)].len() > 1).collect(),
+            groups: instance.groups().to_vec(),
+            there: (0..tasks).map(there).collect(),
+            each: (0..tasks).map(|task| limits.bytes(instance, task, unit) - there(task)).collect(),
+            capacity: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
+        })
+    }
+
+    /// The time of a batch of so many units; infinite where there is no such batch, nothing for none.
+    pub(super) fn time(&self, task: usize, device: usize, units: u32) -> Micros {
+        self.time[(task * self.devices + device) * (self.units as usize + 1) + units as usize]
+    }
+
+    /// How long a tensor of so many units takes from device to device.
+    pub(super) fn hop(&self, arc: Arc, from: usize, to: usize, units: u32) -> Micros {
+        if from == to {
+            return 0.0;
+        }
+        let pair = from * self.devices + to;
+        self.per_unit[arc.hop as usize + pair] * f64::from(units) + self.latency[pair]
+    }
+
+    /// Whether every part of a cut is a batch that its device runs.
+    pub(super) fn runs(&self, task: usize, cut: &[u64]) -> bool {
+        cut.iter().enumerate().all(|(device, part)| self.time(task, device, part.count_ones()).is_finite())
+    }
+
+    /// What a part takes from its device's memory for sure.
+    pub(super) fn bytes(&self, task: usize, part: u64) -> Bytes {
+        if part == 0 { 0.0 } else { self.there[task] + self.each[task] * f64::from(part.count_ones()) }
+    }
+
+    /// What is left of each device's memory.
+    pub(super) fn room(&self, cuts: &[u64]) -> Vec<Bytes> {
+        let mut room = self.capacity.clone();
+        for (task, cut) in cuts.chunks(self.devices).enumerate() {
+            for (room, part) in room.iter_mut().zip(cut) {
+                *room -= self.bytes(task, *part);
+            }
+        }
+        room
+    }
+
+    /// The mean over tasks of the time of the whole queue where that is shortest.
+    pub(super) fn mean_time(&self) -> Micros {
+        let rate = |task: usize| {
+            let on = |device: usize| {
+                let per = |units: u32| self.time(task, device, units) / f64::from(units);
+                (1..=self.units).map(per).fold(f64::INFINITY, f64::min)
+            };
+            (0..self.devices).map(on).fold(f64::INFINITY, f64::min)
+        };
+        let sum: Micros = (0..self.tasks).map(rate).filter(|rate| rate.is_finite()).sum();
+        sum * f64::from(self.units) / self.tasks as f64
+    }
+}
+
+/// How many inputs always go together: what all batch sizes are multiples of. More, if a mask could not hold the queue
+/// otherwise: then some batch sizes are not used. None where the queue cannot be cut so.
+fn unit(instance: &Instance) -> Option<u32> {
+    let inputs = instance.inputs();
+    let sizes = (0..instance.devices()).flat_map(|device| instance.batch_sizes(device));
+    let common = sizes.fold(inputs, |common, size| greatest_common_divisor(common, *size));
+    (common..=inputs).find(|unit| unit % common == 0 && inputs.is_multiple_of(*unit) && inputs / unit <= MOST_UNITS)
+}
+
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}

@@ -1,0 +1,94 @@
+//! How much a search may spend, and how it is spread over cores.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use crate::plan::Limit;
+use crate::random::Random;
+use crate::solve::Options;
+use crate::units::Micros;
+
+/// Chains that share a number of trials, whatever the number of cores.
+const CHAINS: usize = 4;
+
+/// What a search may spend.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowance {
+    seed: u64,
+    chains: usize,
+    budget: Budget,
+}
+
+/// What one chain may spend.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Budget {
+    /// So many trial schedules.
+    Trials(u64),
+    /// Until so much time has passed.
+    Time { since: Instant, seconds: f64 },
+}
+
+impl Budget {
+    /// The share of the budget that is gone after so many trials; 1 and above is all of it.
+    pub(super) fn spent(&self, trials: u64) -> f64 {
+        match *self {
+            Self::Trials(most) => trials as f64 / most.max(1) as f64,
+            Self::Time { since, seconds } => since.elapsed().as_secs_f64() / seconds.max(1e-9),
+        }
+    }
+}
+
+impl Allowance {
+    /// What the options allow; with no limit, so many trials.
+    pub(super) fn new(options: &Options, trials: u64) -> Self {
+        let (chains, budget) = match options.limit {
+            Some(Limit::Seconds(seconds)) => (cores(), Budget::Time { since: Instant::now(), seconds }),
+            Some(Limit::Iterations(trials)) => (CHAINS, Budget::Trials(trials.div_ceil(CHAINS as u64))),
+            None => (CHAINS, Budget::Trials(trials.div_ceil(CHAINS as u64))),
+        };
+        Self { seed: options.seed, chains, budget }
+    }
+
+    /// Runs every chain with its random numbers and its budget, and gives back the result with the least value; of equals
+    /// the first chain's.
+    pub(super) fn best_of<T: Send>(&self, run: impl Fn(Random, Budget) -> (Micros, T) + Sync) -> Option<T> {
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(Vec::with_capacity(self.chains));
+        thread::scope(|scope| {
+            for _ in 0..cores().min(self.chains) {
+                scope.spawn(|| {
+                    loop {
+                        let chain = next.fetch_add(1, Ordering::Relaxed);
+                        if chain >= self.chains {
+                            break;
+                        }
+                        let (value, result) = run(self.random(chain), self.budget);
+                        // Poison means that another chain panicked; the scope will say so.
+                        if let Ok(mut results) = results.lock() {
+                            results.push((value, chain, result));
+                        }
+                    }
+                });
+            }
+        });
+        let results = results.into_inner().unwrap_or_default();
+        let best = results.into_iter().min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        best.map(|(_, _, result)| result)
+    }
+
+    /// A chain's own random numbers.
+    fn random(&self, chain: usize) -> Random {
+        let mut seeds = Random::new(self.seed);
+        let mut seed = seeds.next_u64();
+        for _ in 0..chain {
+            seed = seeds.next_u64();
+        }
+        Random::new(seed)
+    }
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,76 @@
+//! How windows are searched: by which method, how hot, and what they must know of the rest of the schedule.
+
+use crate::random::Random;
+use crate::units::{Bytes, Micros};
+
+/// How many samples of the exponential distribution are drawn from.
+const SAMPLES: u32 = 4096;
+
+/// The temperature at the beginning, in mean times of a task; it falls to nothing.
+pub(super) const HOT: f64 = 0.15;
+
+/// How a schedule is improved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    /// Steps of one task and of several.
+    Anneal,
+    /// Steps of several tasks only.
+    Neighbourhoods,
+}
+
+/// What happens inside a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Random changes of one task at a time, taken or not by temperature.
+    One,
+    /// Several tasks are moved at random, then each to where it is best; all of that taken or not by temperature.
+    Several,
+}
+
+impl Method {
+    /// What the windows of one sweep do.
+    pub(super) fn of_sweep(self, random: &mut Random) -> Step {
+        match self {
+            Self::Anneal if random.below(2) == 0 => Step::One,
+            Self::Anneal | Self::Neighbourhoods => Step::Several,
+        }
+    }
+}
+
+/// Samples of the exponential distribution.
+pub(super) fn exponential_samples() -> Vec<f64> {
+    (0..SAMPLES).map(|sample| -((f64::from(sample) + 0.5) / f64::from(SAMPLES)).ln()).collect()
+}
+
+/// What lies around a window.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Around {
+    /// The places of the order that the window takes.
+    pub(super) first: usize,
+    pub(super) last: usize,
+    /// When each device is free before the window.
+    pub(super) free: Vec<Micros>,
+    /// From the first start on each device after the window to the end of the plan.
+    pub(super) device_tail: Vec<Micros>,
+    /// The makespan over paths that do not touch the window.
+    pub(super) floor: Micros,
+    /// What is left of each device's memory.
+    pub(super) room: Vec<Bytes>,
+}
+
+/// What a window does with its share of the search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heat<'a> {
+    /// In µs of makespan.
+    pub(super) temperature: Micros,
+    pub(super) trials: usize,
+    /// Samples of the exponential distribution, a power of two of them.
+    pub(super) exponential: &'a [f64],
+}
+
+impl Heat<'_> {
+    /// How much longer the makespan may become: drawn before the trial, so that it can end as soon as it is too long.
+    pub(super) fn threshold(&self, bits: u64) -> Micros {
+        self.temperature * self.exponential[bits as usize & (self.exponential.len() - 1)]
+    }
+}

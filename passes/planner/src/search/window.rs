@@ -1,0 +1,392 @@
+//! A window: a few neighbours in the order, with everything around them held still.
+//!
+//! What lies before the window reaches it through release times, what lies after it through tails, so that a change
+//! inside is simulated inside, and the makespan that results is exact, however large the problem around it is.
+
+use super::method::{Around, Heat};
+use super::model::Model;
+use super::schedule::{Choice, Schedule};
+use crate::random::Random;
+use crate::units::{Bytes, Micros};
+
+/// The most tasks a window holds: a bit each in a mask.
+pub(super) const WIDEST: usize = 64;
+
+/// A task of the window that another one waits for.
+#[derive(Clone, Copy, Debug)]
+struct Inner {
+    task: u8,
+    hop: u32,
+}
+
+/// The window's own tables; `local` numbers run over the tasks in it.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    devices: usize,
+    tasks: Vec<u32>,
+    /// When what comes from before the window has arrived on a device, per local task and device.
+    release: Vec<Micros>,
+    /// From the end of a task to the end of the plan over what comes after the window, per local task and device.
+    after: Vec<Micros>,
+    time: Vec<Micros>,
+    inner_at: Vec<u32>,
+    inner: Vec<Inner>,
+    before_mask: Vec<u64>,
+    behind_mask: Vec<u64>,
+    /// The order of local tasks, and where each stands in it.
+    order: Vec<u8>,
+    place: Vec<u8>,
+    device: Vec<u8>,
+    end: Vec<Micros>,
+    /// Ends when the window was loaded.
+    start_end: Vec<Micros>,
+    /// Ends of the schedule being tried.
+    trial: Vec<Micros>,
+    /// When each device is free before each place of the order.
+    free: Vec<Micros>,
+    /// The makespan known from the places before each place.
+    peak: Vec<Micros>,
+    trial_free: Vec<Micros>,
+    /// From the first start on a device after the window to the end of the plan.
+    device_tail: Vec<Micros>,
+    pub(super) value: Micros,
+    best: Micros,
+    best_order: Vec<u8>,
+    best_device: Vec<u8>,
+    /// Where each local task may go: its own device alone where it shares it with others.
+    allowed: Vec<u8>,
+    allowed_at: Vec<u32>,
+    bytes: Vec<Bytes>,
+    /// What is left of each device's memory.
+    pub(super) room: Vec<Bytes>,
+}
+
+impl Window {
+    /// Takes `first..last` of the order. Ends before it and tails behind it must be right.
+    pub(super) fn load(&mut self, model: &Model, schedule: &Schedule, around: &Around) {
+        let (first, last, floor) = (around.first, around.last, around.floor);
+        let devices = model.devices;
+        let choice = &schedule.choice;
+        self.devices = devices;
+        let width = last - first;
+        self.tasks.clear();
+        self.tasks.extend_from_slice(&choice.order[first..last]);
+        self.release.clear();
+        self.release.resize(width * devices, 0.0);
+        self.after.clear();
+        self.after.resize(width * devices, 0.0);
+        self.time.clear();
+        self.inner_at.clear();
+        self.inner_at.push(0);
+        self.inner.clear();
+        self.before_mask.clear();
+        self.before_mask.resize(width, 0);
+        self.behind_mask.clear();
+        self.behind_mask.resize(width, 0);
+        self.allowed.clear();
+        self.allowed_at.clear();
+        self.allowed_at.push(0);
+        self.device.clear();
+        self.bytes.clear();
+        for local in 0..width {
+            let task = self.tasks[local] as usize;
+            self.device.push(choice.device[task]);
+            self.time.extend_from_slice(&model.time[task * devices..(task + 1) * devices]);
+            let release = &mut self.release[local * devices..(local + 1) * devices];
+            for &arc in model.preds(task) {
+                let from = arc.task as usize;
+                let place = schedule.place[from] as usize;
+                if place >= first {
+                    let inner = place - first;
+                    self.inner.push(Inner { task: inner as u8, hop: arc.hop });
+                    self.before_mask[local] |= 1 << inner;
+                    self.behind_mask[inner] |= 1 << local;
+                } else {
+                    let row = arc.hop as usize + usize::from(choice.device[from]) * devices;
+                    for (release, hop) in release.iter_mut().zip(&model.hops[row..row + devices]) {
+                        *release = release.max(schedule.end[from] + hop);
+                    }
+                }
+            }
+            self.inner_at.push(self.inner.len() as u32);
+            let after = &mut self.after[local * devices..(local + 1) * devices];
+            for &arc in model.succs(task) {
+                let to = arc.task as usize;
+                if schedule.place[to] as usize >= last {
+                    let column = arc.hop as usize + usize::from(choice.device[to]);
+                    for (device, after) in after.iter_mut().enumerate() {
+                        *after = after.max(schedule.tail[to] + model.hops[column + device * devices]);
+                    }
+                }
+            }
+            if model.together[task] {
+                self.allowed.push(choice.device[task]);
+            } else {
+                self.allowed.extend(model.allowed(task).map(|device| device as u8));
+            }
+            self.bytes.push(model.bytes[task]);
+            self.allowed_at.push(self.allowed.len() as u32);
+        }
+        self.order.clear();
+        self.order.extend(0..width as u8);
+        self.place.clear();
+        self.place.extend(0..width as u8);
+        self.end.clear();
+        self.end.resize(width, 0.0);
+        self.trial.clear();
+        self.trial.resize(width, 0.0);
+        self.free.clear();
+        self.free.extend_from_slice(&around.free);
+        self.free.resize((width + 1) * devices, 0.0);
+        self.peak.clear();
+        self.peak.resize(width + 1, floor);
+        self.trial_free.clear();
+        self.trial_free.resize(devices, 0.0);
+        self.device_tail.clear();
+        self.device_tail.extend_from_slice(&around.device_tail);
+        self.room.clone_from(&around.room);
+        self.value = self.simulate(model, 0, f64::INFINITY);
+        self.keep(0);
+        self.start_end.clone_from(&self.end);
+        self.remember();
+    }
+
+    fn remember(&mut self) {
+        self.best = self.value;
+        self.best_order.clone_from(&self.order);
+        self.best_device.clone_from(&self.device);
+    }
+
+    /// The makespan when the tasks from a place on run as chosen now; something above `limit` once it is known to be.
+    #[inline]
+    fn simulate(&mut self, model: &Model, from: usize, limit: Micros) -> Micros {
+        let devices = self.devices;
+        let mut value = self.peak[from];
+        self.trial_free.copy_from_slice(&self.free[from * devices..(from + 1) * devices]);
+        for &local in &self.order[from..] {
+            let local = usize::from(local);
+            let device = usize::from(self.device[local]);
+            let cell = local * devices + device;
+            let mut start = self.trial_free[device].max(self.release[cell]);
+            for inner in &self.inner[self.inner_at[local] as usize..self.inner_at[local + 1] as usize] {
+                let other = usize::from(inner.task);
+                let hop = model.hops[inner.hop as usize + usize::from(self.device[other]) * devices + device];
+                start = start.max(self.trial[other] + hop);
+            }
+            let end = start + self.time[cell];
+            self.trial[local] = end;
+            self.trial_free[device] = end;
+            value = value.max(end + self.after[cell]);
+            if value > limit {
+                return f64::INFINITY;
+            }
+        }
+        for (free, tail) in self.trial_free.iter().zip(&self.device_tail) {
+            value = value.max(free + tail);
+        }
+        value
+    }
+
+    /// Makes the schedule tried last, simulated from a place on, the current one.
+    fn keep(&mut self, from: usize) {
+        let devices = self.devices;
+        for place in from..self.order.len() {
+            let local = usize::from(self.order[place]);
+            let device = usize::from(self.device[local]);
+            let end = self.trial[local];
+            self.end[local] = end;
+            self.place[local] = place as u8;
+            self.free.copy_within(place * devices..(place + 1) * devices, (place + 1) * devices);
+            self.free[(place + 1) * devices + device] = end;
+            self.peak[place + 1] = self.peak[place].max(end + self.after[local * devices + device]);
+        }
+    }
+
+    /// Moves the task at `from` to `to`, shifting those between.
+    fn shift(order: &mut [u8], from: usize, to: usize) {
+        if from < to {
+            order[from..=to].rotate_left(1);
+        } else {
+            order[to..=from].rotate_right(1);
+        }
+    }
+
+    /// How far a task can go from its place, up to `wanted`, without passing one it waits for or that waits for it.
+    fn reach(&self, place: usize, wanted: usize) -> usize {
+        let local = usize::from(self.order[place]);
+        let mut to = place;
+        if wanted > place {
+            while to < wanted && self.behind_mask[local] >> self.order[to + 1] & 1 == 0 {
+                to += 1;
+            }
+        } else {
+            while to > wanted && self.before_mask[local] >> self.order[to - 1] & 1 == 0 {
+                to -= 1;
+            }
+        }
+        to
+    }
+
+    /// Anneals inside the window.
+    pub(super) fn anneal(&mut self, model: &Model, heat: Heat<'_>, random: &mut Random) -> u64 {
+        let width = self.order.len();
+        for _ in 0..heat.trials {
+            let bits = random.next_u64();
+            let share = |shift: u32, of: usize| ((((bits >> shift) & 0xffff) as usize) * of) >> 16;
+            let place = share(0, width);
+            let local = usize::from(self.order[place]);
+            let old = self.device[local];
+            let kind = (bits >> 16) & 7;
+            let mut device = old;
+            let options = &self.allowed[self.allowed_at[local] as usize..self.allowed_at[local + 1] as usize];
+            if kind < 5 && options.len() > 1 {
+                device = options[share(19, options.len() - 1)];
+                if device == old {
+                    device = options[options.len() - 1];
+                }
+                if self.bytes[local] > self.room[usize::from(device)] {
+                    device = old;
+                }
+            }
+            let to = if kind >= 3 { self.reach(place, share(35, width)) } else { place };
+            if to == place && device == old {
+                continue;
+            }
+            let limit = self.value + heat.threshold(bits >> 51);
+            self.attempt(model, place, to, device, limit);
+        }
+        heat.trials as u64
+    }
+
+    /// Moves a few tasks at random, then each in turn to where it is best; several times.
+    pub(super) fn rebuild(&mut self, model: &Model, heat: Heat<'_>, random: &mut Random) -> u64 {
+        let mut trials = 0;
+        while trials < heat.trials as u64 {
+            let before = (self.order.clone(), self.device.clone(), self.room.clone(), self.value);
+            let limit = self.value + heat.threshold(random.next_u64());
+            let chosen = self.choose(random);
+            for &local in &chosen {
+                let (place, device) = (usize::from(self.place[usize::from(local)]), self.any_device(local, random));
+                let to = self.reach(place, random.below(self.order.len()));
+                self.attempt(model, place, to, device, f64::MAX);
+            }
+            trials += chosen.len() as u64;
+            for &local in &chosen {
+                trials += self.settle(model, local);
+            }
+            if self.value > limit {
+                (self.order, self.device, self.room, _) = before;
+                self.value = self.simulate(model, 0, f64::INFINITY);
+                self.keep(0);
+            }
+        }
+        trials
+    }
+
+    /// Neighbours in the order, or tasks of two devices.
+    fn choose(&self, random: &mut Random) -> Vec<u8> {
+        let width = self.order.len();
+        let count = (2 + random.below(3)).min(width);
+        let first = random.below(width - count + 1);
+        if random.below(2) == 0 {
+            return self.order[first..first + count].to_vec();
+        }
+        let pair = [0, 1].map(|_| self.device[random.below(width)]);
+        let of_pair = self.order[first..].iter().filter(|local| pair.contains(&self.device[usize::from(**local)]));
+        of_pair.copied().take(count).collect()
+    }
+
+    /// A device with room for a task; its own where there is no other.
+    fn any_device(&self, local: u8, random: &mut Random) -> u8 {
+        let local = usize::from(local);
+        let options = &self.allowed[self.allowed_at[local] as usize..self.allowed_at[local + 1] as usize];
+        let device = options[random.below(options.len())];
+        if self.bytes[local] > self.room[usize::from(device)] { self.device[local] } else { device }
+    }
+
+    /// Moves a task to the place and device that are best for it. Returns how many were tried.
+    fn settle(&mut self, model: &Model, local: u8) -> u64 {
+        let mut trials = 0;
+        let index = usize::from(local);
+        let low = self.reach(usize::from(self.place[index]), 0);
+        let high = self.reach(usize::from(self.place[index]), self.order.len() - 1);
+        for option in self.allowed_at[index]..self.allowed_at[index + 1] {
+            let device = self.allowed[option as usize];
+            if device != self.device[index] && self.bytes[index] > self.room[usize::from(device)] {
+                continue;
+            }
+            for to in low..=high {
+                let place = usize::from(self.place[index]);
+                if to != place || device != self.device[index] {
+                    // Only what is shorter is taken, so that the last one taken is the best.
+                    self.attempt(model, place, to, device, self.value.next_down());
+                    trials += 1;
+                }
+            }
+        }
+        trials
+    }
+
+    /// Moves the task at a place to another place and device, if the makespan stays within a limit.
+    fn attempt(&mut self, model: &Model, place: usize, to: usize, device: u8, limit: Micros) {
+        let local = usize::from(self.order[place]);
+        let old = self.device[local];
+        Self::shift(&mut self.order, place, to);
+        self.device[local] = device;
+        let from = place.min(to);
+        let value = self.simulate(model, from, limit);
+        if value <= limit {
+            self.value = value;
+            self.keep(from);
+            self.room[usize::from(old)] += self.bytes[local];
+            self.room[usize::from(device)] -= self.bytes[local];
+            if value < self.best {
+                self.remember();
+            }
+        } else {
+            Self::shift(&mut self.order, to, place);
+            self.device[local] = old;
+            self.trial.copy_from_slice(&self.end);
+        }
+    }
+
+    /// The best makespan seen since the window was loaded.
+    pub(super) fn best(&self) -> Micros {
+        self.best
+    }
+
+    /// Writes the best schedule seen into the choice that the window was loaded from.
+    pub(super) fn write_best(&self, first: usize, choice: &mut Choice) {
+        self.write_as(first, &self.best_order, &self.best_device, choice);
+    }
+
+    /// Writes the current schedule into the choice that the window was loaded from.
+    pub(super) fn write(&self, first: usize, choice: &mut Choice) {
+        self.write_as(first, &self.order, &self.device, choice);
+    }
+
+    fn write_as(&self, first: usize, order: &[u8], device: &[u8], choice: &mut Choice) {
+        for (place, &local) in order.iter().enumerate() {
+            choice.order[first + place] = self.tasks[usize::from(local)];
+        }
+        for (&task, &device) in self.tasks.iter().zip(device) {
+            choice.device[task as usize] = device;
+        }
+    }
+
+    /// Writes the current schedule back, with the ends of its tasks.
+    pub(super) fn store(&self, schedule: &mut Schedule, first: usize) {
+        self.write(first, &mut schedule.choice);
+        for (local, &task) in self.tasks.iter().enumerate() {
+            schedule.place[task as usize] = (first + usize::from(self.place[local])) as u32;
+            schedule.end[task as usize] = self.end[local];
+        }
+    }
+
+    /// Leaves the schedule as it was when the window was loaded, with the ends of its tasks.
+    pub(super) fn store_ends_of_start(&self, schedule: &mut Schedule) {
+        for (&task, &end) in self.tasks.iter().zip(&self.start_end) {
+            schedule.end[task as usize] = end;
+        }
+    }
+}
