@@ -3,7 +3,7 @@
 
 mod small;
 
-use divi_planner::plan::{Batch, Bound, Schedule};
+use divi_planner::plan::{Batch, Bound, Limit, Schedule};
 use divi_planner::problem::MemoryModel;
 use divi_planner::random::Random;
 use divi_planner::{Error, Instance, Objective, Options, Plan, Problem, algorithms, bounds, solve, verify};
@@ -44,6 +44,11 @@ fn fits_statically(problem: &Problem, batches: &[Batch]) -> bool {
 fn makespan(problem: &Problem, batches: &[Batch]) -> f64 {
     let time = |batch: &Batch| problem.nodes[batch.node].time[&(batch.inputs.len() as u32)][batch.device];
     batches.iter().filter_map(|batch| Some(batch.start + time(batch)?)).fold(0.0, f64::max)
+}
+
+/// Searches are given little to do.
+fn briefly() -> Options {
+    Options { limit: Some(Limit::Iterations(100)), ..Options::default() }
 }
 
 #[derive(Default)]
@@ -88,7 +93,7 @@ fn examine(problem: &Problem, tally: &mut Tally) {
         tally.tight += usize::from(bounds.iter().any(|bound| bound.value >= value * (1.0 - SLACK)));
     }
     for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
-        match (solve(problem, objective, algorithm.name, &Options::default()), &best) {
+        match (solve(problem, objective, algorithm.name, &briefly()), &best) {
             (Ok(plan), Some((value, _))) => {
                 assert!(plan.value >= value * (1.0 - SLACK), "{}: {}\n{}", algorithm.name, plan.value, text());
                 let exact = ["exact", "milp-split"].contains(&algorithm.name);
@@ -245,7 +250,7 @@ fn larger_problems() {
         let problem = problem(&Size { nodes: 16, devices: 4, inputs }, &mut random);
         let objective = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
         for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
-            match solve(&problem, objective, algorithm.name, &Options::default()) {
+            match solve(&problem, objective, algorithm.name, &briefly()) {
                 Ok(plan) => {
                     assert!(plan.bound <= plan.value, "{}", problem.write());
                     solved += 1;

@@ -1,0 +1,154 @@
+//! What searches promise: plans that hold, nothing worse than the start, the same every time, and mostly the optimum where
+//! everything can be tried.
+
+mod small;
+
+use std::fs;
+use std::path::Path;
+
+use divi_planner::plan::{Batch, Limit};
+use divi_planner::problem::MemoryModel;
+use divi_planner::random::Random;
+use divi_planner::{Error, Objective, Options, Plan, Problem, solve};
+use small::random_problem::{Size, problem};
+use small::{brute_force, naive};
+
+const SEARCHES: [&str; 3] = ["anneal", "lns", "evolve"];
+
+fn limited(iterations: u64, seed: u64) -> Options {
+    Options { seed, limit: Some(Limit::Iterations(iterations)), ..Options::default() }
+}
+
+fn objective(problem: &Problem) -> Objective {
+    if problem.inputs > 1 { Objective::Batch } else { Objective::Latency }
+}
+
+/// The value of an algorithm's plan; none where it finds none.
+fn value(problem: &Problem, algorithm: &str, options: &Options) -> Option<f64> {
+    match solve(problem, objective(problem), algorithm, options) {
+        Ok(plan) => Some(plan.value),
+        Err(Error::NotFound(_) | Error::Problem(_) | Error::Infeasible(_)) => None,
+        Err(error) => panic!("{algorithm}: {error}\n{}", problem.write()),
+    }
+}
+
+/// How many problems were compared with their optimum, and of how many it was found by each search.
+fn compare(count: usize, size: &Size, seed: u64) -> (usize, [usize; 3]) {
+    let mut random = Random::new(seed);
+    let (mut compared, mut found) = (0, [0; 3]);
+    for _ in 0..count {
+        let problem = problem(size, &mut random);
+        let starts = ["heft", "greedy", "met", "single"].map(|start| value(&problem, start, &Options::default()));
+        // Memory is looked at by the tests of plans; here the optimum is that of schedules.
+        let unlimited = problem.devices.iter().all(|device| device.memory.is_none());
+        let optimum = brute_force::best(&problem, &|_| true).filter(|_| unlimited).map(|(value, _)| value);
+        compared += usize::from(optimum.is_some() && starts[0].is_some());
+        for (index, search) in SEARCHES.into_iter().enumerate() {
+            let start = if search == "evolve" { starts[2] } else { starts.into_iter().flatten().reduce(f64::min) };
+            let value = value(&problem, search, &limited(600, seed));
+            assert_eq!(value.is_some(), start.is_some(), "{search}\n{}", problem.write());
+            let (Some(value), Some(start)) = (value, start) else { continue };
+            assert!(value <= start, "{search}: {value} is worse than {start}\n{}", problem.write());
+            if let Some(optimum) = optimum {
+                assert!(value >= optimum * (1.0 - 1e-9), "{search}: {value} is below {optimum}\n{}", problem.write());
+                found[index] += usize::from(value <= optimum * (1.0 + 1e-9));
+            }
+        }
+    }
+    (compared, found)
+}
+
+#[test]
+fn the_optimum_of_one_input() {
+    let (compared, [anneal, lns, evolve]) = compare(300, &Size { nodes: 5, devices: 3, inputs: 1 }, 11);
+    assert!(compared > 100, "{compared}");
+    assert!(anneal * 100 >= compared * 98 && lns * 100 >= compared * 98, "{anneal}, {lns} of {compared}");
+    // A fixed order and no way back: the paper's own limits.
+    assert!(evolve * 100 >= compared * 70, "{evolve} of {compared}");
+}
+
+#[test]
+fn the_optimum_of_queues() {
+    let (compared, [anneal, lns, evolve]) = compare(150, &Size { nodes: 3, devices: 2, inputs: 3 }, 12);
+    assert!(compared > 60, "{compared}");
+    assert!(anneal * 100 >= compared * 95 && lns * 100 >= compared * 95, "{anneal}, {lns} of {compared}");
+    assert!(evolve * 100 >= compared * 70, "{evolve} of {compared}");
+}
+
+/// Larger problems with everything that the format has: what comes out is a schedule in plain words too.
+#[test]
+fn plans_hold() {
+    let mut random = Random::new(13);
+    let mut held = 0;
+    for round in 0..80_u64 {
+        let inputs = if round % 2 == 0 { 1 } else { 6 };
+        let problem = problem(&Size { nodes: 24, devices: 4, inputs }, &mut random);
+        for search in SEARCHES {
+            let Ok(plan) = solve(&problem, objective(&problem), search, &limited(400, round)) else { continue };
+            assert!(naive::is_schedule(&problem, &batches(&plan)), "{search}\n{}{}", problem.write(), plan.write());
+            assert!(plan.bound <= plan.value);
+            held += 1;
+        }
+    }
+    assert!(held > 120, "{held}");
+}
+
+fn batches(plan: &Plan) -> Vec<Batch> {
+    match &plan.schedule {
+        divi_planner::plan::Schedule::Batch { batches, .. } => batches.clone(),
+        divi_planner::plan::Schedule::Latency { device, start, .. } => {
+            let batch = |(node, (device, start)): (usize, (&usize, &f64))| Batch {
+                node,
+                device: *device,
+                inputs: vec![0],
+                start: *start,
+            };
+            device.iter().zip(start).enumerate().map(batch).collect()
+        }
+        _ => panic!("neither latency nor batch"),
+    }
+}
+
+fn instance(name: &str) -> Problem {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/problems").join(name);
+    Problem::read(&fs::read_to_string(path).expect("a problem")).expect("a well-formed problem")
+}
+
+#[test]
+fn the_same_every_time_and_better_than_heft() {
+    for (name, most) in [
+        ("rwnn/rwnn_ER_N10_m5_c2_wdep_s1.json", 0.94),
+        ("rwnn/rwnn_ER_N32_m1_c1_sdep_s2_ccr1.0.json", 0.94),
+        ("batch/rwnn_ER_N10_m1_c1_sdep_s1_L16.json", 0.95),
+        ("batch/rwnn_ER_N10_m10_c1_sdep_s6_L16_mem.json", 0.95),
+    ] {
+        let problem = instance(name);
+        let heft = value(&problem, "heft", &Options::default()).expect("a plan");
+        for search in ["anneal", "lns"] {
+            let plan =
+                |seed: u64| solve(&problem, objective(&problem), search, &limited(20_000, seed)).expect("a plan");
+            let first = plan(1);
+            assert_eq!(first.write(), plan(1).write(), "{name} {search}");
+            assert!(first.value <= heft * most, "{name} {search}: {} of {heft}", first.value);
+        }
+        let met = value(&problem, "met", &Options::default()).expect("a plan");
+        let evolve = value(&problem, "evolve", &limited(400, 1)).expect("a plan");
+        assert!(evolve < met, "{name}: {evolve} of {met}");
+    }
+}
+
+/// The order matters to what is alive at once: a search that only looked at devices would run over.
+#[test]
+fn what_is_alive_fits() {
+    let mut problem = instance("rwnn/rwnn_ER_N10_m5_c1_sdep_s1.json");
+    problem.memory_model = MemoryModel::Liveness;
+    let total: f64 = problem.nodes.iter().map(|node| node.weight + node.output.unwrap_or(0.0)).sum();
+    for share in [0.6, 0.45] {
+        problem.devices.iter_mut().for_each(|device| device.memory = Some((total * share).round()));
+        let heft = value(&problem, "heft", &Options::default()).expect("a plan");
+        for search in ["anneal", "lns"] {
+            let value = value(&problem, search, &limited(8_000, 3)).expect("a plan that fits");
+            assert!(value < heft, "{search} with {share}: {value} of {heft}");
+        }
+    }
+}
