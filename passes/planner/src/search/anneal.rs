@@ -5,7 +5,7 @@
 
 use super::chains::{Allowance, Budget};
 use super::memory::{Limits, fits};
-use super::method::{Around, HOT, Heat, Method, Step, exponential_samples};
+use super::method::{Around, Heat, Method, Step, exponential_samples, temperature};
 use super::model::Model;
 use super::schedule::{Choice, Schedule};
 use super::window::{WIDEST, Window};
@@ -79,13 +79,13 @@ impl<'a> Annealer<'a> {
     }
 
     fn run(&mut self, budget: Budget, method: Method) {
-        let mean = self.model.mean_time();
-        loop {
+        let mean_time = self.model.mean_time();
+        for sweeps in 0.. {
             let spent = budget.spent(self.trials);
             if spent >= 1.0 {
                 break;
             }
-            let temperature = mean * HOT * (1.0 - spent);
+            let temperature = temperature(mean_time, spent, sweeps);
             self.move_groups(temperature);
             let step = method.of_sweep(&mut self.random);
             self.sweep(budget, temperature, step);

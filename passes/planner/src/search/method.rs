@@ -7,7 +7,15 @@ use crate::units::{Bytes, Micros};
 const SAMPLES: u32 = 4096;
 
 /// The temperature at the beginning, in mean times of a task; it falls to nothing.
-pub(super) const HOT: f64 = 0.15;
+const HOT: f64 = 0.15;
+/// With fewer sweeps than this there is no time to come down from so high.
+const ENOUGH_SWEEPS: f64 = 300.0;
+
+/// The temperature when a share of the budget has been spent on so many sweeps. The first one has none.
+pub(super) fn temperature(mean_time: Micros, spent: f64, sweeps: u32) -> Micros {
+    let expected = if spent > 0.0 { f64::from(sweeps) / spent } else { 0.0 };
+    mean_time * HOT * (expected / ENOUGH_SWEEPS).min(1.0) * (1.0 - spent)
+}
 
 /// How a schedule is improved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

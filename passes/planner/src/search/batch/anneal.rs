@@ -8,7 +8,7 @@ use crate::instance::Instance;
 use crate::random::Random;
 use crate::search::chains::Budget;
 use crate::search::memory::{Limits, fits};
-use crate::search::method::{Around, HOT, Heat, Method, Step, exponential_samples};
+use crate::search::method::{Around, Heat, Method, Step, exponential_samples, temperature};
 use crate::units::{Bytes, Micros};
 
 const WIDTH: usize = 16;
@@ -65,13 +65,13 @@ struct Annealer<'a> {
 
 impl Annealer<'_> {
     fn run(&mut self, budget: Budget, method: Method) {
-        let mean = self.model.mean_time();
-        loop {
+        let mean_time = self.model.mean_time();
+        for sweeps in 0.. {
             let spent = budget.spent(self.trials);
             if spent >= 1.0 {
                 break;
             }
-            let temperature = mean * HOT * (1.0 - spent);
+            let temperature = temperature(mean_time, spent, sweeps);
             self.move_groups(temperature);
             let step = method.of_sweep(&mut self.random);
             self.sweep(budget, temperature, step);
