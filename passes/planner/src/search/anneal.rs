@@ -219,3 +219,33 @@ impl<'a> Annealer<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Rwnn, rwnn};
+    use crate::plan::Objective;
+
+    /// A window knows the whole schedule's makespan by what lies around it.
+    #[test]
+    fn windows_say_what_whole_schedules_take() {
+        for (seed, strong) in [(1, true), (2, false), (3, false)] {
+            let problem = rwnn(&Rwnn { modules: 4, channels: 2, strong, seed, ..Rwnn::default() }).unwrap();
+            let instance = Instance::new(&problem, Objective::Latency).unwrap();
+            let model = Model::new(&instance);
+            let tasks = instance.tasks();
+            let start = Choice { device: vec![1; tasks], order: instance.order().iter().map(|t| *t as u32).collect() };
+            let mut annealer = Annealer::new(&instance, &model, start, Random::new(seed));
+            let budget = Budget::Trials(u64::MAX);
+            for sweep in 0..12 {
+                let step = if sweep % 2 == 0 { Step::One } else { Step::Several };
+                annealer.sweep(budget, model.mean_time(), step);
+                let whole = annealer.schedule.forward(&model);
+                assert!((annealer.window.value - whole).abs() < 1e-6, "{} is {whole}", annealer.window.value);
+            }
+            let best = Schedule::new(&model, annealer.best.clone()).forward(&model);
+            assert!((annealer.best_value - best).abs() < 1e-6, "{} is {best}", annealer.best_value);
+            assert!(best < Schedule::new(&model, annealer.schedule.choice.clone()).forward(&model) + 1e-6);
+        }
+    }
+}

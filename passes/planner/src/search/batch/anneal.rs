@@ -24,24 +24,9 @@ pub(super) fn run(
     budget: Budget,
     method: Method,
 ) -> (Micros, Choice) {
-    let mut schedule = Schedule::new(model, start.clone());
-    let best_value = schedule.forward(model);
-    let mut annealer = Annealer {
-        instance,
-        model,
-        limits: Limits::of(instance),
-        window: Window::default(),
-        around: Around { room: model.room(&start.cuts), ..Around::default() },
-        random,
-        exponential: exponential_samples(),
-        open: Vec::new(),
-        best: start.clone(),
-        best_value,
-        schedule,
-        trials: 0,
-    };
+    let mut annealer = Annealer::new(instance, model, start, random);
     // A start that is not a schedule here, for instance because a link is missing, cannot be improved.
-    if best_value.is_finite() {
+    if annealer.best_value.is_finite() {
         annealer.run(budget, method);
     }
     (annealer.best_value, annealer.best)
@@ -63,7 +48,25 @@ struct Annealer<'a> {
     trials: u64,
 }
 
-impl Annealer<'_> {
+impl<'a> Annealer<'a> {
+    fn new(instance: &'a Instance, model: &'a Model, start: &Choice, random: Random) -> Self {
+        let mut schedule = Schedule::new(model, start.clone());
+        Self {
+            instance,
+            model,
+            limits: Limits::of(instance),
+            window: Window::default(),
+            around: Around { room: model.room(&start.cuts), ..Around::default() },
+            random,
+            exponential: exponential_samples(),
+            open: Vec::new(),
+            best: start.clone(),
+            best_value: schedule.forward(model),
+            schedule,
+            trials: 0,
+        }
+    }
+
     fn run(&mut self, budget: Budget, method: Method) {
         let mean_time = self.model.mean_time();
         for sweeps in 0.. {
@@ -217,4 +220,33 @@ pub(super) fn recut(choice: &mut Choice, group: &[usize], cut: &[u64]) {
 pub(super) fn alive_fits(instance: &Instance, model: &Model, limits: Limits, choice: &Choice) -> bool {
     limits != Limits::Lives
         || fits(instance, &instance.peak_use_of(&Schedule::new(model, choice.clone()).batches(model)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Rwnn, rwnn};
+    use crate::plan::Objective;
+
+    #[test]
+    fn windows_say_what_whole_schedules_take() {
+        for (seed, strong) in [(1, true), (2, false)] {
+            let options = Rwnn { modules: 3, channels: 2, strong, seed, inputs: 16, ..Rwnn::default() };
+            let instance = Instance::new(&rwnn(&options).unwrap(), Objective::Batch).unwrap();
+            let model = Model::new(&instance).unwrap();
+            let all = u64::MAX >> (64 - model.units);
+            let cuts = (0..model.tasks * model.devices).map(|cell| if cell % model.devices == 1 { all } else { 0 });
+            let order = instance.order().iter().map(|task| *task as u32).collect();
+            let start = Choice { cuts: cuts.collect(), order };
+            let mut annealer = Annealer::new(&instance, &model, &start, Random::new(seed));
+            for sweep in 0..8 {
+                let step = if sweep % 2 == 0 { Step::One } else { Step::Several };
+                annealer.sweep(Budget::Trials(u64::MAX), model.mean_time(), step);
+                let whole = annealer.schedule.forward(&model);
+                assert!((annealer.window.value - whole).abs() < 1e-6, "{} is {whole}", annealer.window.value);
+            }
+            let best = Schedule::new(&model, annealer.best.clone()).forward(&model);
+            assert!((annealer.best_value - best).abs() < 1e-6, "{} is {best}", annealer.best_value);
+        }
+    }
 }
