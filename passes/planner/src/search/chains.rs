@@ -13,6 +13,9 @@ use crate::units::Micros;
 /// Chains that share a number of trials, whatever the number of cores.
 const CHAINS: usize = 4;
 
+/// So many trials a chain are not worth a thread.
+const SHORT: u64 = 500;
+
 /// What a search may spend.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
@@ -56,26 +59,34 @@ impl Allowance {
     pub(super) fn best_of<T: Send>(&self, run: impl Fn(Random, Budget) -> (Micros, T) + Sync) -> Option<T> {
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::with_capacity(self.chains));
-        thread::scope(|scope| {
-            for _ in 0..cores().min(self.chains) {
-                scope.spawn(|| {
-                    loop {
-                        let chain = next.fetch_add(1, Ordering::Relaxed);
-                        if chain >= self.chains {
-                            break;
-                        }
-                        let (value, result) = run(self.random(chain), self.budget);
-                        // Poison means that another chain panicked; the scope will say so.
-                        if let Ok(mut results) = results.lock() {
-                            results.push((value, chain, result));
-                        }
-                    }
-                });
+        let work = || {
+            loop {
+                let chain = next.fetch_add(1, Ordering::Relaxed);
+                if chain >= self.chains {
+                    break;
+                }
+                let (value, result) = run(self.random(chain), self.budget);
+                // Poison means that another chain panicked; the scope will say so.
+                if let Ok(mut results) = results.lock() {
+                    results.push((value, chain, result));
+                }
             }
+        };
+        // The first thread is this one: a short search is over before others have begun.
+        let helpers = if self.is_short() { 0 } else { cores().min(self.chains).saturating_sub(1) };
+        thread::scope(|scope| {
+            for _ in 0..helpers {
+                scope.spawn(work);
+            }
+            work();
         });
         let results = results.into_inner().unwrap_or_default();
         let best = results.into_iter().min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         best.map(|(_, _, result)| result)
+    }
+
+    fn is_short(&self) -> bool {
+        matches!(self.budget, Budget::Trials(trials) if trials <= SHORT)
     }
 
     /// A chain's own random numbers.
