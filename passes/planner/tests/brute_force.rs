@@ -93,10 +93,11 @@ fn examine(problem: &Problem, tally: &mut Tally) {
         tally.tight += usize::from(bounds.iter().any(|bound| bound.value >= value * (1.0 - SLACK)));
     }
     for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
-        match (solve(problem, objective, algorithm.name, &briefly()), &best) {
+        let exact = ["exact", "milp-split"].contains(&algorithm.name);
+        let options = if exact { Options::default() } else { briefly() };
+        match (solve(problem, objective, algorithm.name, &options), &best) {
             (Ok(plan), Some((value, _))) => {
                 assert!(plan.value >= value * (1.0 - SLACK), "{}: {}\n{}", algorithm.name, plan.value, text());
-                let exact = ["exact", "milp-split"].contains(&algorithm.name);
                 if exact && problem.memory_model == MemoryModel::Static {
                     assert!(plan.value <= value * (1.0 + SLACK), "{}: {}\n{}", algorithm.name, plan.value, text());
                     assert!(plan.bound >= value * (1.0 - SLACK), "{}: {}\n{}", algorithm.name, plan.bound, text());
