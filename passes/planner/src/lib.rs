@@ -3,6 +3,7 @@
 //!
 //! [`Problem`] is the file, [`Instance`] the dense form that solvers work on, [`Plan`] the answer.
 
+mod auto;
 mod baseline;
 pub mod bounds;
 pub mod convert;

@@ -1,5 +1,6 @@
 //! The algorithms by the names that users type, and the one way in which each becomes a plan.
 
+use crate::auto;
 use crate::baseline;
 use crate::bounds;
 use crate::error::Error;
@@ -59,6 +60,7 @@ const LATENCY: &[Objective] = &[Objective::Latency];
 const SCHEDULES: &[Objective] = &[Objective::Latency, Objective::Batch];
 
 static ALGORITHMS: &[Algorithm] = &[
+    entry("auto", SCHEDULES, Effort::Limited, "the best plan of a portfolio of those below", auto::auto),
     entry("single", SCHEDULES, Effort::Fixed, "all that it can run on the best single device", baseline::single),
     entry("met", SCHEDULES, Effort::Fixed, "each task where it runs fastest, breadth-first", baseline::met),
     entry("greedy", SCHEDULES, Effort::Fixed, "each task where it ends first, breadth-first", baseline::greedy),
@@ -71,7 +73,7 @@ static ALGORITHMS: &[Algorithm] = &[
 ];
 
 /// What runs where no algorithm is asked for.
-pub const DEFAULT_ALGORITHM: &str = "heft";
+pub const DEFAULT_ALGORITHM: &str = "auto";
 
 /// A line of the table.
 const fn entry(
