@@ -1,7 +1,7 @@
 //! What a task takes on the devices of a system: measured where a profile knows it, estimated by a model where none does.
 
 use crate::{
-    Task,
+    Class, Task,
     model::{Bound, Estimate, Launch, Model, Rates},
     profile::{Found, Key, Profile, Source as ProfileSource},
     system::{Device, DeviceKind, Execution, System},
@@ -18,7 +18,7 @@ use std::{
 pub enum Source {
     /// A profile has it.
     Measured,
-    /// A profile has the task at other batches.
+    /// A profile has the task at other batches, or the operator that a cluster is made around.
     Interpolated,
     /// The model says so.
     Estimated,
@@ -42,6 +42,14 @@ impl Source {
             ProfileSource::Scaled => Self::Estimated,
         }
     }
+}
+
+/// What a profile may know a task by.
+#[derive(Clone, Debug, Default)]
+pub struct Keys {
+    pub whole: Option<Key>,
+    /// That of a cluster's main operator ([`Task::main`]) alone.
+    pub main: Option<Key>,
 }
 
 /// A task at one batch size.
@@ -85,12 +93,12 @@ impl Estimator {
     }
 
     /// The times of a task on a device. Batches must ascend; a larger one never takes less, because it could be filled up.
-    pub fn times(&self, device: usize, key: Option<&Key>, batches: &[Batch<'_>]) -> Times {
+    pub fn times(&self, device: usize, keys: &Keys, batches: &[Batch<'_>]) -> Times {
         let device = &self.devices[device];
         let mut times = Times { micros: vec![], source: Source::Measured, bound: Bound::Launch };
         let mut longest = 0.0f64;
         for (i, batch) in batches.iter().enumerate() {
-            let (micros, bound, source) = device.time(key, batch);
+            let (micros, bound, source) = device.time(keys, batch);
             longest = longest.max(micros.0);
             times.micros.push(Micros(longest));
             times.source = times.source.max(source);
@@ -112,13 +120,26 @@ impl DeviceTimes {
         Ok(Self { device: device.clone(), model, profile })
     }
 
-    fn time(&self, key: Option<&Key>, batch: &Batch<'_>) -> (Micros, Bound, Source) {
+    fn time(&self, keys: &Keys, batch: &Batch<'_>) -> (Micros, Bound, Source) {
         let estimate = self.estimate(batch.task);
-        let runs = |micros: Micros| Micros(micros.0 * f64::from(batch.runs));
-        let found = self.profile.as_ref().zip(key).and_then(|(profile, key)| profile.find(key, batch.size.into()));
-        match found {
-            Some(Found { micros, source }) => (runs(micros), estimate.bound, Source::of(source)),
-            None => (runs(estimate.micros), estimate.bound, Source::Estimated),
+        let find = |key: &Option<Key>| self.profile.as_ref()?.find(key.as_ref()?, batch.size.into());
+        let (micros, source) = match (find(&keys.whole), find(&keys.main)) {
+            (Some(Found { micros, source }), _) => (micros, Source::of(source)),
+            (None, Some(main)) => self.around(batch.task, estimate.micros, &main),
+            (None, None) => (estimate.micros, Source::Estimated),
+        };
+        (Micros(micros.0 * f64::from(batch.runs)), estimate.bound, source)
+    }
+
+    /// A cluster whose main operator was measured: what comes along is as the model says, by as much slower or faster as
+    /// the main operator is.
+    fn around(&self, task: &Task, estimate: Micros, main: &Found) -> (Micros, Source) {
+        let alone = task.main().map_or(Micros::ZERO, |work| self.estimate(&Task::from(*work)).micros);
+        let ratio = if alone.0 > 0.0 { main.micros.0 / alone.0 } else { 1.0 };
+        let is_alone = task.members.iter().filter(|member| member.class != Class::View).count() == 1;
+        match is_alone {
+            true => (main.micros, Source::of(main.source)),
+            false => (Micros((estimate.0 * ratio).max(main.micros.0)), Source::Interpolated),
         }
     }
 
@@ -168,7 +189,7 @@ fn read_profile(path: &Path) -> Result<Profile, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Class, Geometry, Work};
+    use crate::{Geometry, Work};
     use divi_onnx::Attributes;
 
     /// A Relu of this many elements.
@@ -188,9 +209,10 @@ mod tests {
         })
     }
 
-    fn key(shape: &[u64]) -> Option<Key> {
+    fn keys(shape: &[u64]) -> Keys {
         let operand = crate::profile::Operand { shape, is_constant: false };
-        Key::new(&[("Relu", &Attributes::default())], &[operand], &[shape], DType::F32, 1)
+        let whole = Key::new(&[("Relu", &Attributes::default())], &[operand], &[shape], DType::F32, 1);
+        Keys { whole, main: None }
     }
 
     /// A device whose profile has `us` for a Relu of 1024 elements.
@@ -210,7 +232,7 @@ mod tests {
     fn times(estimator: &Estimator, shape: &[u64], sizes: &[u32]) -> Times {
         let tasks: Vec<Task> = sizes.iter().map(|&size| relu(1024 * u64::from(size))).collect();
         let batches: Vec<_> = sizes.iter().zip(&tasks).map(|(&size, task)| Batch { size, task, runs: 1 }).collect();
-        estimator.times(0, key(shape).as_ref(), &batches)
+        estimator.times(0, &keys(shape), &batches)
     }
 
     #[test]
@@ -235,7 +257,22 @@ mod tests {
         let estimator = profiled(r#"{"1": 5.0}"#);
         let task = relu(1024);
         let batches = [Batch { size: 1, task: &task, runs: 4 }];
-        assert_eq!(estimator.times(0, key(&[1, 1024]).as_ref(), &batches).micros, [Micros(20.0)]);
+        assert_eq!(estimator.times(0, &keys(&[1, 1024]), &batches).micros, [Micros(20.0)]);
+    }
+
+    #[test]
+    fn a_cluster_is_measured_by_its_main_operator() {
+        let estimator = profiled(r#"{"1":  50.0}"#);
+        let keys = Keys { whole: None, main: keys(&[1, 1024]).whole };
+        let times = |task: &Task| estimator.times(0, &keys, &[Batch { size: 1, task, runs: 1 }]);
+        let mut viewed = relu(1024);
+        viewed.members.insert(0, Work { class: Class::View, flops: 0, ..viewed.members[0] });
+        assert_eq!((times(&viewed).micros[0], times(&viewed).source), (Micros(50.0), Source::Measured));
+        let mut chain = relu(1024);
+        chain.members.push(Work { flops: 1000, ..chain.members[0] });
+        let around = times(&chain);
+        assert!(around.micros[0].0 >= 50.0 && around.micros[0].0 < 100.0, "{around:?}");
+        assert_eq!(around.source, Source::Interpolated);
     }
 
     #[test]
@@ -255,7 +292,7 @@ mod tests {
             let flops = 2 * 4096u64.pow(3);
             let work = Work { class: Class::MatMul, flops, dtype, geometry, ..relu(4096 * 4096).members[0] };
             let task = Task::from(work);
-            estimator.times(1, None, &[Batch { size: 1, task: &task, runs: 1 }]).micros[0].0
+            estimator.times(1, &Keys::default(), &[Batch { size: 1, task: &task, runs: 1 }]).micros[0].0
         };
         assert!(product(DType::F16) < product(DType::F32) / 2.0);
     }

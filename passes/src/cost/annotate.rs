@@ -2,7 +2,7 @@
 
 use super::{
     declare::declare,
-    key::key_of,
+    key::keys_of,
     work::{Counter, Traffic, is_host_only},
 };
 use crate::{
@@ -89,11 +89,11 @@ pub fn annotate_cost(module: MlirOperation, system: &str) -> Result<Counts, Fail
             error(operation, &message);
             return Err(Failure);
         }
-        let key = key_of(operation, present.into());
+        let keys = keys_of(operation, &batches[&1][i].task, present.into());
         let times = |device: usize| {
             let sizes = system.devices[device].batch_sizes.iter();
             let at: Vec<Batch<'_>> = sizes.map(|size| batches[size][i].at(*size, present)).collect();
-            supported[device].then(|| estimator.times(device, key.as_ref(), &at))
+            supported[device].then(|| estimator.times(device, &keys, &at))
         };
         let times: Vec<Option<Times>> = (0..system.devices.len()).map(times).collect();
         for (times, sources) in times.iter().zip(&mut sources) {

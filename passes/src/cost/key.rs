@@ -1,18 +1,33 @@
 //! What a profile knows a task by.
 
 use crate::{
-    ir::{operands, results, tensor_type_of_value},
+    ir::{operands, operation_name, results, tensor_type_of_value},
     tasks::{definer, is_constant_value, is_inside, members, outer_value},
 };
-use divi_cost::profile::{Key, Operand};
+use divi_cost::{
+    Task,
+    estimate::Keys,
+    profile::{Key, Operand},
+};
 use divi_dialect::node::{attributes_of, is_none, operator};
 use divi_onnx::Attributes;
 use melior::ir::operation::OperationRef;
 use mlir_sys::*;
 
+/// What a profile may know a task by, `counted` being what the task does.
+pub(super) fn keys_of(task: MlirOperation, counted: &Task, batch: u64) -> Keys {
+    let main = || {
+        let main = counted.main()?;
+        let position = counted.members.iter().position(|member| std::ptr::eq(member, main))?;
+        key_of(*members(task).get(position)?, batch)
+    };
+    let is_cluster = operation_name(task) == "divi.cluster";
+    Keys { whole: key_of(task, batch), main: is_cluster.then(main).flatten() }
+}
+
 /// The key of a task of a module whose batch is `batch`; `None` for tasks that no profile can have: operators of other
 /// dialects, open shapes, results without the batch.
-pub(super) fn key_of(task: MlirOperation, batch: u64) -> Option<Key> {
+fn key_of(task: MlirOperation, batch: u64) -> Option<Key> {
     let mut ops = vec![];
     let mut shapes = vec![];
     for member in members(task) {
