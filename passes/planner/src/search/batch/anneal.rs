@@ -1,4 +1,4 @@
-//! Annealing of a queue's schedule by sweeps: see [`crate::search::anneal`], of which this is the form with cuts.
+//! Annealing of a queue's schedule by sweeps: see [`mod@crate::search::anneal`], of which this is the form with cuts.
 
 use super::cut;
 use super::model::Model;
