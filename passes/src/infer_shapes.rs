@@ -6,8 +6,9 @@ use crate::{
     import::Options,
     input_shapes,
     ir::{
-        Failure, arguments_of, attribute, blocks, blocks_in_order, describe, error, operands, operation_name,
-        operations, reshaped_type, results, run, signature_attribute, string_attribute, text, type_of, uses, warning,
+        Failure, arguments_of, attribute, blocks, blocks_in_order, describe, error, named_attribute, operands,
+        operation_name, operations, reshaped_type, results, run, signature_attribute, string_attribute, text, type_of,
+        uses, warning,
     },
 };
 use divi_dialect::{
@@ -297,9 +298,11 @@ impl Pass<'_> {
                 let location = mlirOperationGetLocation(operation);
                 let mut state = mlirOperationStateGet(StringRef::new("onnx.Constant").to_raw(), location);
                 let value = dense_elements(self.context, tensor).to_raw();
-                let mut attributes = vec![self.named("value", value)];
-                attributes
-                    .extend(attribute(operation, "onnx_node_name").map(|name| self.named("onnx_node_name", name)));
+                let mut attributes = vec![named_attribute(self.context, "value", value)];
+                attributes.extend(
+                    attribute(operation, "onnx_node_name")
+                        .map(|name| named_attribute(self.context, "onnx_node_name", name)),
+                );
                 mlirOperationStateAddAttributes(&mut state, attributes.len() as isize, attributes.as_ptr());
                 mlirOperationStateAddResults(&mut state, 1, &mlirAttributeGetType(value));
                 let constant = mlirOperationCreate(&mut state);
@@ -309,12 +312,6 @@ impl Pass<'_> {
         }
         self.replace(operation, &replacements);
         Ok(())
-    }
-
-    fn named(&self, name: &str, attribute: MlirAttribute) -> MlirNamedAttribute {
-        // SAFETY: the name outlives the call.
-        let name = unsafe { mlirIdentifierGet(self.context.to_raw(), StringRef::new(name).to_raw()) };
-        MlirNamedAttribute { name, attribute }
     }
 
     fn replace(&mut self, operation: MlirOperation, replacements: &[(MlirValue, MlirValue)]) {

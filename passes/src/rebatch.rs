@@ -14,12 +14,13 @@ mod pass;
 mod rewrite;
 mod rules;
 
-use crate::ir::{Failure, attribute, blocks, describe, error, operands, string_attribute, type_of, uses};
+use crate::ir::{
+    Failure, arguments_of, attribute, blocks, describe, error, operands, string_attribute, tensor_type_of_value, uses,
+};
 use analysis::Analysis;
-use divi_dialect::{node::value_of, tensor_type_of};
+use divi_dialect::node::value_of;
 use divi_onnx::{Dim, Tensor, TensorType, Value};
 use layout::scaled;
-use melior::ir::Type;
 use mlir_sys::*;
 use rules::Change;
 
@@ -49,7 +50,7 @@ impl Present {
     /// The first dimension of the first argument that has one.
     pub fn of(function: MlirOperation) -> Self {
         let Some(&entry) = blocks(function).first() else { return Self::None };
-        let dims = analysis::arguments_of(entry).into_iter().filter_map(first_dimension);
+        let dims = arguments_of(entry).into_iter().filter_map(first_dimension);
         match dims.into_iter().next() {
             None => Self::None,
             Some(Dim::Known(size)) => Self::Size(size),
@@ -59,13 +60,7 @@ impl Present {
 }
 
 fn first_dimension(value: MlirValue) -> Option<Dim> {
-    tensor(value)?.shape?.first().copied()
-}
-
-/// The tensor type of a value as the module has it.
-fn tensor(value: MlirValue) -> Option<TensorType> {
-    // SAFETY: the type of a live value is alive.
-    tensor_type_of(unsafe { Type::from_raw(type_of(value)) })
+    tensor_type_of_value(value)?.shape?.first().copied()
 }
 
 /// What messages call a function.
@@ -96,7 +91,7 @@ impl Rebatched {
     pub fn type_of(&self, value: MlirValue) -> Option<TensorType> {
         match self.common_change(value) {
             Some(Change::Constant(tensor)) => Some(Value::constant(tensor.clone()).ty),
-            Some(&Change::Spread(axis)) => scaled(&tensor(value)?, axis, self.analysis.factor),
+            Some(&Change::Spread(axis)) => scaled(&tensor_type_of_value(value)?, axis, self.analysis.factor),
             None => self.scaled_type(value),
         }
     }
@@ -126,7 +121,7 @@ impl Rebatched {
 
     /// The type of an operator's result for one run of it.
     pub fn result_of(&self, operation: MlirOperation, result: MlirValue) -> Option<TensorType> {
-        if self.repeats(operation) { tensor(result) } else { self.scaled_type(result) }
+        if self.repeats(operation) { tensor_type_of_value(result) } else { self.scaled_type(result) }
     }
 
     /// Whether an operator runs once for each multiple of the batch, because it mixes inputs. Each run has the types that
@@ -146,7 +141,7 @@ impl Rebatched {
     }
 
     fn scaled_type(&self, value: MlirValue) -> Option<TensorType> {
-        let ty = tensor(value)?;
+        let ty = tensor_type_of_value(value)?;
         match self.analysis.batch(value) {
             Batch::At(layout) => scaled(&ty, layout.axis, self.analysis.factor),
             Batch::Same | Batch::Apart => Some(ty),
@@ -173,7 +168,9 @@ impl Rebatched {
     fn changed(&self, value: MlirValue, change: &Change) -> Option<Value> {
         match change {
             Change::Constant(tensor) => Some(Value::constant(Tensor::clone(tensor))),
-            &Change::Spread(axis) => Some(Value::new(scaled(&tensor(value)?, axis, self.analysis.factor)?)),
+            &Change::Spread(axis) => {
+                Some(Value::new(scaled(&tensor_type_of_value(value)?, axis, self.analysis.factor)?))
+            }
         }
     }
 

@@ -1,17 +1,15 @@
 //! Operators that do nothing.
 
 use super::reorder;
-use crate::ir::{operands, results, type_of};
-use divi_dialect::tensor_type_of;
+use crate::ir::{operands, results, tensor_type_of_value, type_of};
 use divi_onnx::{Dim, Node, Tensor, TensorType};
-use melior::ir::Type;
 use mlir_sys::*;
 
 /// The operand that the first result of an operator is, element by element. The caller compares the types themselves.
 pub(super) fn operand(operation: MlirOperation, node: &Node<'_>) -> Option<MlirValue> {
     let operands = operands(operation);
     let first = *operands.first()?;
-    let result = tensor(*results(operation).first()?)?;
+    let result = tensor_type_of_value(*results(operation).first()?)?;
     let ty = &node.optional(0)?.ty;
     let same_type = *ty == result;
     let nothing = match node.op {
@@ -40,11 +38,6 @@ pub(super) fn operand(operation: MlirOperation, node: &Node<'_>) -> Option<MlirV
         _ => false,
     };
     nothing.then_some(first)
-}
-
-fn tensor(value: MlirValue) -> Option<TensorType> {
-    // SAFETY: the type of a live value is alive.
-    tensor_type_of(unsafe { Type::from_raw(type_of(value)) })
 }
 
 /// Whether a Dropout drops nothing.

@@ -4,12 +4,11 @@ use super::{
     placement::{placement, same},
     with_node,
 };
-use crate::ir::{operands, operation_name, results, type_of};
-use divi_dialect::tensor_type_of;
-use divi_onnx::{Dim, Node, TensorType};
+use crate::ir::{operands, operation_name, results, tensor_type_of_value};
+use divi_onnx::{Dim, Node};
 use melior::{
     Context, StringRef,
-    ir::{AttributeLike, Type, attribute::IntegerAttribute, r#type::IntegerType},
+    ir::{AttributeLike, attribute::IntegerAttribute, r#type::IntegerType},
 };
 use mlir_sys::*;
 
@@ -91,7 +90,7 @@ fn merge_reshapes(operation: MlirOperation) -> bool {
     let merged = || {
         let inner = producer(operation).filter(|&inner| keeps_order(inner))?;
         let operand = *operands(inner).first()?;
-        let (from, through) = (tensor(operand)?.shape?, tensor(results(inner)[0])?.shape?);
+        let (from, through) = (tensor_type_of_value(operand)?.shape?, tensor_type_of_value(results(inner)[0])?.shape?);
         with_node(operation, "Reshape", |node| {
             let sizes = node.ints_of(1)?;
             // A zero means the operand's dimension, which must be the same one.
@@ -105,9 +104,4 @@ fn merge_reshapes(operation: MlirOperation) -> bool {
     // SAFETY: operation and value are alive.
     unsafe { mlirOperationSetOperand(operation, 0, operand) };
     true
-}
-
-fn tensor(value: MlirValue) -> Option<TensorType> {
-    // SAFETY: the type of a live value is alive.
-    tensor_type_of(unsafe { Type::from_raw(type_of(value)) })
 }

@@ -4,9 +4,11 @@ use super::{
     describe_function, first_dimension,
     layout::{Layout, scaled},
     rules::{Change, Flow, Site, flow},
-    tensor,
 };
-use crate::ir::{Failure, blocks, describe, error, operands, operation_name, operations, results, walk};
+use crate::ir::{
+    Failure, arguments_of, blocks, describe, error, operands, operation_name, operations, results,
+    tensor_type_of_value, walk,
+};
 use divi_dialect::node::{attributes_of, is_none, present_results, value_of};
 use divi_onnx::{Attributes, DType, Dim, Node, TensorType, Value, fold, infer, node::Content};
 use melior::ir::operation::OperationRef;
@@ -88,7 +90,7 @@ impl Analysis {
         };
         self.unit = unit;
         for argument in arguments.into_iter().filter(|&argument| first_dimension(argument) == Some(Dim::Known(unit))) {
-            if tensor(argument).and_then(|ty| scaled(&ty, 0, self.factor)).is_none() {
+            if tensor_type_of_value(argument).and_then(|ty| scaled(&ty, 0, self.factor)).is_none() {
                 let name = describe_function(function);
                 error(
                     function,
@@ -264,7 +266,7 @@ impl Analysis {
         let types: Vec<TensorType> = results
             .iter()
             .take(present_results(operation))
-            .map(|&result| match tensor(result) {
+            .map(|&result| match tensor_type_of_value(result) {
                 Some(ty) => Some(ty),
                 // Nobody asks for it.
                 None => is_none(result).then(|| TensorType::unranked(DType::F32)),
@@ -317,7 +319,7 @@ impl Analysis {
 
     fn apply(&mut self, operation: MlirOperation, flow: Flow) {
         for (result, layout) in results(operation).into_iter().zip(flow.results) {
-            if let Some(layout) = layout.filter(|_| tensor(result).is_some()) {
+            if let Some(layout) = layout.filter(|_| tensor_type_of_value(result).is_some()) {
                 self.batches.insert(result.ptr, Batch::At(layout));
             }
         }
@@ -333,17 +335,19 @@ impl Analysis {
     /// first.
     fn repeat(&mut self, operation: MlirOperation) -> Result<(), Failure> {
         let leader = operands(operation).into_iter().find_map(|operand| match self.batch(operand) {
-            Batch::At(layout) => Some((layout.axis, tensor(operand)?.rank()?)),
+            Batch::At(layout) => Some((layout.axis, tensor_type_of_value(operand)?.rank()?)),
             _ => None,
         });
         for result in results(operation).into_iter().filter(|&result| !is_none(result)) {
-            let shape = tensor(result).and_then(|ty| ty.shape).unwrap_or_default();
+            let shape = tensor_type_of_value(result).and_then(|ty| ty.shape).unwrap_or_default();
             let axis = leader.filter(|&(_, rank)| rank == shape.len()).map_or(0, |(axis, _)| axis);
             let batch = match shape.get(axis) {
                 Some(Dim::Known(size)) if *size > 0 => Batch::At(Layout::of(axis)),
                 _ => Batch::Apart,
             };
-            if batch != Batch::Apart && tensor(result).and_then(|ty| scaled(&ty, axis, self.factor)).is_none() {
+            if batch != Batch::Apart
+                && tensor_type_of_value(result).and_then(|ty| scaled(&ty, axis, self.factor)).is_none()
+            {
                 error(
                     operation,
                     &format!(
@@ -369,7 +373,7 @@ impl Analysis {
             return Ok(());
         }
         for (i, value) in operands(terminator).into_iter().enumerate() {
-            if self.batch(value) == Batch::Apart && tensor(value).and_then(|ty| ty.shape).is_none() {
+            if self.batch(value) == Batch::Apart && tensor_type_of_value(value).and_then(|ty| ty.shape).is_none() {
                 let name = describe(terminator);
                 error(
                     terminator,
@@ -388,11 +392,6 @@ impl Analysis {
 fn attributes(operation: MlirOperation) -> Attributes {
     // SAFETY: the operation is alive.
     attributes_of(&unsafe { OperationRef::from_raw(operation) })
-}
-
-pub(super) fn arguments_of(block: MlirBlock) -> Vec<MlirValue> {
-    // SAFETY: the block is alive, and indices are below the count.
-    unsafe { (0..mlirBlockGetNumArguments(block)).map(|i| mlirBlockGetArgument(block, i)).collect() }
 }
 
 /// The argument of a cluster's body that one of its operands is.

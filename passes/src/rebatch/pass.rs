@@ -1,12 +1,12 @@
 //! `divi-rebatch`: a module at another batch size.
 
-use super::{Batch, Present, Rebatched, describe_function, rewrite::rewrite, rules::Change, tensor};
+use super::{Batch, Present, Rebatched, describe_function, rewrite::rewrite, rules::Change};
 use crate::{
     import::Options,
     infer_shapes::infer_shapes,
     ir::{
         Failure, attribute, blocks, describe, error, operands, operation_name, operations, results, run,
-        string_attribute, text, walk, warning,
+        string_attribute, tensor_type_of_value, text, walk, warning,
     },
 };
 use divi_onnx::DType;
@@ -90,7 +90,7 @@ fn check_elements(function: MlirOperation, plan: &Rebatched) -> Result<(), Failu
         };
         let results = results(operation).into_iter().filter(|_| repeats);
         for value in values.filter(moved).map(|(_, value)| value).chain(results) {
-            if let Some(dtype) = tensor(value).map(|ty| ty.dtype).filter(|&dtype| is_narrow(dtype)) {
+            if let Some(dtype) = tensor_type_of_value(value).map(|ty| ty.dtype).filter(|&dtype| is_narrow(dtype)) {
                 let name = describe(operation);
                 let why = if repeats { "mixes the inputs of a batch" } else { "does not broadcast" };
                 error(

@@ -3,15 +3,10 @@
 mod build;
 mod runs;
 
-use super::{
-    Rebatched,
-    analysis::{Batch, arguments_of},
-    layout::scaled,
-    rules::Change,
-    tensor,
-};
+use super::{Rebatched, analysis::Batch, layout::scaled, rules::Change};
 use crate::ir::{
-    attribute, blocks, operands, operation_name, operations, reshaped_type, results, string_attribute, type_of, uses,
+    arguments_of, attribute, blocks, operands, operation_name, operations, reshaped_type, results, string_attribute,
+    tensor_type_of_value, type_of, uses,
 };
 use build::Builder;
 use divi_onnx::{Tensor, node::Content};
@@ -149,7 +144,7 @@ impl Rewriter<'_> {
         if let Some(&tiled) = self.tiles.get(&key) {
             return tiled;
         }
-        let ty = tensor(value).expect("what is repeated is a tensor");
+        let ty = tensor_type_of_value(value).expect("what is repeated is a tensor");
         let mut repeats = vec![1; ty.rank().expect("what is repeated has the axis")];
         repeats[axis] = self.factor();
         let repeats = self.list(before, &repeats);

@@ -1,5 +1,6 @@
 //! Building operators of the `onnx` dialect.
 
+use crate::ir::named_attribute;
 use divi_dialect::dense_elements;
 use divi_onnx::Tensor;
 use melior::{Context, StringRef, ir::AttributeLike};
@@ -12,17 +13,11 @@ pub(crate) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn named(&self, name: &str, attribute: MlirAttribute) -> MlirNamedAttribute {
-        // SAFETY: the name outlives the call.
-        let name = unsafe { mlirIdentifierGet(self.context.to_raw(), StringRef::new(name).to_raw()) };
-        MlirNamedAttribute { name, attribute }
-    }
-
     /// An attribute as the dialect writes integers.
     pub(crate) fn int(&self, name: &str, value: i64) -> MlirNamedAttribute {
         // SAFETY: the type belongs to the context.
         let attribute = unsafe { mlirIntegerAttrGet(mlirIntegerTypeSignedGet(self.context.to_raw(), 64), value) };
-        self.named(name, attribute)
+        named_attribute(self.context, name, attribute)
     }
 
     fn string(&self, value: &str) -> MlirAttribute {
@@ -47,7 +42,7 @@ impl Builder<'_> {
         name: Option<&str>,
     ) -> MlirValue {
         let mut attributes = attributes.to_vec();
-        attributes.extend(name.map(|name| self.named("onnx_node_name", self.string(name))));
+        attributes.extend(name.map(|name| named_attribute(self.context, "onnx_node_name", self.string(name))));
         // SAFETY: everything belongs to one context and outlives the call; the block takes ownership of the operation.
         unsafe {
             let location = mlirOperationGetLocation(self.before);
@@ -65,6 +60,6 @@ impl Builder<'_> {
         let value = dense_elements(self.context, tensor).to_raw();
         // SAFETY: elements have a type.
         let r#type = unsafe { mlirAttributeGetType(value) };
-        self.result("onnx.Constant", &[], r#type, &[self.named("value", value)], name)
+        self.result("onnx.Constant", &[], r#type, &[named_attribute(self.context, "value", value)], name)
     }
 }

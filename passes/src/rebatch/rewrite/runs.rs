@@ -2,11 +2,10 @@
 
 use super::{Rewriter, name, name_of};
 use crate::{
-    ir::{operands, reshaped_type, results, type_of, uses, walk},
+    ir::{operands, reshaped_type, results, tensor_type_of_value, type_of, uses, walk},
     rebatch::{
         analysis::Batch,
         layout::{Layout, scaled},
-        tensor,
     },
 };
 use divi_onnx::{Dim, TensorType};
@@ -48,7 +47,7 @@ impl Rewriter<'_> {
             let of_result: Vec<_> = runs.iter().map(|run| run[i]).collect();
             match self.rebatched.analysis.batch(result) {
                 Batch::At(layout) => {
-                    let ty = tensor(result).and_then(|ty| scaled(&ty, layout.axis, self.factor()));
+                    let ty = tensor_type_of_value(result).and_then(|ty| scaled(&ty, layout.axis, self.factor()));
                     let ty = ty.expect("the analysis found the size");
                     let together = self.concat(operation, &of_result, layout.axis, &ty, name(operation));
                     self.replacements.push((result, together));
@@ -78,7 +77,7 @@ impl Rewriter<'_> {
     /// One run of a value.
     fn part(&mut self, before: MlirOperation, value: MlirValue, layout: Layout, run: i64) -> MlirValue {
         let Layout { axis, outer } = layout;
-        let ty = tensor(value).expect("what is batched is a tensor");
+        let ty = tensor_type_of_value(value).expect("what is batched is a tensor");
         let shape = ty.shape.clone().expect("what is batched has the axis");
         let size = shape[axis].known().expect("the analysis found the size") / self.factor();
         let one = with_size(&ty, axis, size);
@@ -131,7 +130,7 @@ impl Rewriter<'_> {
 
     /// The runs of a value that has no axis for them, along a new first axis.
     pub(super) fn stack(&mut self, before: MlirOperation, value: MlirValue) -> MlirValue {
-        let ty = tensor(value).expect("the analysis found a tensor");
+        let ty = tensor_type_of_value(value).expect("the analysis found a tensor");
         let mut shape = ty.shape.clone().expect("the analysis found the rank");
         shape.insert(0, Dim::Known(1));
         let row = TensorType::new(ty.dtype, shape);

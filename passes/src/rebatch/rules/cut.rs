@@ -80,6 +80,15 @@ fn pad(site: &Site<'_>) -> Option<Flow> {
     fits.then(|| Flow::all(site, at, vec![]))
 }
 
+/// The axes that an operator with `axes` is about: all of them if it names none.
+fn named_axes(site: &Site<'_>) -> Option<Vec<usize>> {
+    let rank = site.rank(0)?;
+    match site.node.ints("axes").ok()? {
+        Some(axes) => normalize_axes(axes, rank).ok(),
+        None => Some((0..rank).collect()),
+    }
+}
+
 /// The batch has scale 1, and then every way of finding coordinates takes each run from itself.
 fn resize(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
@@ -87,11 +96,7 @@ fn resize(site: &Site<'_>) -> Option<Flow> {
     if site.node.str("coordinate_transformation_mode").ok()? == Some("tf_crop_and_resize") {
         return None;
     }
-    let rank = site.rank(0)?;
-    let axes = match site.node.ints("axes").ok()? {
-        Some(axes) => normalize_axes(axes, rank).ok()?,
-        None => (0..rank).collect(),
-    };
+    let axes = named_axes(site)?;
     let Some(entry) = axes.iter().position(|&axis| axis == at.axis) else {
         return Some(Flow::all(site, at, vec![]));
     };
@@ -109,11 +114,7 @@ fn resize(site: &Site<'_>) -> Option<Flow> {
 
 fn center_crop_pad(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
-    let rank = site.rank(0)?;
-    let axes = match site.node.ints("axes").ok()? {
-        Some(axes) => normalize_axes(axes, rank).ok()?,
-        None => (0..rank).collect(),
-    };
+    let axes = named_axes(site)?;
     let Some(entry) = axes.iter().position(|&axis| axis == at.axis) else {
         return Some(Flow::all(site, at, vec![]));
     };
