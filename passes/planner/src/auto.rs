@@ -25,6 +25,7 @@ pub(crate) fn auto(problem: &Problem, objective: Objective, options: &Options) -
     let baselines: [Solver; 4] = [baseline::heft, baseline::greedy, baseline::met, baseline::single];
     for solver in baselines {
         failure = failure.or(add(&mut best, solver(problem, objective, options)));
+        best.iter().for_each(|best| options.watch.plan(best.schedule.value()));
     }
     let parts = if objective == Objective::Latency { LATENCY } else { QUEUES };
     for &(solver, share) in parts {
@@ -35,7 +36,7 @@ pub(crate) fn auto(problem: &Problem, objective: Objective, options: &Options) -
             Limit::Seconds(seconds) => Limit::Seconds((seconds - started.elapsed().as_secs_f64()).max(0.0) * share),
             Limit::Iterations(count) => Limit::Iterations(count),
         });
-        let found = solver(problem, objective, &Options { limit, ..*options });
+        let found = solver(problem, objective, &Options { limit, watch: options.watch.clone(), ..*options });
         // What has looked at everything and found nothing is believed.
         if let Err(error @ Error::Infeasible(_)) = found {
             return Err(error);

@@ -29,6 +29,7 @@ use std::time::Instant;
 use crate::instance::Instance;
 use crate::plan::Limit;
 use crate::units::Micros;
+use crate::watch::Watch;
 use graph::{Footprint, Graph};
 use search::Found;
 use sweep::Effort;
@@ -38,7 +39,7 @@ const MOST_TASKS: usize = 1024;
 const MOST_DEVICES: usize = 255;
 
 /// How much effort is allowed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
     /// How often a task may be put at the end of a partial schedule.
     pub extensions: u64,
@@ -46,30 +47,32 @@ pub struct Limits {
     pub deadline: Option<Instant>,
     /// How many threads may work on independent parts; the result does not depend on it.
     pub threads: usize,
+    /// Who is told of schedules of the whole, and of bounds.
+    pub watch: Watch,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { extensions: 2_000_000, deadline: None, threads: 1 }
+        Self { extensions: 2_000_000, deadline: None, threads: 1, watch: Watch::default() }
     }
 }
 
 impl Limits {
     /// What a user allows. Where that is nothing in particular, about a minute of one core at most.
-    pub(crate) fn new(instance: &Instance, limit: Option<Limit>) -> Self {
+    pub(crate) fn new(instance: &Instance, limit: Option<Limit>, watch: Watch) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         match limit {
-            Some(Limit::Iterations(extensions)) => Self { extensions, deadline: None, threads },
+            Some(Limit::Iterations(extensions)) => Self { extensions, deadline: None, threads, watch },
             Some(Limit::Seconds(seconds)) => {
                 // A limit beyond what clocks can say is none.
                 let allowed = std::time::Duration::try_from_secs_f64(seconds.max(0.0)).ok();
                 let deadline = allowed.and_then(|allowed| Instant::now().checked_add(allowed));
-                Self { extensions: u64::MAX, deadline, threads }
+                Self { extensions: u64::MAX, deadline, threads, watch }
             }
             None => {
                 // What an extension costs grows with the tasks that it looks ahead to, and with their devices.
                 let cost = instance.tasks().clamp(1, 256) * instance.devices();
-                Self { extensions: 2_000_000_000 / cost as u64, deadline: None, threads }
+                Self { extensions: 2_000_000_000 / cost as u64, deadline: None, threads, watch }
             }
         }
     }
@@ -103,7 +106,10 @@ impl Answer {
 /// Looks for the schedule that ends first. With more than 1024 tasks or 255 devices there is no search, only a bound.
 pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     let graph = Graph::new(instance, instance.order(), Footprint::Least);
-    let found = search(&graph, f64::INFINITY, limits);
+    // With limited memory, a schedule of this search may turn out not to fit.
+    let limited = (0..instance.devices()).any(|device| instance.capacity_bytes(device).is_finite());
+    let watch = if limited { limits.watch.of_bounds() } else { limits.watch.clone() };
+    let found = search(&graph, f64::INFINITY, &Limits { watch, ..*limits });
     let bound_by = if found.bound > found.relaxation { "exact" } else { "paths-and-loads" };
     let (bound, spent) = (found.bound, found.extensions);
     let mut schedule = found.sequence.map(|sequence| schedule(instance, &graph, &sequence));
@@ -111,7 +117,7 @@ pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
         // What must fit at the same time was only bounded from below; bounded from above, whatever is found fits.
         let graph = Graph::new(instance, instance.order(), Footprint::Most);
         let limits =
-            Limits { extensions: limits.extensions.saturating_sub(spent).max(limits.extensions / 4), ..*limits };
+            Limits { extensions: limits.extensions.saturating_sub(spent).max(limits.extensions / 4), ..limits.clone() };
         let found = search(&graph, f64::INFINITY, &limits);
         schedule = found.sequence.map(|sequence| self::schedule(instance, &graph, &sequence));
     }
@@ -142,15 +148,16 @@ pub(crate) fn schedule(instance: &Instance, graph: &Graph, sequence: &[(usize, u
 /// Searches with sets as large as the graph needs.
 pub(crate) fn search(graph: &Graph, known: Micros, limits: &Limits) -> Found {
     let effort = Effort { extensions: limits.extensions, deadline: limits.deadline };
+    let watch = &limits.watch;
     if graph.devices > MOST_DEVICES {
         return Found::nothing(bounds::longest_path(graph));
     }
     match graph.tasks {
-        0..=64 => search::search::<1>(graph, known, effort),
-        65..=128 => search::search::<2>(graph, known, effort),
-        129..=256 => search::search::<4>(graph, known, effort),
-        257..=512 => search::search::<8>(graph, known, effort),
-        513..=MOST_TASKS => search::search::<16>(graph, known, effort),
+        0..=64 => search::search::<1>(graph, known, effort, watch),
+        65..=128 => search::search::<2>(graph, known, effort, watch),
+        129..=256 => search::search::<4>(graph, known, effort, watch),
+        257..=512 => search::search::<8>(graph, known, effort, watch),
+        513..=MOST_TASKS => search::search::<16>(graph, known, effort, watch),
         _ => Found::nothing(bounds::longest_path(graph)),
     }
 }

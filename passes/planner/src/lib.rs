@@ -22,6 +22,7 @@ pub mod solve;
 pub mod split;
 pub mod units;
 mod verify;
+mod watch;
 
 pub use error::{Error, Finding};
 pub use instance::Instance;
@@ -29,3 +30,4 @@ pub use plan::{Objective, Plan};
 pub use problem::Problem;
 pub use solve::{Algorithm, Options, Solution, algorithms, solve};
 pub use verify::verify;
+pub use watch::{News, Watch};

@@ -10,20 +10,23 @@ use crate::plan::{Bound, Limit, Objective, Plan, Schedule};
 use crate::problem::{Contention, Problem};
 use crate::search;
 use crate::verify::verify;
+use crate::watch::Watch;
 
 /// How an algorithm is to work.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     pub seed: u64,
     /// None leaves it to the algorithm.
     pub limit: Option<Limit>,
     /// How many inputs a queue has, instead of what the problem says.
     pub inputs: Option<u32>,
+    /// Who is told of plans and bounds as they are found.
+    pub watch: Watch,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, limit: None, inputs: None }
+        Self { seed: 1, limit: None, inputs: None, watch: Watch::default() }
     }
 }
 
@@ -142,6 +145,7 @@ fn solve_as_is(
         return Err(Error::Unsupported(message));
     }
     let solution = (algorithm.solver)(problem, objective, options)?;
+    options.watch.plan(solution.schedule.value());
     let mut plan = Plan::new(problem, algorithm.name, solution.schedule, Bound::new(0.0, "nothing"));
     let proven = solution.bound.into_iter().chain(known_bound(problem, objective)?);
     if let Some(best) = proven.max_by(|a, b| a.value.total_cmp(&b.value)) {

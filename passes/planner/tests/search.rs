@@ -5,11 +5,13 @@ mod small;
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
+use divi_planner::generate::{Rwnn, rwnn};
 use divi_planner::plan::{Batch, Limit};
 use divi_planner::problem::MemoryModel;
 use divi_planner::random::Random;
-use divi_planner::{Error, Objective, Options, Plan, Problem, solve};
+use divi_planner::{Error, News, Objective, Options, Plan, Problem, Watch, solve};
 use small::random_problem::{Size, problem};
 use small::{brute_force, naive};
 
@@ -150,5 +152,28 @@ fn what_is_alive_fits() {
             let value = value(&problem, search, &limited(8_000, 3)).expect("a plan that fits");
             assert!(value < heft, "{search} with {share}: {value} of {heft}");
         }
+    }
+}
+
+/// What is told on the way ends with what the plan says, and no bound that is told is above it.
+#[test]
+fn news_lead_to_the_plan() {
+    let problem = rwnn(&Rwnn { modules: 3, channels: 2, seed: 7, ..Rwnn::default() }).unwrap();
+    for algorithm in ["auto", "exact", "milp-split", "anneal", "lns", "evolve"] {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let ear = Arc::clone(&heard);
+        let watch = Watch::new(move |news| ear.lock().unwrap().push(news));
+        let options = Options { limit: Some(Limit::Iterations(20_000)), watch, ..Options::default() };
+        let plan = solve(&problem, Objective::Latency, algorithm, &options).unwrap();
+        let heard = heard.lock().unwrap();
+        let values = heard.iter().filter_map(|news| match news {
+            News::Plan(value) => Some(*value),
+            News::Bound(bound, _) => {
+                assert!(*bound <= plan.value + 1e-6, "{algorithm}: {bound} is above {}", plan.value);
+                None
+            }
+        });
+        let least = values.fold(f64::INFINITY, f64::min);
+        assert!((least - plan.value).abs() < 1e-6, "{algorithm}: told of {least}, answered {}", plan.value);
     }
 }

@@ -2,6 +2,7 @@
 
 mod command;
 mod files;
+mod progress;
 
 use std::process::ExitCode;
 

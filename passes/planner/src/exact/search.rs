@@ -7,6 +7,7 @@ use super::masks::Masks;
 use super::sweep::{Effort, sweep};
 use super::symmetry::Classes;
 use crate::units::Micros;
+use crate::watch::Watch;
 
 const FIRST_WIDTH: usize = 10;
 const GROWTH: usize = 10;
@@ -74,7 +75,7 @@ fn most_width(graph: &Graph) -> usize {
 }
 
 /// Looks for the schedule that ends first, at `known` at the latest.
-pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effort: Effort) -> Found {
+pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effort: Effort, watch: &Watch) -> Found {
     let allowed = effort.extensions;
     let classes = Classes::new(graph);
     let whole = graph.is_whole();
@@ -115,10 +116,12 @@ pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effor
                 if value < found.value {
                     found.value = value;
                     found.sequence = Some(sequence);
+                    watch.plan(value);
                 }
             }
             let limit = if unseen.is_infinite() { beyond(cutoff, found.value) } else { unseen };
             found.bound = found.bound.max(limit.min(found.value));
+            watch.bound(found.bound, "exact");
             cutoff = cutoff.min(if whole { found.value - 1.0 } else { found.value * (1.0 - SAME) });
             if !outcome.finished || unseen > cutoff {
                 break 'widths;

@@ -25,7 +25,7 @@ fn run(
     solve: fn(&Instance, &Limits) -> Answer,
 ) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
-    let answer = solve(&instance, &Limits::new(&instance, options.limit));
+    let answer = solve(&instance, &Limits::new(&instance, options.limit, options.watch.clone()));
     if answer.bound.is_infinite() {
         return Err(Error::Infeasible(vec![no_placement()]));
     }

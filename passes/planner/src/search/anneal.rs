@@ -78,7 +78,7 @@ impl<'a> Annealer<'a> {
         }
     }
 
-    fn run(&mut self, budget: Budget, method: Method) {
+    fn run(&mut self, budget: Budget<'_>, method: Method) {
         let mean_time = self.model.mean_time();
         for sweeps in 0.. {
             let spent = budget.spent(self.trials);
@@ -89,11 +89,12 @@ impl<'a> Annealer<'a> {
             self.move_groups(temperature);
             let step = method.of_sweep(&mut self.random);
             self.sweep(budget, temperature, step);
+            budget.tell(self.best_value);
         }
     }
 
     /// Slides the window over the whole order once.
-    fn sweep(&mut self, budget: Budget, temperature: Micros, step: Step) {
+    fn sweep(&mut self, budget: Budget<'_>, temperature: Micros, step: Step) {
         let tasks = self.model.tasks;
         let width = WIDTH.min(tasks);
         self.schedule.sort_by_start(self.model);
@@ -225,6 +226,7 @@ mod tests {
     use super::*;
     use crate::generate::{Rwnn, rwnn};
     use crate::plan::Objective;
+    use crate::watch::Watch;
 
     /// A window knows the whole schedule's makespan by what lies around it.
     #[test]
@@ -236,7 +238,8 @@ mod tests {
             let tasks = instance.tasks();
             let start = Choice { device: vec![1; tasks], order: instance.order().iter().map(|t| *t as u32).collect() };
             let mut annealer = Annealer::new(&instance, &model, start, Random::new(seed));
-            let budget = Budget::Trials(u64::MAX);
+            let watch = Watch::default();
+            let budget = Budget::unlimited(&watch);
             for sweep in 0..12 {
                 let step = if sweep % 2 == 0 { Step::One } else { Step::Several };
                 annealer.sweep(budget, model.mean_time(), step);

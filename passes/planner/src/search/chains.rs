@@ -9,6 +9,7 @@ use crate::plan::Limit;
 use crate::random::Random;
 use crate::solve::Options;
 use crate::units::Micros;
+use crate::watch::Watch;
 
 /// Chains that share a number of trials, whatever the number of cores.
 const CHAINS: usize = 4;
@@ -17,46 +18,66 @@ const CHAINS: usize = 4;
 const SHORT: u64 = 500;
 
 /// What a search may spend.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Allowance {
     seed: u64,
     chains: usize,
-    budget: Budget,
+    effort: Effort,
+    watch: Watch,
 }
 
-/// What one chain may spend.
+/// What one chain may spend, and whom it tells of what it finds.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Budget {
+pub(super) struct Budget<'a> {
+    effort: Effort,
+    watch: &'a Watch,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Effort {
     /// So many trial schedules.
     Trials(u64),
     /// Until so much time has passed.
     Time { since: Instant, seconds: f64 },
 }
 
-impl Budget {
+impl Budget<'_> {
     /// The share of the budget that is gone after so many trials; 1 and above is all of it.
     pub(super) fn spent(&self, trials: u64) -> f64 {
-        match *self {
-            Self::Trials(most) => trials as f64 / most.max(1) as f64,
-            Self::Time { since, seconds } => since.elapsed().as_secs_f64() / seconds.max(1e-9),
+        match self.effort {
+            Effort::Trials(most) => trials as f64 / most.max(1) as f64,
+            Effort::Time { since, seconds } => since.elapsed().as_secs_f64() / seconds.max(1e-9),
         }
+    }
+
+    /// Tells of the best value so far.
+    pub(super) fn tell(&self, best: Micros) {
+        self.watch.plan(best);
+    }
+}
+
+#[cfg(test)]
+impl<'a> Budget<'a> {
+    /// No end of trials.
+    pub(super) fn unlimited(watch: &'a Watch) -> Self {
+        Self { effort: Effort::Trials(u64::MAX), watch }
     }
 }
 
 impl Allowance {
     /// What the options allow; with no limit, so many trials.
     pub(super) fn new(options: &Options, trials: u64) -> Self {
-        let (chains, budget) = match options.limit {
-            Some(Limit::Seconds(seconds)) => (cores(), Budget::Time { since: Instant::now(), seconds }),
-            Some(Limit::Iterations(trials)) => (CHAINS, Budget::Trials(trials.div_ceil(CHAINS as u64))),
-            None => (CHAINS, Budget::Trials(trials.div_ceil(CHAINS as u64))),
+        let (chains, effort) = match options.limit {
+            Some(Limit::Seconds(seconds)) => (cores(), Effort::Time { since: Instant::now(), seconds }),
+            Some(Limit::Iterations(trials)) => (CHAINS, Effort::Trials(trials.div_ceil(CHAINS as u64))),
+            None => (CHAINS, Effort::Trials(trials.div_ceil(CHAINS as u64))),
         };
-        Self { seed: options.seed, chains, budget }
+        Self { seed: options.seed, chains, effort, watch: options.watch.clone() }
     }
 
     /// Runs every chain with its random numbers and its budget, and gives back the result with the least value; of equals
     /// the first chain's.
-    pub(super) fn best_of<T: Send>(&self, run: impl Fn(Random, Budget) -> (Micros, T) + Sync) -> Option<T> {
+    pub(super) fn best_of<T: Send>(&self, run: impl Fn(Random, Budget<'_>) -> (Micros, T) + Sync) -> Option<T> {
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::with_capacity(self.chains));
         let work = || {
@@ -65,7 +86,8 @@ impl Allowance {
                 if chain >= self.chains {
                     break;
                 }
-                let (value, result) = run(self.random(chain), self.budget);
+                let budget = Budget { effort: self.effort, watch: &self.watch };
+                let (value, result) = run(self.random(chain), budget);
                 // Poison means that another chain panicked; the scope will say so.
                 if let Ok(mut results) = results.lock() {
                     results.push((value, chain, result));
@@ -86,7 +108,7 @@ impl Allowance {
     }
 
     fn is_short(&self) -> bool {
-        matches!(self.budget, Budget::Trials(trials) if trials <= SHORT)
+        matches!(self.effort, Effort::Trials(trials) if trials <= SHORT)
     }
 
     /// A chain's own random numbers.

@@ -40,6 +40,7 @@ pub(super) fn latency(instance: &Instance, device: &[usize], allowance: &Allowan
             let trial = schedule.forward(&model);
             if trial <= value && fitting(&schedule) {
                 value = trial;
+                budget.tell(value);
             } else {
                 changed.iter().rev().for_each(|(task, old)| schedule.choice.device[*task] = *old);
             }

@@ -13,6 +13,7 @@ use super::module::{Ends, Module};
 use crate::exact::search::{Found, SAME};
 use crate::exact::{Limits, search};
 use crate::units::Micros;
+use crate::watch::Watch;
 
 /// A module's problem, and what is known about it.
 struct Job {
@@ -40,7 +41,7 @@ impl<'a> Solved<'a> {
         let mut solved = Self::gather(modules);
         let all: Vec<usize> = (0..solved.jobs.len()).collect();
         let relaxed = in_parallel(&all, limits.threads, |job| {
-            solved.search(job, f64::INFINITY, &Limits { extensions: 0, ..*limits })
+            solved.search(job, f64::INFINITY, &Limits { extensions: 0, watch: Watch::default(), ..*limits })
         });
         for (job, found) in solved.jobs.iter_mut().zip(relaxed) {
             job.closed = found.bound.is_infinite();
@@ -56,7 +57,7 @@ impl<'a> Solved<'a> {
                 break;
             }
             let useful = solved.useful();
-            let limits = Limits { extensions: share, ..*limits };
+            let limits = Limits { extensions: share, watch: Watch::default(), ..*limits };
             let results = in_parallel(&open, limits.threads, |job| solved.search(job, useful[job], &limits));
             for (job, found) in open.into_iter().zip(results) {
                 left = left.saturating_sub(found.extensions);

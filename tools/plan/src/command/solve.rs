@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{parse, value};
 use crate::files;
+use crate::progress::Progress;
 
 fn usage() -> String {
     let mut usage = format!(
@@ -27,7 +28,7 @@ Writes a plan, and on stderr what it costs, what is proven, and how long it took
   --iterations=N       how much they search; reproducible
   --time-limit=S       how long they search, in seconds; not reproducible
   --json               the summary as JSON on stdout; the plan only goes to -o FILE
-  -q                   no summary
+  -q                   no summary, and no progress on a terminal
 
 algorithms:
 "
@@ -66,9 +67,12 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let problem = files::problem(problem_file)?;
     let by_default = if options.inputs.unwrap_or(problem.inputs) > 1 { Objective::Batch } else { Objective::Latency };
 
+    let progress = (!quiet).then(Progress::on_terminal).flatten();
+    options.watch = progress.as_ref().map(Progress::watch).unwrap_or_default();
     let started = Instant::now();
-    let plan = divi_planner::solve(&problem, objective.unwrap_or(by_default), &algorithm, &options)
-        .map_err(|error| error.to_string())?;
+    let plan = divi_planner::solve(&problem, objective.unwrap_or(by_default), &algorithm, &options);
+    drop(progress);
+    let plan = plan.map_err(|error| error.to_string())?;
     let seconds = started.elapsed().as_secs_f64();
 
     if !as_json || arguments.output.is_some() {

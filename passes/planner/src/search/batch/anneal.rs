@@ -21,7 +21,7 @@ pub(super) fn run(
     model: &Model,
     start: &Choice,
     random: Random,
-    budget: Budget,
+    budget: Budget<'_>,
     method: Method,
 ) -> (Micros, Choice) {
     let mut annealer = Annealer::new(instance, model, start, random);
@@ -67,7 +67,7 @@ impl<'a> Annealer<'a> {
         }
     }
 
-    fn run(&mut self, budget: Budget, method: Method) {
+    fn run(&mut self, budget: Budget<'_>, method: Method) {
         let mean_time = self.model.mean_time();
         for sweeps in 0.. {
             let spent = budget.spent(self.trials);
@@ -78,11 +78,12 @@ impl<'a> Annealer<'a> {
             self.move_groups(temperature);
             let step = method.of_sweep(&mut self.random);
             self.sweep(budget, temperature, step);
+            budget.tell(self.best_value);
         }
     }
 
     /// Slides the window over the whole order once.
-    fn sweep(&mut self, budget: Budget, temperature: Micros, step: Step) {
+    fn sweep(&mut self, budget: Budget<'_>, temperature: Micros, step: Step) {
         let (tasks, devices) = (self.model.tasks, self.model.devices);
         let width = WIDTH.min(tasks);
         self.schedule.sort_by_start(self.model);
@@ -227,6 +228,7 @@ mod tests {
     use super::*;
     use crate::generate::{Rwnn, rwnn};
     use crate::plan::Objective;
+    use crate::watch::Watch;
 
     #[test]
     fn windows_say_what_whole_schedules_take() {
@@ -241,7 +243,7 @@ mod tests {
             let mut annealer = Annealer::new(&instance, &model, &start, Random::new(seed));
             for sweep in 0..8 {
                 let step = if sweep % 2 == 0 { Step::One } else { Step::Several };
-                annealer.sweep(Budget::Trials(u64::MAX), model.mean_time(), step);
+                annealer.sweep(Budget::unlimited(&Watch::default()), model.mean_time(), step);
                 let whole = annealer.schedule.forward(&model);
                 assert!((annealer.window.value - whole).abs() < 1e-6, "{} is {whole}", annealer.window.value);
             }

@@ -17,7 +17,7 @@ pub(super) fn run(
     model: &Model,
     start: &Choice,
     mut random: Random,
-    budget: Budget,
+    budget: Budget<'_>,
 ) -> (Micros, Choice) {
     let (devices, groups) = (model.devices, &model.groups);
     let limits = Limits::of(instance);
@@ -42,6 +42,7 @@ pub(super) fn run(
         let trial = schedule.forward(model);
         if trial <= value && fitting && alive_fits(instance, model, limits, &schedule.choice) {
             value = trial;
+            budget.tell(value);
             parent.clone_from(&schedule.choice);
         } else {
             schedule.choice.clone_from(&parent);

@@ -1,0 +1,60 @@
+//! What a solver tells while it works: better plans, and better bounds.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::units::Micros;
+
+/// Something that a solver has found. It may not be the best that is known: several parts may be at work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum News {
+    /// A plan of this value.
+    Plan(Micros),
+    /// No plan is better than this, which is proven by what is named.
+    Bound(Micros, &'static str),
+}
+
+/// Who is told. By default nobody.
+#[derive(Clone, Default)]
+pub struct Watch(Option<Arc<dyn Fn(News) + Send + Sync>>);
+
+impl Watch {
+    /// Calls back from any thread, whenever there is news.
+    pub fn new(tell: impl Fn(News) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(tell)))
+    }
+
+    /// Told of bounds, and of no plan.
+    pub(crate) fn of_bounds(&self) -> Self {
+        let told = self.clone();
+        Self::new(move |news| {
+            if matches!(news, News::Bound(..)) {
+                told.tell(news);
+            }
+        })
+    }
+
+    pub(crate) fn plan(&self, value: Micros) {
+        if value.is_finite() {
+            self.tell(News::Plan(value));
+        }
+    }
+
+    pub(crate) fn bound(&self, value: Micros, by: &'static str) {
+        if value.is_finite() {
+            self.tell(News::Bound(value, by));
+        }
+    }
+
+    fn tell(&self, news: News) {
+        if let Some(tell) = &self.0 {
+            tell(news);
+        }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.0.is_some() { "Watch" } else { "Nobody" })
+    }
+}

@@ -1,0 +1,67 @@
+//! A line on the terminal while a solver works: the best plan, the best bound, what is between them.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use divi_planner::{News, Watch};
+
+/// How often the line changes at most.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// The line; gone when dropped.
+pub(crate) struct Progress(Arc<Mutex<Line>>);
+
+struct Line {
+    started: Instant,
+    drawn: Option<Instant>,
+    value: f64,
+    bound: f64,
+}
+
+impl Progress {
+    /// None where stderr is no terminal.
+    pub(crate) fn on_terminal() -> Option<Self> {
+        let line = Line { started: Instant::now(), drawn: None, value: f64::INFINITY, bound: 0.0 };
+        io::stderr().is_terminal().then(|| Self(Arc::new(Mutex::new(line))))
+    }
+
+    pub(crate) fn watch(&self) -> Watch {
+        let line = Arc::clone(&self.0);
+        Watch::new(move |news| line.lock().unwrap_or_else(PoisonError::into_inner).take(news))
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.0.lock().is_ok_and(|line| line.drawn.is_some()) {
+            write("\r\x1b[K");
+        }
+    }
+}
+
+impl Line {
+    fn take(&mut self, news: News) {
+        match news {
+            News::Plan(value) => self.value = self.value.min(value),
+            News::Bound(value, _) => self.bound = self.bound.max(value),
+        }
+        if self.value.is_finite() && self.drawn.is_none_or(|drawn| drawn.elapsed() >= PERIOD) {
+            self.drawn = Some(Instant::now());
+            write(&self.text());
+        }
+    }
+
+    fn text(&self) -> String {
+        let Self { value, bound, .. } = self;
+        let seconds = self.started.elapsed().as_secs_f64();
+        let gap = 100.0 * (value - bound).max(0.0) / value.max(f64::MIN_POSITIVE);
+        format!("\r\x1b[K{seconds:6.1} s  plan {value:.1} µs  bound {bound:.1} µs  gap {gap:.2} %")
+    }
+}
+
+/// A line that cannot be drawn is not worth an error.
+fn write(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
