@@ -1,6 +1,6 @@
 //! The ONNX schema, and MLIR's side of the passes.
 
-use divi_build::{cxx, link_shared_mlir, tablegen};
+use divi_build::{cxx, link_shared_highs, link_shared_mlir, tablegen};
 
 fn main() {
     compile_schema();
@@ -9,6 +9,7 @@ fn main() {
     let mut build = cxx();
     build.includes(dialect.split(':')).files(["cpp/Linalg.cpp", "cpp/Passes.cpp"]).compile("divi_passes");
     link_shared_mlir();
+    link_shared_highs();
 }
 
 /// Tensors are decoded by hand, text as text, and bytes alias the file.

@@ -1,9 +1,10 @@
 //! The driver around MLIR's.
 
-use divi_build::{cxx, link_shared_mlir};
+use divi_build::{cxx, link_shared_highs, link_shared_mlir};
 
 fn main() {
     let dialect = std::env::var("DEP_DIVI_DIALECT_INCLUDE").expect("divi-dialect says where its headers are");
     cxx().includes(dialect.split(':')).file("cpp/Driver.cpp").compile("divi_driver");
     link_shared_mlir();
+    link_shared_highs();
 }

@@ -13,6 +13,8 @@ pub mod generate;
 pub mod instance;
 mod json;
 pub mod list;
+mod milp;
+mod mip;
 pub mod placement;
 pub mod plan;
 pub mod problem;

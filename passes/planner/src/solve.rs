@@ -6,6 +6,7 @@ use crate::bounds;
 use crate::error::Error;
 use crate::exact::solver;
 use crate::instance::Instance;
+use crate::milp;
 use crate::plan::{Bound, Limit, Objective, Plan, Schedule};
 use crate::problem::{Contention, Problem};
 use crate::search;
@@ -69,6 +70,7 @@ static ALGORITHMS: &[Algorithm] = &[
     entry("greedy", SCHEDULES, Effort::Fixed, "each task where it ends first, breadth-first", baseline::greedy),
     entry("heft", SCHEDULES, Effort::Fixed, "each task where it ends first, by upward rank, in gaps", baseline::heft),
     entry("milp-split", LATENCY, Effort::Limited, "modules between cuts, each solved exactly", solver::milp_split),
+    entry("milp", LATENCY, Effort::Limited, "an integer program of the whole", milp::milp),
     entry("exact", LATENCY, Effort::Limited, "every schedule that no other makes superfluous", solver::exact),
     entry("anneal", SCHEDULES, Effort::Limited, "simulated annealing from the best of these", search::anneal),
     entry("lns", SCHEDULES, Effort::Limited, "large neighbourhoods from the best of these", search::neighbourhoods),

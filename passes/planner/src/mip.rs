@@ -1,0 +1,222 @@
+//! Mixed integer programs: what is minimised, columns and rows; [`Program::solve`] gives them to HiGHS.
+//!
+//! Nothing here knows what a program is about.
+
+mod highs;
+
+use std::ops::ControlFlow;
+
+use crate::error::Error;
+
+/// A variable of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Column(usize);
+
+impl Column {
+    /// Its value in a solution.
+    pub(crate) fn of(self, values: &[f64]) -> f64 {
+        values[self.0]
+    }
+
+    /// Gives it a value in a solution.
+    pub(crate) fn set(self, values: &mut [f64], value: f64) {
+        values[self.0] = value;
+    }
+}
+
+/// `minimise cost · x, lower ≤ x ≤ upper, row.lower ≤ row · x ≤ row.upper`, some of x whole.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Program {
+    cost: Vec<f64>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+    whole: Vec<bool>,
+    row_lower: Vec<f64>,
+    row_upper: Vec<f64>,
+    /// Where each row begins among the entries.
+    row_start: Vec<usize>,
+    entry_column: Vec<usize>,
+    entry_value: Vec<f64>,
+}
+
+impl Program {
+    /// How many variables there are: a solution has a value for each.
+    pub(crate) fn columns(&self) -> usize {
+        self.cost.len()
+    }
+
+    /// A variable between two values that costs so much a unit.
+    pub(crate) fn column(&mut self, lower: f64, upper: f64, cost: f64) -> Column {
+        self.cost.push(cost);
+        self.lower.push(lower);
+        self.upper.push(upper);
+        self.whole.push(false);
+        Column(self.cost.len() - 1)
+    }
+
+    /// Zero or one.
+    pub(crate) fn choice(&mut self) -> Column {
+        let column = self.column(0.0, 1.0, 0.0);
+        self.whole[column.0] = true;
+        column
+    }
+
+    /// Takes a variable's freedom.
+    pub(crate) fn fix(&mut self, column: Column, value: f64) {
+        (self.lower[column.0], self.upper[column.0]) = (value, value);
+    }
+
+    /// A sum that is at least so much. A variable may stand in it several times.
+    pub(crate) fn at_least(&mut self, lower: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
+        self.row(lower, f64::INFINITY, terms);
+    }
+
+    /// A sum that is at most so much.
+    pub(crate) fn at_most(&mut self, upper: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
+        self.row(f64::NEG_INFINITY, upper, terms);
+    }
+
+    /// A sum that is this.
+    pub(crate) fn exactly(&mut self, value: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
+        self.row(value, value, terms);
+    }
+
+    fn row(&mut self, lower: f64, upper: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
+        let mut terms: Vec<(Column, f64)> = terms.into_iter().collect();
+        terms.sort_by_key(|(column, _)| *column);
+        terms.dedup_by(|next, sum| {
+            let same = next.0 == sum.0;
+            sum.1 += if same { next.1 } else { 0.0 };
+            same
+        });
+        self.row_start.push(self.entry_column.len());
+        self.row_lower.push(lower);
+        self.row_upper.push(upper);
+        for (column, value) in terms.into_iter().filter(|(_, value)| *value != 0.0) {
+            self.entry_column.push(column.0);
+            self.entry_value.push(value);
+        }
+    }
+
+    /// Solves within limits, from a solution if one is given, and reports what is found on the way.
+    pub(crate) fn solve(
+        &self,
+        limits: &Limits,
+        start: Option<&[f64]>,
+        watch: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Outcome, Error> {
+        highs::solve(self, limits, start, watch)
+    }
+}
+
+/// How much effort is allowed. One thread works, so that iterations are reproducible.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) seed: u64,
+    /// Of the simplex method, in all.
+    pub(crate) iterations: u64,
+    pub(crate) seconds: Option<f64>,
+}
+
+/// What happens while a program is solved.
+#[derive(Debug)]
+pub(crate) enum Event<'a> {
+    /// A solution that is better than those before it.
+    Solution(&'a [f64]),
+    /// No solution costs less.
+    Bound(f64),
+}
+
+/// How a solve ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    /// The best solution.
+    pub(crate) values: Option<Vec<f64>>,
+    /// No solution costs less, up to rounding; infinite where there is none.
+    pub(crate) bound: f64,
+    /// Whether everything was looked at.
+    pub(crate) finished: bool,
+    /// Iterations that were spent.
+    pub(crate) iterations: u64,
+}
+
+#[cfg(test)]
+mod test {
+    use super::*;
+
+    const FREELY: Limits = Limits { seed: 1, iterations: u64::MAX, seconds: None };
+
+    /// Weights, values, and what fits: the largest value by trying everything.
+    fn knapsack(items: &[(f64, f64)], room: f64) -> (Program, Vec<Column>, f64) {
+        let mut program = Program::default();
+        let columns: Vec<Column> = items.iter().map(|_| program.choice()).collect();
+        for (column, item) in columns.iter().zip(items) {
+            program.cost[column.0] = -item.1;
+        }
+        program.at_most(room, columns.iter().zip(items).map(|(column, item)| (*column, item.0)));
+        let best = (0..1_u32 << items.len()).filter_map(|set| {
+            let chosen = items.iter().enumerate().filter(|(item, _)| set >> item & 1 == 1).map(|(_, item)| item);
+            let (weight, value) = chosen.fold((0.0, 0.0), |sum, item| (sum.0 + item.0, sum.1 + item.1));
+            (weight <= room).then_some(value)
+        });
+        let best = best.fold(0.0, f64::max);
+        (program, columns, best)
+    }
+
+    fn items() -> Vec<(f64, f64)> {
+        let mut random = crate::random::Random::new(1);
+        (0..14).map(|_| (1.0 + random.below(50) as f64, 1.0 + random.below(50) as f64)).collect()
+    }
+
+    #[test]
+    fn knapsacks_are_filled() {
+        for room in [0.0, 20.0, 100.0, 180.0] {
+            let (program, columns, best) = knapsack(&items(), room);
+            let mut seen = Vec::new();
+            let mut watch = |event: Event<'_>| {
+                if let Event::Solution(values) = event {
+                    seen.push(values.to_vec());
+                }
+                ControlFlow::Continue(())
+            };
+            let outcome = program.solve(&FREELY, None, &mut watch).unwrap();
+            let values = outcome.values.unwrap();
+            let value: f64 = columns.iter().zip(items()).map(|(column, item)| column.of(&values) * item.1).sum();
+            assert!((value - best).abs() < 1e-6 && (outcome.bound + best).abs() < 1e-6 && outcome.finished);
+        }
+    }
+
+    #[test]
+    fn without_solutions() {
+        let mut program = Program::default();
+        let column = program.choice();
+        program.at_least(2.0, [(column, 1.0)]);
+        let outcome = program.solve(&FREELY, None, &mut |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!((outcome.values, outcome.bound, outcome.finished), (None, f64::INFINITY, true));
+    }
+
+    #[test]
+    fn a_start_is_kept_and_a_watcher_obeyed() {
+        let (program, ..) = knapsack(&items(), 100.0);
+        let nothing = vec![0.0; program.columns()];
+        let limits = Limits { seconds: Some(0.0), ..FREELY };
+        let outcome = program.solve(&limits, Some(&nothing), &mut |_| ControlFlow::Continue(())).unwrap();
+        assert!(outcome.values.is_some() && !outcome.finished);
+        let mut events = 0;
+        let mut stop = |_: Event<'_>| {
+            events += 1;
+            ControlFlow::Break(())
+        };
+        let outcome = program.solve(&FREELY, None, &mut stop).unwrap();
+        assert!(events > 0, "{outcome:?}");
+    }
+
+    #[test]
+    fn terms_of_one_variable_are_added() {
+        let mut program = Program::default();
+        let column = program.column(0.0, 10.0, 1.0);
+        program.at_least(6.0, [(column, 1.0), (column, 2.0)]);
+        let outcome = program.solve(&FREELY, None, &mut |_| ControlFlow::Continue(())).unwrap();
+        assert!((column.of(&outcome.values.unwrap()) - 2.0).abs() < 1e-9);
+    }
+}
