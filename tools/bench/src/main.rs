@@ -2,17 +2,22 @@
 
 mod cost;
 mod import;
+mod plan;
 mod python;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: divi-bench import [MODEL.onnx …]\n       divi-bench cost [TABLE.json]";
+const USAGE: &str = "\
+usage: divi-bench import [MODEL.onnx …]
+       divi-bench cost [TABLE.json]
+       divi-bench plan [PART …] [OPTIONS]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((command, rest)) if command == "cost" => cost::run(rest),
         Some((command, rest)) if command == "import" => import::run(rest),
+        Some((command, rest)) if command == "plan" => plan::run(rest),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

@@ -1,0 +1,76 @@
+//! Figs. 3 and 5: torchvision's models on the machine of the paper. Their costs are estimates of divi's model; the paper
+//! measured, and prints its figures without numbers.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use divi_planner::{Objective, Problem};
+
+use super::Settings;
+use super::networks::read;
+use super::runs::run;
+
+const MODELS: [&str; 10] = [
+    "alexnet",
+    "vgg16",
+    "resnet18",
+    "resnet50",
+    "squeezenet1_1",
+    "mobilenet_v2",
+    "mobilenet_v3_large",
+    "densenet121",
+    "googlenet",
+    "inception_v3",
+];
+
+const ALGORITHMS: [&str; 7] = ["single", "met", "greedy", "heft", "evolve", "anneal", "auto"];
+
+/// What the preset's batches divide.
+const QUEUE: u32 = 16;
+
+pub(super) fn run_figures(settings: &Settings) -> Result<(), String> {
+    println!("Fig. 3: latency of torchvision's models under the preset diviml, ms");
+    figure(settings, Objective::Latency, 1, |value| value / 1e3)?;
+    println!("the paper has no numbers: nothing to gain on chains, 100 % and more on inception_v3, 150 % on googlenet");
+    println!();
+    println!("Fig. 5: their throughput with queues of {QUEUE} (the paper's: 128), inputs per second");
+    figure(settings, Objective::Batch, QUEUE, |value| f64::from(QUEUE) / value * 1e6)
+}
+
+fn figure(settings: &Settings, objective: Objective, inputs: u32, shown: fn(f64) -> f64) -> Result<(), String> {
+    print!("{:<20}", "model");
+    ALGORITHMS.iter().for_each(|algorithm| print!(" {algorithm:>9}"));
+    println!(" {:>9} {:>8} {:>12}", "bound", "gap", "over single");
+    for model in MODELS {
+        let problem = problem(model, inputs)?;
+        print!("{model:<20}");
+        let mut values = Vec::new();
+        for algorithm in ALGORITHMS {
+            let plan = run(&problem, objective, algorithm, settings.seconds)?.plan;
+            print!(" {:>9.2}", shown(plan.value));
+            values.push(plan.value);
+            if algorithm == "auto" {
+                let gained = (values[0] / plan.value - 1.0) * 100.0;
+                println!(" {:>9.2} {:>6.2} % {:>10.0} %", shown(plan.bound), plan.gap * 100.0, gained);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The problem that a model poses, as `divi-opt` writes it.
+fn problem(model: &str, inputs: u32) -> Result<Problem, String> {
+    let opt = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("divi-opt");
+    let file = format!("target/bench/{model}_{inputs}.json");
+    fs::create_dir_all("target/bench").map_err(|error| error.to_string())?;
+    let output = Command::new(&opt)
+        .arg(Path::new("test/models").join(format!("{model}.onnx")))
+        .args(["-q", "--system=diviml", "--emit=problem", &format!("--inputs={inputs}"), "-o", &file])
+        .output()
+        .map_err(|error| format!("cannot run {}: {error}; use tools/divi-bench", opt.display()))?;
+    if !output.status.success() {
+        return Err(format!("{model}: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    read(&file)
+}

@@ -1,0 +1,39 @@
+//! The networks of the tables: instances that ship with divi where there is one, else generated.
+
+use std::fs;
+use std::path::Path;
+
+use divi_planner::Problem;
+use divi_planner::generate::{Rwnn, rwnn};
+
+/// A randomly wired network by its shape.
+#[derive(Clone, Copy)]
+pub(super) struct Network {
+    pub(super) modules: usize,
+    pub(super) channels: usize,
+    pub(super) strong: bool,
+    pub(super) inputs: u32,
+}
+
+impl Network {
+    /// The problem, and whether it had to be generated.
+    pub(super) fn problem(&self) -> Result<(Problem, bool), String> {
+        let Self { modules, channels, strong, inputs } = *self;
+        let dependence = if strong { "sdep" } else { "wdep" };
+        let name = format!("rwnn_ER_N10_m{modules}_c{channels}_{dependence}_s1");
+        let file = match inputs {
+            1 => format!("test/problems/rwnn/{name}.json"),
+            _ => format!("test/problems/batch/{name}_L{inputs}.json"),
+        };
+        if Path::new(&file).exists() {
+            return read(&file).map(|problem| (problem, false));
+        }
+        let network = Rwnn { modules, channels, strong, inputs, ..Rwnn::default() };
+        rwnn(&network).map(|problem| (problem, true)).map_err(|error| error.to_string())
+    }
+}
+
+pub(super) fn read(file: &str) -> Result<Problem, String> {
+    let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+    Problem::read(&text).map_err(|error| format!("{file}: {error}"))
+}
