@@ -5,6 +5,8 @@
 //! program solved again, and what was forbidden counts for the bound, since it might fit if some task waited.
 
 mod latency;
+mod paper;
+mod queue;
 mod symmetry;
 mod times;
 mod timetable;
@@ -12,6 +14,7 @@ mod timetable;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use crate::baseline;
 use crate::bounds;
 use crate::error::{Error, Finding};
 use crate::instance::Instance;
@@ -24,6 +27,8 @@ use crate::units::Micros;
 use crate::watch::Watch;
 
 use latency::Latency;
+use paper::Paper;
+use queue::Queue;
 
 /// What the bounds are called.
 const NAME: &str = "milp";
@@ -31,8 +36,14 @@ const NAME: &str = "milp";
 const SLACK: f64 = 1e-6;
 /// A plan that is this close to its bound is the best there is.
 const CLOSED: f64 = 1e-9;
+/// What a time may be above the horizon by rounding.
+const ROUNDING: f64 = 1e-9;
 /// So many plans that do not fit are forbidden before the search ends.
 const MOST_MISFITS: usize = 200;
+/// More order variables than this take more memory than they are worth.
+const MOST_PAIRS: usize = 200_000;
+/// The same for variables that say where two groups of tasks are, together.
+const MOST_FLOWS: usize = 1_000_000;
 /// Simplex iterations when nothing else is said.
 const ITERATIONS: u64 = 300_000;
 /// Trial schedules a task, and seconds a task, for the plan to start from.
@@ -41,22 +52,18 @@ const START_SECONDS: f64 = 0.0025;
 
 /// A program whose solutions are schedules.
 trait Formulation {
-    fn program(&self) -> &Program;
-
-    /// Takes away solutions in which all of these are one.
-    fn forbid(&mut self, decisions: &[Column]);
-
     /// The solution that a schedule is; none where the program has no room for it.
-    fn solution(&self, launches: &[Batch]) -> Option<Vec<f64>>;
+    fn solution(&self, program: &Program, launches: &[Batch]) -> Option<Vec<f64>>;
 
     /// The schedule that a solution is, with rounded times.
     fn launches(&self, values: &[f64]) -> Vec<Batch>;
 
-    /// What makes a solution the schedule that it is: places that are one, and orders on each device if they are wanted.
-    fn decisions(&self, values: &[f64], orders: bool) -> Vec<Column>;
+    /// What makes a solution the schedule that it is, and whether it is so: places, and orders on each device if they are
+    /// wanted.
+    fn decisions(&self, values: &[f64], orders: bool) -> Vec<(Column, bool)>;
 }
 
-/// The tight program, from the best plan of the searches.
+/// The tight program, from the best plan of a short search.
 pub(crate) fn milp(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let clock = Instant::now();
     let instance = Instance::new(problem, objective)?;
@@ -65,8 +72,26 @@ pub(crate) fn milp(problem: &Problem, objective: Objective, options: &Options) -
     if search.is_closed(bounds::best(&instance).value) {
         return search.answer(start);
     }
-    let mut model = Latency::new(&instance, search.horizon)?;
-    search.run(&mut model)?;
+    let mut program = Program::default();
+    if objective == Objective::Batch {
+        let model = Queue::new(&instance, search.horizon, &mut program)?;
+        search.run(program, &model)?;
+    } else {
+        let model = Latency::new(&instance, search.horizon, &mut program)?;
+        search.run(program, &model)?;
+    }
+    search.answer(start)
+}
+
+/// DiviML's own program, from nothing: HEFT's plan is its horizon, and the answer where HiGHS has none.
+pub(crate) fn paper(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    let clock = Instant::now();
+    let instance = Instance::new(problem, objective)?;
+    let start = baseline::heft(problem, objective, options).map(|solution| solution.schedule);
+    let mut search = Search::new(&instance, objective, options, clock, start.as_ref().ok());
+    let mut program = Program::default();
+    let model = Paper::new(&instance, search.horizon, &mut program)?;
+    search.run(program, &model)?;
     search.answer(start)
 }
 
@@ -82,9 +107,15 @@ fn start(problem: &Problem, objective: Objective, options: &Options, tasks: usiz
     search::neighbourhoods(problem, objective, &options).map(|solution| solution.schedule)
 }
 
-/// Rules out solutions in which all of some columns are one.
-fn forbid(program: &mut Program, decisions: &[Column]) {
-    program.at_most(decisions.len() as f64 - 1.0, decisions.iter().map(|column| (*column, 1.0)));
+/// Rules out solutions that decide so.
+fn forbid(program: &mut Program, decisions: &[(Column, bool)]) {
+    let ones = decisions.iter().filter(|(_, one)| *one).count();
+    let sign = |one: bool| if one { 1.0 } else { -1.0 };
+    program.at_most(ones as f64 - 1.0, decisions.iter().map(|(column, one)| (*column, sign(*one))));
+}
+
+fn too_large(what: String) -> Error {
+    Error::Unsupported(format!("an integer program would need {what}; milp-split, lns and anneal need none"))
 }
 
 /// What has been found so far.
@@ -132,13 +163,13 @@ impl<'a> Search<'a> {
     }
 
     /// Solves, and solves again as long as what comes out does not fit.
-    fn run(&mut self, model: &mut dyn Formulation) -> Result<(), Error> {
+    fn run(&mut self, mut program: Program, model: &dyn Formulation) -> Result<(), Error> {
         let is_static = self.instance.memory_model() == MemoryModel::Static;
         // The least value of what was forbidden although it might fit if some task waited.
         let mut forbidden = f64::INFINITY;
         for _ in 0..MOST_MISFITS {
             let Some(limits) = self.left() else { break };
-            let start = self.best.as_ref().and_then(|(_, launches)| model.solution(launches));
+            let start = self.best.as_ref().and_then(|(_, launches)| model.solution(&program, launches));
             let mut watch = |event: Event<'_>| {
                 match event {
                     Event::Solution(values) => drop(self.see(model.launches(values))),
@@ -146,7 +177,7 @@ impl<'a> Search<'a> {
                 }
                 ControlFlow::Continue(())
             };
-            let outcome = model.program().solve(&limits, start.as_deref(), &mut watch)?;
+            let outcome = program.solve(&limits, start.as_deref(), &mut watch)?;
             self.limits.iterations = self.limits.iterations.saturating_sub(outcome.iterations);
             let nothing_left = outcome.finished && outcome.values.is_none() && self.best.is_none();
             let proven = if nothing_left { f64::INFINITY } else { self.in_micros(outcome.bound) };
@@ -162,7 +193,8 @@ impl<'a> Search<'a> {
                 Seen::Misfit(value) => value,
             };
             let orders = misfit.is_some() && !is_static;
-            model.forbid(&model.decisions(&values, orders));
+            let decisions = model.decisions(&values, orders);
+            forbid(&mut program, &decisions);
             forbidden = forbidden.min(misfit.filter(|_| orders).unwrap_or(f64::INFINITY));
         }
         Ok(())

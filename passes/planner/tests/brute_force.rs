@@ -93,7 +93,7 @@ fn examine(problem: &Problem, tally: &mut Tally) {
         tally.tight += usize::from(bounds.iter().any(|bound| bound.value >= value * (1.0 - SLACK)));
     }
     for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
-        let exact = ["exact", "milp", "milp-split"].contains(&algorithm.name);
+        let exact = ["exact", "milp", "milp-paper", "milp-split"].contains(&algorithm.name);
         let options = if exact { Options::default() } else { briefly() };
         match (solve(problem, objective, algorithm.name, &options), &best) {
             (Ok(plan), Some((value, _))) => {

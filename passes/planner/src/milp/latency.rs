@@ -7,6 +7,7 @@
 use super::Formulation;
 use super::symmetry::Classes;
 use super::times::Times;
+use super::{MOST_FLOWS, MOST_PAIRS, ROUNDING, too_large};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::mip::{Column, Program};
@@ -14,17 +15,9 @@ use crate::plan::Batch;
 use crate::problem::MemoryModel;
 use crate::units::Micros;
 
-/// More order variables than this take more memory than they are worth.
-const MOST_PAIRS: usize = 200_000;
-/// The same for flows between groups of tasks.
-const MOST_FLOWS: usize = 2_000_000;
-/// What a time may be above the horizon by rounding.
-const ROUNDING: f64 = 1e-9;
-
 pub(super) struct Latency<'a> {
     pub(super) instance: &'a Instance,
     pub(super) times: Times,
-    pub(super) program: Program,
     pub(super) horizon: Micros,
     pub(super) makespan: Column,
     pub(super) start: Vec<Column>,
@@ -33,8 +26,6 @@ pub(super) struct Latency<'a> {
     flows: Vec<Flow>,
     pairs: Vec<Pair>,
     classes: Classes,
-    /// Groups by their first task in the graph's order.
-    order: Vec<usize>,
 }
 
 /// Where two groups are, together.
@@ -52,9 +43,8 @@ struct Pair {
 
 impl<'a> Latency<'a> {
     /// The program whose solutions are all schedules within the horizon.
-    pub(super) fn new(instance: &'a Instance, horizon: Micros) -> Result<Self, Error> {
+    pub(super) fn new(instance: &'a Instance, horizon: Micros, program: &mut Program) -> Result<Self, Error> {
         let times = Times::new(instance);
-        let mut program = Program::default();
         let makespan = program.column(0.0, 1.0, 1.0);
         let latest = |task: usize| {
             let devices = instance.allowed(task).iter();
@@ -77,27 +67,20 @@ impl<'a> Latency<'a> {
             devices.map(|device| (*device, program.choice())).collect()
         };
         let on: Vec<Vec<(usize, Column)>> = instance.groups().iter().map(open).collect();
-        let mut order: Vec<usize> = Vec::with_capacity(on.len());
-        for task in instance.order() {
-            let group = instance.group_of(*task);
-            if !order.contains(&group) {
-                order.push(group);
-            }
-        }
         let classes = Classes::new(instance);
         let (flows, pairs) = (Vec::new(), Vec::new());
-        let mut model = Self { instance, times, program, horizon, makespan, start, on, flows, pairs, classes, order };
-        model.place();
-        model.connect()?;
-        model.bound_starts();
-        model.sequence()?;
+        let mut model = Self { instance, times, horizon, makespan, start, on, flows, pairs, classes };
+        model.place(program);
+        model.connect(program)?;
+        model.bound_starts(program);
+        model.sequence(program)?;
         Ok(model)
     }
 
     /// Each group on one device, and devices no fuller than they may be.
-    fn place(&mut self) {
+    fn place(&mut self, program: &mut Program) {
         for on in &self.on {
-            self.program.exactly(1.0, on.iter().map(|(_, column)| (*column, 1.0)));
+            program.exactly(1.0, on.iter().map(|(_, column)| (*column, 1.0)));
         }
         let instance = self.instance;
         let bytes = |group: usize| -> f64 {
@@ -113,31 +96,39 @@ impl<'a> Latency<'a> {
             let (all, room) = (terms.iter().map(|(_, bytes)| bytes).sum::<f64>(), instance.capacity_bytes(device));
             if all > room {
                 // In shares of all, so that rounding means the same for small and large memories.
-                self.program.at_most(room / all, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
+                program.at_most(room / all, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
             }
         }
         let used = |group: usize, device: usize| find(&self.on[group], device).into_iter().collect();
-        self.classes.break_ties(&mut self.program, &self.order, used);
+        self.classes.break_ties(program, used);
     }
 
     /// A task starts when those before it are over and their values are there.
-    fn connect(&mut self) -> Result<(), Error> {
+    fn connect(&mut self, program: &mut Program) -> Result<(), Error> {
         let instance = self.instance;
         for tensor in instance.tensors() {
             for &reader in &tensor.consumers {
                 let (from, to) = (instance.group_of(tensor.producer), instance.group_of(reader));
-                let terms = if from == to { Vec::new() } else { self.delay(from, to, tensor.producer, reader)? };
+                let terms =
+                    if from == to { Vec::new() } else { self.delay(program, from, to, tensor.producer, reader)? };
                 let mut row = vec![(self.start[reader], 1.0), (self.start[tensor.producer], -1.0)];
                 row.extend(self.duration(tensor.producer, -1.0));
                 row.extend(terms);
-                self.program.at_least(0.0, row);
+                program.at_least(0.0, row);
             }
         }
         Ok(())
     }
 
     /// What passes between the end of one task and the arrival of its values at another, negative.
-    fn delay(&mut self, from: usize, to: usize, task: usize, reader: usize) -> Result<Vec<(Column, f64)>, Error> {
+    fn delay(
+        &mut self,
+        program: &mut Program,
+        from: usize,
+        to: usize,
+        task: usize,
+        reader: usize,
+    ) -> Result<Vec<(Column, f64)>, Error> {
         let instance = self.instance;
         let arcs = instance.predecessors(reader).iter().filter(|arc| arc.task == task);
         let tensors: Vec<usize> = arcs.map(|arc| arc.tensor).collect();
@@ -148,7 +139,7 @@ impl<'a> Latency<'a> {
         let flow = match known {
             Some(known) => &self.flows[known],
             None => {
-                let columns = flow(&mut self.program, instance, &self.on[from], &self.on[to]);
+                let columns = flow(program, instance, &self.on[from], &self.on[to]);
                 let count: usize = self.flows.iter().map(|flow| flow.columns.len()).sum();
                 if count + columns.len() > MOST_FLOWS {
                     return Err(too_large(format!("more than {MOST_FLOWS} flows between tasks")));
@@ -161,7 +152,7 @@ impl<'a> Latency<'a> {
     }
 
     /// Heads and tails where each task is.
-    fn bound_starts(&mut self) {
+    fn bound_starts(&mut self, program: &mut Program) {
         for task in 0..self.instance.tasks() {
             let on = self.on[self.instance.group_of(task)].clone();
             let heads = on.iter().map(|(device, column)| (*column, -self.times.head(task, *device) / self.horizon));
@@ -169,13 +160,13 @@ impl<'a> Latency<'a> {
             let rest = |device: usize| time(self.instance, task, device) + self.times.tail(task, device);
             let rests = on.iter().map(|(device, column)| (*column, -rest(*device) / self.horizon));
             let tail = [(self.makespan, 1.0), (self.start[task], -1.0)].into_iter().chain(rests);
-            self.program.at_least(0.0, head);
-            self.program.at_least(0.0, tail);
+            program.at_least(0.0, head);
+            program.at_least(0.0, tail);
         }
     }
 
     /// Of two tasks on one device, one is first.
-    fn sequence(&mut self) -> Result<(), Error> {
+    fn sequence(&mut self, program: &mut Program) -> Result<(), Error> {
         let tasks = self.instance.tasks();
         let meeting: Vec<(usize, usize)> =
             (0..tasks).flat_map(|a| (0..a).map(move |b| (b, a))).filter(|(a, b)| self.may_meet(*a, *b)).collect();
@@ -184,17 +175,17 @@ impl<'a> Latency<'a> {
             return Err(too_large(message));
         }
         for (a, b) in meeting {
-            let (first, second) = (self.pair(a, b), self.pair(b, a));
-            self.program.at_most(1.0, [(first, 1.0), (second, 1.0)]);
+            let (first, second) = (self.pair(program, a, b), self.pair(program, b, a));
+            program.at_most(1.0, [(first, 1.0), (second, 1.0)]);
             let (of_a, of_b) = (self.instance.group_of(a), self.instance.group_of(b));
             if of_a == of_b {
-                self.program.at_least(1.0, [(first, 1.0), (second, 1.0)]);
+                program.at_least(1.0, [(first, 1.0), (second, 1.0)]);
                 continue;
             }
             for (device, column) in self.on[of_a].clone() {
                 if let Some(other) = self.on(of_b, device) {
                     let row = [(first, 1.0), (second, 1.0), (column, -1.0), (other, -1.0)];
-                    self.program.at_least(-1.0, row);
+                    program.at_least(-1.0, row);
                 }
             }
         }
@@ -213,8 +204,8 @@ impl<'a> Latency<'a> {
         self.horizon - self.times.least_tail(a) - self.times.least_head(b)
     }
 
-    fn pair(&mut self, a: usize, b: usize) -> Column {
-        let before = self.program.choice();
+    fn pair(&mut self, program: &mut Program, a: usize, b: usize) -> Column {
+        let before = program.choice();
         let shortest = self.instance.allowed(a).iter().map(|device| time(self.instance, a, *device));
         let soonest = self.times.least_head(a) + shortest.fold(f64::INFINITY, f64::min);
         let last = self
@@ -223,12 +214,12 @@ impl<'a> Latency<'a> {
             .iter()
             .map(|device| self.horizon - time(self.instance, b, *device) - self.times.tail(b, *device));
         if soonest > last.fold(f64::NEG_INFINITY, f64::max) + self.horizon * ROUNDING {
-            self.program.fix(before, 0.0);
+            program.fix(before, 0.0);
         } else {
             let way = self.overlap(a, b) / self.horizon;
             let mut row = vec![(self.start[b], 1.0), (self.start[a], -1.0), (before, -way)];
             row.extend(self.duration(a, -1.0));
-            self.program.at_least(-way, row);
+            program.at_least(-way, row);
         }
         self.pairs.push(Pair { tasks: (a, b), before });
         before
@@ -251,18 +242,10 @@ fn find(on: &[(usize, Column)], device: usize) -> Option<Column> {
 }
 
 impl Formulation for Latency<'_> {
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn forbid(&mut self, decisions: &[Column]) {
-        super::forbid(&mut self.program, decisions);
-    }
-
-    fn solution(&self, launches: &[Batch]) -> Option<Vec<f64>> {
+    fn solution(&self, program: &Program, launches: &[Batch]) -> Option<Vec<f64>> {
         let mut launches = launches.to_vec();
-        self.classes.rename(self.instance, &self.order, &mut launches);
-        let mut values = vec![0.0; self.program.columns()];
+        self.classes.rename(self.instance, &mut launches);
+        let mut values = vec![0.0; program.columns()];
         let (mut device, mut start, mut end) =
             (vec![0; launches.len()], vec![0.0; launches.len()], vec![0.0; launches.len()]);
         for launch in &launches {
@@ -293,12 +276,12 @@ impl Formulation for Latency<'_> {
             let on = self.on[self.instance.group_of(task)].iter();
             let likeliest = on.max_by(|a, b| a.1.of(values).total_cmp(&b.1.of(values)));
             let device = likeliest.map_or(0, |(device, _)| *device);
-            Batch { node: task, device, inputs: vec![0], start: self.start[task].of(values) }
+            Batch { node: task, device, inputs: vec![0], start: self.start[task].of(values) * self.horizon }
         };
         (0..self.instance.tasks()).map(launch).collect()
     }
 
-    fn decisions(&self, values: &[f64], orders: bool) -> Vec<Column> {
+    fn decisions(&self, values: &[f64], orders: bool) -> Vec<(Column, bool)> {
         let device = |task: usize| {
             let mut on = self.on[self.instance.group_of(task)].iter();
             on.find(|(_, column)| column.of(values) > 0.5).map(|(device, _)| *device)
@@ -306,7 +289,7 @@ impl Formulation for Latency<'_> {
         let places = self.on.iter().flatten().map(|(_, column)| *column);
         let meet = |pair: &&Pair| orders && device(pair.tasks.0) == device(pair.tasks.1);
         let firsts = self.pairs.iter().filter(meet).map(|pair| pair.before);
-        places.chain(firsts).filter(|column| column.of(values) > 0.5).collect()
+        places.chain(firsts).filter(|column| column.of(values) > 0.5).map(|column| (column, true)).collect()
     }
 }
 
@@ -336,8 +319,4 @@ fn flow(
 
 fn time(instance: &Instance, task: usize, device: usize) -> Micros {
     instance.time(task, device).unwrap_or(f64::INFINITY)
-}
-
-fn too_large(what: String) -> Error {
-    Error::Unsupported(format!("milp would need {what}: too large for an integer program; milp-split or lns take it"))
 }

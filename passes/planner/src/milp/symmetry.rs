@@ -4,8 +4,12 @@ use crate::instance::Instance;
 use crate::mip::{Column, Program};
 use crate::plan::Batch;
 
-/// Classes of two or more devices that are equal in every respect, ascending.
-pub(super) struct Classes(Vec<Vec<usize>>);
+pub(super) struct Classes {
+    /// Two or more devices that are equal in every respect, ascending.
+    classes: Vec<Vec<usize>>,
+    /// Groups of tasks by their first task in the graph's order.
+    order: Vec<usize>,
+}
 
 impl Classes {
     pub(super) fn new(instance: &Instance) -> Self {
@@ -18,32 +22,35 @@ impl Classes {
             }
         }
         classes.retain(|class| class.len() > 1);
-        Self(classes)
+        let mut order: Vec<usize> = instance.order().iter().map(|task| instance.group_of(*task)).collect();
+        let mut seen = vec![false; instance.groups().len()];
+        order.retain(|group| !std::mem::replace(&mut seen[*group], true));
+        Self { classes, order }
+    }
+
+    /// The group with the first task of all.
+    pub(super) fn first_group(&self) -> Option<usize> {
+        self.order.first().copied()
     }
 
     /// Equal devices come into use in the order of their numbers: a group uses one only if the one before it is used by
     /// this group or one before it.
-    pub(super) fn break_ties(
-        &self,
-        program: &mut Program,
-        order: &[usize],
-        used: impl Fn(usize, usize) -> Vec<Column>,
-    ) {
-        for pair in self.0.iter().flat_map(|class| class.windows(2)) {
-            for (place, group) in order.iter().enumerate() {
+    pub(super) fn break_ties(&self, program: &mut Program, used: impl Fn(usize, usize) -> Vec<Column>) {
+        for pair in self.classes.iter().flat_map(|class| class.windows(2)) {
+            for (place, group) in self.order.iter().enumerate() {
                 let later = used(*group, pair[1]).into_iter().map(|column| (column, -1.0));
-                let earlier = order[..=place].iter().flat_map(|group| used(*group, pair[0]));
+                let earlier = self.order[..=place].iter().flat_map(|group| used(*group, pair[0]));
                 program.at_least(0.0, later.chain(earlier.map(|column| (column, 1.0))));
             }
         }
     }
 
     /// Renames equal devices in launches so that they come into use as they must.
-    pub(super) fn rename(&self, instance: &Instance, order: &[usize], launches: &mut [Batch]) {
+    pub(super) fn rename(&self, instance: &Instance, launches: &mut [Batch]) {
         let mut place_of = vec![0; instance.groups().len()];
-        order.iter().enumerate().for_each(|(place, group)| place_of[*group] = place);
+        self.order.iter().enumerate().for_each(|(place, group)| place_of[*group] = place);
         let mut name: Vec<usize> = (0..instance.devices()).collect();
-        for class in &self.0 {
+        for class in &self.classes {
             let first_use = |device: &usize| {
                 let here = launches.iter().filter(|launch| launch.device == *device);
                 here.map(|launch| place_of[instance.group_of(launch.node)]).min().unwrap_or(usize::MAX)

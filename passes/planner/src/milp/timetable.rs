@@ -52,23 +52,26 @@ pub(super) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micr
             }
         }
     }
+    let time = |launch: &Batch| instance.time_at(launch.node, launch.device, u32::try_from(launch.inputs.len()).ok()?);
+    let times = launches.iter().map(time).collect::<Option<Vec<Micros>>>()?;
+    // Middles tell who is first even where one takes no time and starts are off by a rounding error.
+    let middle = |index: usize, launch: &Batch| Next { middle: launch.start + times[index] / 2.0, index };
     let mut free = vec![0.0; instance.devices()];
     let mut earliest: Vec<Micros> = vec![0.0; launches.len()];
     let mut end: Micros = 0.0;
     let ready = (0..launches.len()).filter(|index| waiting[*index] == 0);
-    let mut ready: BinaryHeap<Next> = ready.map(|index| Next { start: launches[index].start, index }).collect();
+    let mut ready: BinaryHeap<Next> = ready.map(|index| middle(index, &launches[index])).collect();
     while let Some(Next { index, .. }) = ready.pop() {
         let launch = &mut launches[index];
-        let time = instance.time_at(launch.node, launch.device, u32::try_from(launch.inputs.len()).ok()?)?;
         launch.start = f64::max(earliest[index], free[launch.device]);
-        let over = launch.start + time;
+        let over = launch.start + times[index];
         free[launch.device] = over;
         end = end.max(over);
         for &(reader, hop) in &readers[index] {
             earliest[reader] = earliest[reader].max(over + hop);
             waiting[reader] -= 1;
             if waiting[reader] == 0 {
-                ready.push(Next { start: launches[reader].start, index: reader });
+                ready.push(middle(reader, &launches[reader]));
             }
         }
     }
@@ -105,14 +108,14 @@ pub(super) fn schedule(instance: &Instance, launches: Vec<Batch>, makespan: Micr
 
 /// A launch whose operands are there.
 struct Next {
-    start: Micros,
+    middle: Micros,
     index: usize,
 }
 
 /// The earliest is the greatest; of equals the first.
 impl Ord for Next {
     fn cmp(&self, other: &Self) -> Ordering {
-        other.start.total_cmp(&self.start).then(other.index.cmp(&self.index))
+        other.middle.total_cmp(&self.middle).then(other.index.cmp(&self.index))
     }
 }
 

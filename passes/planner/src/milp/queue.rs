@@ -1,0 +1,320 @@
+//! A queue of inputs: each group of tasks has one batch on each device that it uses, with a size that the device takes.
+//!
+//! Which inputs two groups have on which devices is a flow for each input; its sum says how much moves. Tasks that follow
+//! each other in the graph need an order on a device, too: their batches there may be of different inputs. Inputs are all
+//! equal, so those of the first group are dealt to devices in ascending order.
+
+mod solution;
+
+use super::symmetry::Classes;
+use super::times::{Times, quickest};
+use super::{MOST_FLOWS, MOST_PAIRS, ROUNDING, too_large};
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::mip::{Column, Program};
+use crate::problem::MemoryModel;
+use crate::units::Micros;
+
+pub(super) struct Queue<'a> {
+    instance: &'a Instance,
+    times: Times,
+    horizon: Micros,
+    inputs: usize,
+    makespan: Column,
+    /// By group.
+    on: Vec<Vec<On>>,
+    /// By task and device; none where the task cannot be.
+    start: Vec<Option<Column>>,
+    flows: Vec<Flow>,
+    pairs: Vec<Pair>,
+    classes: Classes,
+}
+
+/// A group on a device.
+struct On {
+    device: usize,
+    /// By input.
+    takes: Vec<Column>,
+    sizes: Vec<(u32, Column)>,
+}
+
+/// Inputs that one group has on one device, and another on another.
+struct Flow {
+    groups: (usize, usize),
+    devices: (usize, usize),
+    /// By input.
+    both: Vec<Column>,
+    any: Column,
+}
+
+/// Two tasks on a device, and whether the first is over when the second starts.
+struct Pair {
+    tasks: (usize, usize),
+    device: usize,
+    before: Column,
+}
+
+impl<'a> Queue<'a> {
+    /// The program whose solutions are all schedules within the horizon.
+    pub(super) fn new(instance: &'a Instance, horizon: Micros, program: &mut Program) -> Result<Self, Error> {
+        let times = Times::new(instance);
+        let makespan = program.column(0.0, 1.0, 1.0);
+        let inputs = instance.inputs() as usize;
+        let classes = Classes::new(instance);
+        let (on, start, flows, pairs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut model = Self { instance, times, horizon, inputs, makespan, on, start, flows, pairs, classes };
+        model.check_size()?;
+        model.place(program);
+        model.limit_memory(program);
+        model.break_ties(program);
+        model.bound_starts(program);
+        model.connect(program);
+        model.sequence(program)?;
+        Ok(model)
+    }
+
+    /// Before anything is built.
+    fn check_size(&self) -> Result<(), Error> {
+        let instance = self.instance;
+        let links = |tensor: &crate::instance::Tensor| {
+            let readers = tensor.consumers.iter().map(|reader| instance.allowed(*reader).len());
+            instance.allowed(tensor.producer).len() * readers.sum::<usize>()
+        };
+        let flows = self.inputs * instance.tensors().iter().map(links).sum::<usize>();
+        let devices = (0..instance.tasks()).map(|task| instance.allowed(task).len()).sum::<usize>();
+        let takes = self.inputs * devices;
+        if flows + takes > MOST_FLOWS {
+            let message = format!("{} variables for who takes which input; {MOST_FLOWS} at most", flows + takes);
+            return Err(too_large(message));
+        }
+        Ok(())
+    }
+
+    /// Each input of each group is on one device, and what a device has of a group is a batch that it takes.
+    fn place(&mut self, program: &mut Program) {
+        let instance = self.instance;
+        for group in instance.groups() {
+            let on: Vec<On> = instance
+                .allowed(group[0])
+                .iter()
+                .filter_map(|device| {
+                    let runs =
+                        |size: &&u32| group.iter().all(|task| instance.time_at(*task, *device, **size).is_some());
+                    let sizes: Vec<u32> = instance.batch_sizes(*device).iter().filter(runs).copied().collect();
+                    let in_time = |task: &usize| {
+                        let through = self.times.head(*task, *device) + quickest(instance, *task, *device);
+                        through + self.times.tail(*task, *device) <= self.horizon * (1.0 + ROUNDING)
+                    };
+                    (!sizes.is_empty() && group.iter().all(in_time)).then(|| On {
+                        device: *device,
+                        takes: (0..self.inputs).map(|_| program.choice()).collect(),
+                        sizes: sizes.into_iter().map(|size| (size, program.choice())).collect(),
+                    })
+                })
+                .collect();
+            for input in 0..self.inputs {
+                program.exactly(1.0, on.iter().map(|on| (on.takes[input], 1.0)));
+            }
+            for on in &on {
+                // Eq. (5) without a horizon; eq. (4) follows.
+                let sizes = on.sizes.iter().map(|(size, column)| (*column, -f64::from(*size)));
+                program.exactly(0.0, on.takes.iter().map(|column| (*column, 1.0)).chain(sizes));
+                program.at_most(1.0, on.used(1.0));
+                for take in &on.takes {
+                    program.at_least(0.0, on.used(1.0).chain([(*take, -1.0)]));
+                }
+            }
+            self.on.push(on);
+        }
+    }
+
+    /// Eq. (6); under the liveness model, weights alone.
+    fn limit_memory(&self, program: &mut Program) {
+        let instance = self.instance;
+        for device in (0..instance.devices()).filter(|_| instance.memory_binds()) {
+            let mut terms: Vec<(Column, f64)> = Vec::new();
+            for (group, members) in instance.groups().iter().enumerate() {
+                let Some(on) = self.on(group, device) else { continue };
+                let weights = members.iter().map(|task| instance.weight_bytes(*task)).sum();
+                terms.extend(on.used(weights));
+                if instance.memory_model() == MemoryModel::Static {
+                    let moved = |task: &usize| instance.input_bytes(*task) + instance.output_bytes(*task);
+                    let each: f64 = members.iter().map(moved).sum();
+                    terms.extend(on.takes.iter().map(|take| (*take, each)));
+                }
+            }
+            let (all, room) = (terms.iter().map(|(_, bytes)| bytes).sum::<f64>(), instance.capacity_bytes(device));
+            if all > room {
+                program.at_most(room / all, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
+            }
+        }
+    }
+
+    fn break_ties(&self, program: &mut Program) {
+        let used = |group: usize, device: usize| {
+            self.on(group, device).map_or(Vec::new(), |on| on.sizes.iter().map(|(_, column)| *column).collect())
+        };
+        self.classes.break_ties(program, used);
+        let Some(first) = self.classes.first_group() else { return };
+        for upto in 1..self.on[first].len() {
+            for input in 1..self.inputs {
+                let earlier = self.on[first][..upto].iter().map(|on| (on.takes[input - 1], 1.0));
+                let later = self.on[first][..upto].iter().map(|on| (on.takes[input], -1.0));
+                program.at_least(0.0, earlier.chain(later));
+            }
+        }
+    }
+
+    /// Heads and tails, and what each device has to do. A launch that is not used starts at its head.
+    fn bound_starts(&mut self, program: &mut Program) {
+        let (instance, devices) = (self.instance, self.instance.devices());
+        self.start = vec![None; instance.tasks() * devices];
+        let mut loads: Vec<Vec<(Column, f64)>> = vec![vec![(self.makespan, 1.0)]; devices];
+        for task in 0..instance.tasks() {
+            for on in &self.on[instance.group_of(task)] {
+                let (head, tail) = self.window(task, on.device);
+                let latest = 1.0 - tail - quickest(instance, task, on.device) / self.horizon;
+                let start = program.column(head, latest.max(head), 0.0);
+                self.start[task * devices + on.device] = Some(start);
+                let row = [(self.makespan, 1.0), (start, -1.0)];
+                let rest = self.duration(task, on, -1.0).into_iter().chain(on.used(-tail - head));
+                program.at_least(-head, row.into_iter().chain(rest));
+                loads[on.device].extend(self.duration(task, on, -1.0));
+            }
+        }
+        loads.into_iter().for_each(|row| program.at_least(0.0, row));
+    }
+
+    /// A batch starts when all that it reads is there.
+    fn connect(&mut self, program: &mut Program) {
+        let instance = self.instance;
+        for (tensor, moved) in instance.tensors().iter().enumerate() {
+            for &reader in &moved.consumers {
+                let groups = (instance.group_of(moved.producer), instance.group_of(reader));
+                if groups.0 == groups.1 {
+                    for on in &self.on[groups.0] {
+                        let row = self.after(moved.producer, on, reader, on.device);
+                        program.at_least(0.0, row);
+                    }
+                    continue;
+                }
+                if !self.flows.iter().any(|flow| flow.groups == groups) {
+                    let flows = flows(program, instance, groups, &self.on[groups.0], &self.on[groups.1], self.inputs);
+                    self.flows.extend(flows);
+                }
+                for flow in self.flows.iter().filter(|flow| flow.groups == groups) {
+                    let (u, v) = flow.devices;
+                    let Some(on) = self.on(groups.0, u) else { continue };
+                    let latency = instance.transfer_of(tensor, u, v, 0) / self.horizon;
+                    let each = instance.transfer_of(tensor, u, v, 1) / self.horizon - latency;
+                    let way = self.way(moved.producer, u, reader, v);
+                    let mut row = self.after(moved.producer, on, reader, v);
+                    row.push((flow.any, -latency - way));
+                    row.extend(flow.both.iter().map(|both| (*both, -each)));
+                    program.at_least(-way, row);
+                }
+            }
+        }
+    }
+
+    /// Of two batches on one device, one is first.
+    fn sequence(&mut self, program: &mut Program) -> Result<(), Error> {
+        let (instance, tasks) = (self.instance, self.instance.tasks());
+        let meet = |device: usize, a: usize, b: usize| {
+            let here = |task: usize| self.on(instance.group_of(task), device).is_some();
+            let same = instance.group_of(a) == instance.group_of(b) && self.times.comparable(a, b);
+            let open = self.way(a, device, b, device) > 0.0 && self.way(b, device, a, device) > 0.0;
+            here(a) && here(b) && !same && open
+        };
+        let pairs = || (0..tasks).flat_map(|a| (0..a).map(move |b| (b, a)));
+        let all = (0..instance.devices()).flat_map(|device| pairs().map(move |(a, b)| (device, a, b)));
+        let meeting: Vec<(usize, usize, usize)> = all.filter(|(device, a, b)| meet(*device, *a, *b)).collect();
+        if meeting.len() > MOST_PAIRS / 2 {
+            let message = format!("{} order variables for {tasks} tasks; {MOST_PAIRS} at most", 2 * meeting.len());
+            return Err(too_large(message));
+        }
+        for (device, a, b) in meeting {
+            let both = [program.choice(), program.choice()];
+            for ((first, then), before) in [(a, b), (b, a)].into_iter().zip(both) {
+                let Some(on) = self.on(instance.group_of(first), device) else { continue };
+                let way = self.way(first, device, then, device);
+                let mut row = self.after(first, on, then, device);
+                row.push((before, -way));
+                program.at_least(-way, row);
+                self.pairs.push(Pair { tasks: (first, then), device, before });
+            }
+            program.at_most(1.0, both.map(|before| (before, 1.0)));
+            let used = [a, b].into_iter().filter_map(|task| self.on(instance.group_of(task), device));
+            let used = used.flat_map(|on| on.used(-1.0));
+            program.at_least(-1.0, both.map(|before| (before, 1.0)).into_iter().chain(used));
+        }
+        Ok(())
+    }
+
+    /// Head and tail of a task on a device, in horizons.
+    fn window(&self, task: usize, device: usize) -> (f64, f64) {
+        (self.times.head(task, device) / self.horizon, self.times.tail(task, device) / self.horizon)
+    }
+
+    /// How much later than one launch can start another one can end.
+    fn way(&self, first: usize, on: usize, then: usize, at: usize) -> f64 {
+        1.0 - self.window(first, on).1 - self.window(then, at).0
+    }
+
+    /// From the end of one launch to the start of another.
+    fn after(&self, first: usize, on: &On, then: usize, at: usize) -> Vec<(Column, f64)> {
+        let start = |task: usize, device: usize, sign: f64| {
+            self.start[task * self.instance.devices() + device].map(|column| (column, sign))
+        };
+        let starts = start(then, at, 1.0).into_iter().chain(start(first, on.device, -1.0));
+        starts.chain(self.duration(first, on, -1.0)).collect()
+    }
+
+    /// The time of a task's batch on a device, times a factor.
+    fn duration(&self, task: usize, on: &On, factor: f64) -> Vec<(Column, f64)> {
+        let time = |size: u32| self.instance.time_at(task, on.device, size).unwrap_or(0.0) / self.horizon;
+        on.sizes.iter().map(|(size, column)| (*column, factor * time(*size))).collect()
+    }
+
+    fn on(&self, group: usize, device: usize) -> Option<&On> {
+        self.on[group].iter().find(|on| on.device == device)
+    }
+}
+
+impl On {
+    /// One where the group uses the device, times a factor.
+    fn used(&self, factor: f64) -> impl Iterator<Item = (Column, f64)> {
+        self.sizes.iter().map(move |(_, column)| (*column, factor))
+    }
+}
+
+/// Where two groups have their inputs, together: only on devices with a link.
+fn flows(
+    program: &mut Program,
+    instance: &Instance,
+    groups: (usize, usize),
+    from: &[On],
+    to: &[On],
+    inputs: usize,
+) -> Vec<Flow> {
+    let mut flows = Vec::new();
+    for u in from {
+        for v in to.iter().filter(|v| instance.linked(u.device, v.device)) {
+            let both: Vec<Column> = (0..inputs).map(|_| program.column(0.0, 1.0, 0.0)).collect();
+            let any = program.column(0.0, 1.0, 0.0);
+            both.iter().for_each(|both| program.at_least(0.0, [(any, 1.0), (*both, -1.0)]));
+            flows.push(Flow { groups, devices: (u.device, v.device), both, any });
+        }
+    }
+    for input in 0..inputs {
+        for u in from {
+            let out = flows.iter().filter(|flow| flow.devices.0 == u.device).map(|flow| (flow.both[input], 1.0));
+            program.exactly(0.0, out.chain([(u.takes[input], -1.0)]));
+        }
+        for v in to {
+            let into = flows.iter().filter(|flow| flow.devices.1 == v.device).map(|flow| (flow.both[input], 1.0));
+            program.exactly(0.0, into.chain([(v.takes[input], -1.0)]));
+        }
+    }
+    flows
+}
