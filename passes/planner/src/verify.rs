@@ -16,8 +16,10 @@ use crate::units::{Micros, number};
 
 use launches::Launches;
 
-/// Numbers that differ by less than this share of the larger are the same.
+/// What a plan says about itself may be rounded by this share.
 const TOLERANCE: f64 = 1e-6;
+/// Sums may differ by this share, added up in another order. No more: a plan of a second could hide whole tasks in it.
+const ROUNDING: f64 = 1e-9;
 
 /// The plan's value, recomputed; or everything that is wrong with it.
 pub fn verify(problem: &Problem, plan: &Plan) -> Result<Micros, Error> {
@@ -104,7 +106,7 @@ fn check_certificate(plan: &Plan, value: Micros, findings: &mut Vec<Finding>) {
     }
     if !plan.bound.is_finite() || plan.bound < 0.0 {
         findings.push(Finding::new("bound", format!("{} is no time", number(plan.bound))));
-    } else if exceeds(plan.bound, value) {
+    } else if exceeds_by(TOLERANCE, plan.bound, value) {
         let message = format!(
             "{} is above the plan's own value {}: {}, so it cannot be a lower bound",
             number(plan.bound),
@@ -126,9 +128,15 @@ fn off(stated: f64, value: f64) -> String {
 
 /// Whether a number is above another by more than rounding; so is one that is no number.
 fn exceeds(number: f64, limit: f64) -> bool {
-    number.is_nan() || number > limit + TOLERANCE * number.abs().max(limit.abs())
+    exceeds_by(ROUNDING, number, limit)
 }
 
-fn same(a: f64, b: f64) -> bool {
-    !exceeds(a, b) && !exceeds(b, a)
+/// Whether a number is above another by more than a share of the larger.
+fn exceeds_by(share: f64, number: f64, limit: f64) -> bool {
+    number.is_nan() || number > limit + share * number.abs().max(limit.abs())
+}
+
+/// Whether a plan says of itself what it is.
+fn same(stated: f64, value: f64) -> bool {
+    !exceeds_by(TOLERANCE, stated, value) && !exceeds_by(TOLERANCE, value, stated)
 }

@@ -91,6 +91,31 @@ fn overlaps() {
     );
 }
 
+/// Two tasks, of three seconds and of two microseconds on one device: the short one is below a millionth of the plan.
+fn short_task(start: f64, memory: u32) -> (Problem, Plan) {
+    let text = format!(
+        r#"{{"format":"divi-problem/1","name":"short","memory_model":"liveness",
+        "devices":[{{"id":0,"name":"cpu","memory":{memory}}}],"bandwidth":[[null]],
+        "nodes":[{{"id":0,"name":"long","time":{{"1":[3000000]}},"weight":1,"input":0,"output":0}},
+        {{"id":1,"name":"short","time":{{"1":[2]}},"weight":1,"input":0,"output":500,"scratch":500}}]}}"#
+    );
+    let problem = Problem::read(&text).expect("a problem");
+    let makespan = f64::max(3e6, start + 2.0);
+    let schedule = Schedule::Latency { device: vec![0, 0], start: vec![0.0, start], makespan };
+    let plan = Plan::new(&problem, "by hand", schedule, Bound::new(0.0, "nothing"));
+    (problem, plan)
+}
+
+#[test]
+fn short_tasks_take_time_and_room() {
+    let (problem, plan) = short_task(3e6, 1002);
+    assert_eq!(verify(&problem, &plan), Ok(3_000_002.0));
+    let (problem, plan) = short_task(3e6 - 2.0, 1002);
+    refuses(&problem, &plan, "node 1 (short): starts at 2999998 on device 0 (cpu), where node 0 (long) runs until");
+    let (problem, plan) = short_task(3e6, 1001);
+    refuses(&problem, &plan, "device 0 (cpu): needs 1002 bytes, has 1001 bytes: 1 bytes short");
+}
+
 #[test]
 fn where_tasks_may_run() {
     let problem = problem(&[]);

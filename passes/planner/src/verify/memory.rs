@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::launches::Launches;
 use super::precedence::for_each_value;
-use super::{TOLERANCE, exceeds};
+use super::{ROUNDING, exceeds};
 use crate::error::Finding;
 use crate::problem::{MemoryModel, Problem};
 use crate::units::{Bytes, Micros, human_bytes};
@@ -92,10 +92,11 @@ fn most_at_once(problem: &Problem, launches: &Launches) -> Vec<Bytes> {
     for ((_, _, device), (life, _)) in copies {
         lives[device].push(life);
     }
-    // Lives that only touch, but for rounding, do not meet.
-    let margin = TOLERANCE * launches.makespan();
+    // Lives that only touch, but for rounding, do not meet; short ones are lives, too.
+    let rounding = ROUNDING * launches.makespan();
+    let end = |life: &Life| life.until - rounding.min((life.until - life.from) / 2.0);
     let alive_at = |lives: &[Life], now: Micros| -> Bytes {
-        lives.iter().filter(|life| life.from <= now && now < life.until - margin).map(|life| life.bytes).sum()
+        lives.iter().filter(|life| life.from <= now && now < end(life)).map(|life| life.bytes).sum()
     };
     lives
         .iter()
