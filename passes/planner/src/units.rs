@@ -32,6 +32,12 @@ pub fn number(value: f64) -> String {
     format!("{}", value + 0.0)
 }
 
+/// A number as messages have it: with an exponent where it would be a row of zeros.
+pub fn short_number(value: f64) -> String {
+    let short = value == 0.0 || (1e-6..1e20).contains(&value.abs());
+    if short || !value.is_finite() { number(value) } else { format!("{value:e}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,5 +57,14 @@ mod tests {
         }
         assert_eq!(number(-0.0), "0");
         assert_eq!(number(1785.0), "1785");
+    }
+
+    #[test]
+    fn numbers_in_messages_are_short() {
+        assert_eq!(short_number(1e308), "1e308");
+        assert_eq!(short_number(-2.5e-30), "-2.5e-30");
+        assert_eq!(short_number(1785.5), "1785.5");
+        assert_eq!(short_number(-0.0), "0");
+        assert_eq!(short_number(f64::INFINITY), "inf");
     }
 }

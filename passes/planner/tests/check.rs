@@ -58,7 +58,7 @@ fn devices_and_links() {
         "device 1 (gpu): id is 7, but its position is 1",
     );
     refuses(&[("\"gpu\"", "\"cpu\"")], "device 1 (cpu): has the name of device 0");
-    refuses(&[("\"memory\":1000", "\"memory\":-5")], "device 1 (gpu): memory is negative");
+    refuses(&[("\"memory\":1000", "\"memory\":-5")], "device 1 (gpu): memory -5 is negative");
     refuses(&[("\"batch_sizes\":[1]", "\"batch_sizes\":[]")], "device 0 (cpu): batch_sizes is empty");
     refuses(&[("\"batch_sizes\":[1]", "\"batch_sizes\":[1,1]")], "device 0 (cpu): batch_sizes has 1 twice");
     refuses(&[("[[null,10],[20,null]]", "[[null,10]]")], "bandwidth: has 1 rows, but there are 2 devices");
@@ -68,7 +68,7 @@ fn devices_and_links() {
     refuses(&[("\"L\":1", "\"bus\":[[null,\"p\"]]")], "bus: has 1 rows, but there are 2 devices");
     refuses(
         &[("[[null,10],[20,null]]", "[[null,1e-30],[20,null]]")],
-        "bandwidth[0][1]: is absurdly small; 0 means that",
+        "bandwidth[0][1]: 1e-30 is absurdly small; 0 means that",
     );
     refuses(&[("\"L\":1", "\"L\":0")], "L: 0 queued inputs; at least 1");
 }
@@ -79,7 +79,7 @@ fn nodes() {
     refuses(&[("[9,4]", "[9,-4]")], "node 1 (work): time[\"1\"][1] -4 is negative");
     refuses(&[("[9,4]", "[9,4,4]")], "node 1 (work): time[\"1\"] has 3 entries, but there are 2 devices");
     refuses(&[("[9,4]", "[1e999,4]")], "number out of range");
-    refuses(&[("[9,4]", "[9,1e200]")], "is absurdly large");
+    refuses(&[("[9,4]", "[9,1e200]")], "node 1 (work): time[\"1\"][1] 1e200 is absurdly large");
     refuses(&[("\"weight\":4", "\"weight\":-4")], "node 1 (work): weight -4 is negative");
     refuses(&[("{\"1\":[9,4]}", "{\"2\":[9,4]}")], "node 1 (work): has no times for batches of 1, which cpu takes");
     refuses(&[("[9,4]", "[null,null]")], "node 1 (work): no device supports it");

@@ -7,6 +7,7 @@ mod nodes;
 use super::{Domains, Problem};
 use crate::error::{Error, Finding};
 use crate::plan::Objective;
+use crate::units::short_number;
 
 /// More queued inputs than anyone can mean: a plan lists them all.
 pub(crate) const MOST_INPUTS: u32 = 1 << 20;
@@ -76,17 +77,18 @@ fn fail(findings: Vec<Finding>) -> Result<(), Error> {
 /// Times and sizes beyond this are no times or sizes, and their sums might not be finite.
 const MOST: f64 = 1e18;
 
-/// What keeps a number from being a time or a size.
-fn unfit(value: f64) -> Option<&'static str> {
-    if value.is_nan() {
-        Some("is not a number")
+/// What keeps a number from being a time or a size: the number, and what is wrong with it.
+fn unfit(value: f64) -> Option<String> {
+    let reason = if value.is_nan() {
+        "is not a number"
     } else if value.is_infinite() {
-        Some("is infinite")
+        "is infinite"
     } else if value < 0.0 {
-        Some("is negative")
+        "is negative"
     } else if value > MOST {
-        Some("is absurdly large")
+        "is absurdly large"
     } else {
-        None
-    }
+        return None;
+    };
+    Some(format!("{} {reason}", short_number(value)))
 }

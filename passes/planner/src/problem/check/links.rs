@@ -3,7 +3,7 @@
 use super::unfit;
 use crate::error::Finding;
 use crate::problem::Problem;
-use crate::units::number;
+use crate::units::short_number;
 
 /// Slower links would make transfers take longer than numbers can say.
 const LEAST_BANDWIDTH: f64 = 1e-9;
@@ -39,8 +39,10 @@ impl Problem {
         self.check_matrix("bandwidth", &self.bandwidth, findings);
         for (from, row) in self.bandwidth.iter().enumerate() {
             for (to, bandwidth) in row.iter().enumerate() {
-                if bandwidth.is_some_and(|bandwidth| bandwidth > 0.0 && bandwidth < LEAST_BANDWIDTH) {
-                    let message = "is absurdly small; 0 means that there is no link";
+                if let Some(bandwidth) = bandwidth.filter(|bandwidth| *bandwidth > 0.0 && *bandwidth < LEAST_BANDWIDTH)
+                {
+                    let message =
+                        format!("{} is absurdly small; 0 means that there is no link", short_number(bandwidth));
                     findings.push(Finding::new(format!("bandwidth[{from}][{to}]"), message));
                 }
             }
@@ -57,8 +59,8 @@ impl Problem {
         self.check_square(key, rows, findings);
         for (from, row) in rows.iter().enumerate() {
             for (to, value) in row.iter().enumerate() {
-                if let Some((value, reason)) = value.and_then(|value| Some((value, unfit(value)?))) {
-                    findings.push(Finding::new(format!("{key}[{from}][{to}]"), format!("{} {reason}", number(value))));
+                if let Some(reason) = value.and_then(unfit) {
+                    findings.push(Finding::new(format!("{key}[{from}][{to}]"), reason));
                 }
             }
         }

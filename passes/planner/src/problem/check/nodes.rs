@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::unfit;
 use crate::error::Finding;
 use crate::problem::{Node, Problem};
-use crate::units::number;
+use crate::units::short_number;
 
 impl Problem {
     pub(super) fn check_nodes(&self, findings: &mut Vec<Finding>) {
@@ -27,7 +27,7 @@ impl Problem {
         let sizes = [("weight", node.weight), ("input", node.input), ("scratch", node.scratch)];
         for (key, value) in sizes.into_iter().chain(node.output.map(|output| ("output", output))) {
             if let Some(reason) = unfit(value) {
-                wrong(format!("{key} {} {reason}", number(value)));
+                wrong(format!("{key} {reason}"));
             }
         }
         if node.output.is_none() && self.tensors.is_none() {
@@ -42,8 +42,8 @@ impl Problem {
                 ));
             }
             for (device, time) in times.iter().enumerate() {
-                if let Some((time, reason)) = time.and_then(|time| Some((time, unfit(time)?))) {
-                    wrong(format!("time[\"{size}\"][{device}] {} {reason}", number(time)));
+                if let Some(reason) = time.and_then(unfit) {
+                    wrong(format!("time[\"{size}\"][{device}] {reason}"));
                 }
             }
         }
@@ -96,7 +96,7 @@ impl Problem {
         for (index, tensor) in self.tensors.iter().flatten().enumerate() {
             let mut wrong = |message: String| findings.push(Finding::new(format!("tensors[{index}]"), message));
             if let Some(reason) = unfit(tensor.bytes) {
-                wrong(format!("bytes {} {reason}", number(tensor.bytes)));
+                wrong(format!("bytes {reason}"));
             }
             if tensor.from >= count {
                 wrong(beyond(tensor.from));
@@ -139,7 +139,8 @@ impl Problem {
         if let Some(view) = &self.mtpp {
             figures("mtpp.work", &view.work, nodes, "nodes", findings);
             if view.bandwidth.is_nan() || view.bandwidth <= 0.0 {
-                findings.push(Finding::new("mtpp.bandwidth", format!("{} is not positive", number(view.bandwidth))));
+                findings
+                    .push(Finding::new("mtpp.bandwidth", format!("{} is not positive", short_number(view.bandwidth))));
             }
             if let Some(reason) = view.memory.and_then(unfit) {
                 findings.push(Finding::new("mtpp.memory", reason));
@@ -152,7 +153,7 @@ impl Problem {
             figures("edge.flops", &view.flops, nodes, "nodes", findings);
             for (index, rate) in view.rate.iter().enumerate() {
                 if !rate.is_finite() || *rate <= 0.0 {
-                    let message = format!("{} is not a positive rate", number(*rate));
+                    let message = format!("{} is not a positive rate", short_number(*rate));
                     findings.push(Finding::new(format!("edge.rate[{index}]"), message));
                 }
             }
@@ -163,8 +164,7 @@ impl Problem {
             }
             for (index, value) in view.bandwidth.iter().flatten().flatten().enumerate() {
                 if let Some(reason) = unfit(*value) {
-                    findings
-                        .push(Finding::new("edge.bandwidth", format!("{} {reason} (entry {index})", number(*value))));
+                    findings.push(Finding::new("edge.bandwidth", format!("{reason} (entry {index})")));
                 }
             }
             figures("edge.edge_bytes", &view.edge_bytes, self.edges.as_ref().map_or(0, Vec::len), "edges", findings);
@@ -180,7 +180,7 @@ fn figures(key: &str, values: &[f64], expected: usize, of: &str, findings: &mut 
     }
     for (index, value) in values.iter().enumerate() {
         if let Some(reason) = unfit(*value) {
-            findings.push(Finding::new(format!("{key}[{index}]"), format!("{} {reason}", number(*value))));
+            findings.push(Finding::new(format!("{key}[{index}]"), reason));
         }
     }
 }
