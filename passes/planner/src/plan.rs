@@ -128,7 +128,7 @@ impl Schedule {
 
 /// One launch: a task for some of the queued inputs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Batch {
     pub node: usize,
     pub device: usize,
@@ -145,7 +145,7 @@ pub struct Stages {
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Transfer {
     pub tensor: usize,
     pub from: usize,
@@ -155,7 +155,7 @@ pub struct Transfer {
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Copy {
     pub node: usize,
     pub to: usize,

@@ -23,7 +23,7 @@ pub(crate) use domain::Domains;
 pub const FORMAT: &str = "divi-problem/1";
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Problem {
     pub(crate) format: Format,
     pub name: String,
@@ -75,7 +75,7 @@ pub(crate) enum Format {
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Device {
     /// The device's position.
     pub id: usize,
@@ -90,7 +90,7 @@ pub struct Device {
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Node {
     /// The node's position.
     pub id: usize,
@@ -116,7 +116,7 @@ pub struct Node {
 
 /// A value that one node computes and others read.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Tensor {
     pub from: usize,
     pub bytes: Bytes,
@@ -149,7 +149,7 @@ pub enum MemoryModel {
 
 /// Stages on `k` equal devices: MTPP's view of the problem.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Pipeline {
     pub work: Vec<f64>,
     pub k: Vec<u32>,
@@ -161,7 +161,7 @@ pub struct Pipeline {
 
 /// Work and links of machines in a network.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct EdgeNetwork {
     /// Work of each node.
     pub flops: Vec<f64>,

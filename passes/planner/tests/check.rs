@@ -44,6 +44,22 @@ fn text_that_is_no_problem() {
     refuses(&[("\"weight\":4", "\"weight\":4,\"weight\":5")], "duplicate field `weight`");
     refuses(&[("[[0,1],[1,2]]}", "[[0,1],[1,2]]} x")], "trailing characters");
     refuses(&[("[[0,1],[1,2]]}", "[[0,1],")], "EOF");
+    refuses(
+        &[(",\"input\":5,\"output\":8}],\n\"edges\":[[0,1],[1,2]]}", ",\"inp")],
+        "not divi-problem/1: nodes[2]: EOF",
+    );
+    refuses(
+        &[("\"weight\":4", "\"weight\":[]")],
+        "nodes[1].weight: invalid type: sequence, expected a number at line 6",
+    );
+    refuses(
+        &[("[[0,1],[1,2]]}", "[[0,-1]]}")],
+        "edges[0][1]: invalid value: integer `-1`, expected a whole number from 0 on",
+    );
+    refuses(&[("\"L\":1", "\"mtpp\":3")], "mtpp: invalid type: integer `3`, expected an object");
+    let deep = format!("\"meta\":{}", "[".repeat(500));
+    let shown = message(&[("\"L\":1", &deep)]);
+    assert!(shown.contains("recursion limit") && shown.len() < 250, "{shown}");
     refuses(&[("{\"1\":[9,4]}", "{\"one\":[9,4]}")], "nodes[1].time: batch size \"one\" is no positive whole number");
     refuses(&[("{\"1\":[9,4]}", "{\"1\":[9,4],\"1\":[9,4]}")], "nodes[1].time: batch size 1 is there twice");
     refuses(&[("\"L\":1", "\"L\":-1")], "L: invalid value: integer `-1`");

@@ -17,7 +17,7 @@ impl Plan {
 
 /// The file's keys, of which each form has some.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct Keys {
     // Read for its check alone: no other format gets past it.
     #[serde(rename = "format")]
