@@ -115,11 +115,13 @@ pub fn algorithm(name: &str, objective: Objective) -> Result<&'static Algorithm,
 /// Solves a problem: the algorithm's schedule, the best bound that is known, verified.
 pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Options) -> Result<Plan, Error> {
     let algorithm = algorithm(name, objective)?;
-    let Some(inputs) = options.inputs.filter(|inputs| *inputs != problem.inputs) else {
+    let planned = if objective == Objective::Batch { problem.inputs } else { 1 };
+    let Some(inputs) = options.inputs.filter(|inputs| *inputs != planned) else {
         return solve_as_is(problem, objective, algorithm, options);
     };
     if objective != Objective::Batch {
-        return Err(Error::Unsupported(format!("objective {objective} queues no inputs; batch does")));
+        let message = format!("objective {objective} takes one input, not {inputs}; batch queues them");
+        return Err(Error::Unsupported(message));
     }
     let queued = Problem { inputs, ..problem.clone() };
     let mut plan = solve_as_is(&queued, objective, algorithm, options)?;

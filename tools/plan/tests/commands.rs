@@ -86,7 +86,10 @@ fn pipes() {
     assert!(shorter.contains("\"inputs\": 2"));
     let value: f64 = stdout(&with_stdin(&["verify", &problem, "-"], shorter.as_bytes())).trim().parse().unwrap();
     assert!(value < stdout(&verified).trim().parse().unwrap());
-    fails(&divi_plan(&["solve", &problem, "--objective=latency", "--inputs=2"]), "objective latency queues no inputs");
+    fails(
+        &divi_plan(&["solve", &problem, "--objective=latency", "--inputs=2"]),
+        "objective latency takes one input, not 2",
+    );
     fails(&divi_plan(&["verify", "-", "-"]), "stdin can be only one of the files");
 }
 
@@ -155,6 +158,21 @@ fn arguments() {
     }
     assert!(stdout(&divi_plan(&["--help"])).contains("commands:"));
     assert!(stdout(&divi_plan(&["--version"])).starts_with("divi-plan "));
+}
+
+#[test]
+fn queues_of_another_length() {
+    let queue = problem("batch/rwnn_ER_N6_m1_c1_sdep_s5_L4.json");
+    let solve = |more: &[&str]| divi_plan(&[&["solve", &queue, "--algorithm=heft", "-q"], more].concat());
+    assert!(stdout(&solve(&["--inputs=2"])).contains("\"inputs\": 2,"));
+    let one = stdout(&solve(&["--inputs=1"]));
+    assert!(one.contains("\"objective\": \"latency\"") && !one.contains("\"inputs\""), "{one}");
+    assert_eq!(one, stdout(&solve(&["--objective=latency"])));
+    fails(&solve(&["--inputs=0"]), "L: 0 queued inputs; at least 1");
+    fails(
+        &solve(&["--inputs=3", "--objective=latency"]),
+        "objective latency takes one input, not 3; batch queues them",
+    );
 }
 
 #[test]

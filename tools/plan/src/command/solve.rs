@@ -23,7 +23,7 @@ Writes a plan, and on stderr what it costs, what is proven, and how long it took
   --objective=NAME     latency (one input), batch (all queued inputs) or pipeline; by default
                        batch where the problem queues several inputs, else latency
   --algorithm=NAME     by default {DEFAULT_ALGORITHM}
-  --inputs=N           how many inputs are queued for batch, instead of what the problem says
+  --inputs=N           how many inputs are queued, instead of what the problem says; 1 is latency
   --seed=N             of algorithms that search, by default 1
   --iterations=N       how much they search; reproducible
   --time-limit=S       how long they search, in seconds; not reproducible
@@ -65,7 +65,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
         return Err("--json writes to stdout, so the plan cannot go there too".to_owned());
     }
     let problem = files::problem(problem_file)?;
-    let by_default = if options.inputs.unwrap_or(problem.inputs) > 1 { Objective::Batch } else { Objective::Latency };
+    let by_default = if options.inputs.unwrap_or(problem.inputs) == 1 { Objective::Latency } else { Objective::Batch };
 
     let progress = (!quiet).then(Progress::on_terminal).flatten();
     options.watch = progress.as_ref().map(Progress::watch).unwrap_or_default();
