@@ -10,7 +10,7 @@ mod pipeline;
 mod precedence;
 
 use crate::error::{Error, Finding};
-use crate::plan::{Plan, Schedule};
+use crate::plan::{Objective, Plan, Schedule};
 use crate::problem::{Contention, MOST_INPUTS, Problem};
 use crate::units::{Micros, number};
 
@@ -62,9 +62,13 @@ fn refuse_unverifiable(problem: &Problem, plan: &Plan) -> Result<(), Error> {
     if contention != Contention::Off {
         return not_yet("contention", &format!("transfers with contention {contention}"));
     }
-    if let Some(inputs) = plan.inputs.filter(|inputs| *inputs == 0 || *inputs > MOST_INPUTS) {
-        let message = format!("{inputs} queued inputs; at least 1, at most {MOST_INPUTS}");
-        return Err(refuse(Finding::new("inputs", message)));
+    if let Some(inputs) = plan.inputs {
+        let objective = plan.schedule.objective();
+        let most = if objective == Objective::Batch { MOST_INPUTS } else { 1 };
+        if inputs == 0 || inputs > most {
+            let message = format!("{inputs} queued inputs; at least 1, at most {most} for objective {objective}");
+            return Err(refuse(Finding::new("inputs", message)));
+        }
     }
     if !plan.transfers.is_empty() {
         return not_yet("transfers", "transfers that a plan lists");

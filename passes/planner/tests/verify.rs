@@ -193,7 +193,11 @@ fn certificates() {
     );
     let renamed = |plan: &mut Plan| plan.names.as_mut().unwrap()[2] = "wrong".to_owned();
     refuses(&problem, &with(&renamed), "names[2]: is \"wrong\", but the problem's is \"right\"");
-    refuses(&problem, &with(&|plan| plan.inputs = Some(u32::MAX)), "inputs: 4294967295 queued inputs; at least 1");
+    refuses(
+        &problem,
+        &with(&|plan| plan.inputs = Some(2)),
+        "inputs: 2 queued inputs; at least 1, at most 1 for objective latency",
+    );
     let shorter = |plan: &mut Plan| {
         plan.schedule = Schedule::Latency { device: vec![0], start: vec![0.0], makespan: 45.0 };
     };
@@ -325,6 +329,17 @@ fn queues() {
         "node 1: starts at 10 on device 1 (b), where node 0 runs until 20: 10 µs too early",
     );
     queue_says(|_| {}, 39.0, "makespan: is 39, but the plan takes 40: off by 1");
+}
+
+#[test]
+fn queues_that_are_absurd() {
+    let problem = Problem::read(QUEUE).expect("a problem");
+    let schedule = Schedule::Batch { batches: batches(), makespan: 1.0 };
+    let mut plan = Plan::new(&problem, "by hand", schedule, Bound::new(0.0, "nothing"));
+    for inputs in [0, u32::MAX] {
+        plan.inputs = Some(inputs);
+        refuses(&problem, &plan, &format!("inputs: {inputs} queued inputs; at least 1, at most 1048576"));
+    }
 }
 
 #[test]
