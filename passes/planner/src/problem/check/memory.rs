@@ -1,6 +1,8 @@
 //! Whether what must be somewhere fits there, and whether the queue can be cut into batches: what can be told without
 //! solving.
 
+use std::collections::BTreeMap;
+
 use crate::error::Finding;
 use crate::plan::Objective;
 use crate::problem::{Domains, MemoryModel, Problem};
@@ -13,32 +15,20 @@ impl Problem {
             return;
         }
         let inputs = self.inputs as usize;
+        // Most tasks run in the same sizes, so few sums are ever looked at.
+        let mut known: BTreeMap<Vec<Vec<usize>>, bool> = BTreeMap::new();
         for (node, allowed) in domains.allowed.iter().enumerate() {
-            let mut reachable = vec![false; inputs + 1];
-            reachable[0] = true;
-            for &device in allowed {
-                let sizes: Vec<usize> = self.devices[device]
-                    .batch_sizes
-                    .iter()
-                    .filter(|size| self.nodes[node].time.get(size).is_some_and(|times| times[device].is_some()))
-                    .map(|size| *size as usize)
-                    .collect();
-                for total in (1..=inputs).rev() {
-                    reachable[total] |= sizes.iter().any(|size| *size <= total && reachable[total - size]);
-                }
-            }
-            if !reachable[inputs] {
-                let message = format!(
-                    "{inputs} inputs cannot be cut into one batch a device: {}",
-                    allowed
-                        .iter()
-                        .map(|device| format!(
-                            "{} takes {:?}",
-                            self.devices[*device].name, self.devices[*device].batch_sizes
-                        ))
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                );
+            let sizes_on = |device: &usize| -> Vec<usize> {
+                let runs = |size: &&u32| self.nodes[node].time.get(size).is_some_and(|times| times[*device].is_some());
+                self.devices[*device].batch_sizes.iter().filter(runs).map(|size| *size as usize).collect()
+            };
+            let sizes: Vec<Vec<usize>> = allowed.iter().map(sizes_on).collect();
+            if !*known.entry(sizes.clone()).or_insert_with(|| adds_up(&sizes, inputs)) {
+                let name = |device: &usize| &self.devices[*device].name;
+                let takes =
+                    allowed.iter().zip(&sizes).map(|(device, sizes)| format!("{} takes {sizes:?}", name(device)));
+                let takes = takes.collect::<Vec<_>>().join(", ");
+                let message = format!("{inputs} inputs cannot be cut into one batch a device: {takes}");
                 findings.push(Finding::new(self.node_label(node), message));
             }
         }
@@ -118,4 +108,16 @@ impl Problem {
         }
         findings.push(Finding::new(self.device_label(device), message));
     }
+}
+
+/// Whether at most one size of each list can be taken so that they sum up to the queue.
+fn adds_up(lists: &[Vec<usize>], inputs: usize) -> bool {
+    let mut reachable = vec![false; inputs + 1];
+    reachable[0] = true;
+    for sizes in lists {
+        for total in (1..=inputs).rev() {
+            reachable[total] |= sizes.iter().any(|size| *size <= total && reachable[total - size]);
+        }
+    }
+    reachable[inputs]
 }
