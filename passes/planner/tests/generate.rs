@@ -110,5 +110,8 @@ fn sizes_out_of_range_are_refused() {
     let says = |options: Rwnn| rwnn(&options).unwrap_err().to_string();
     assert_eq!(says(Rwnn { nodes: 0, ..Rwnn::default() }), "nodes is 0; it must be at least 1 and at most 1000000");
     assert_eq!(says(Rwnn { channels: 11, ..Rwnn::default() }), "channels is 11; it must be at least 1 and at most 10");
-    assert_eq!(says(Rwnn { communication: -1.0, ..Rwnn::default() }), "ccr is -1; it must be a number from 0 on");
+    let talking = |communication: f64| says(Rwnn { communication, ..Rwnn::default() });
+    assert_eq!(talking(-1.0), "ccr is -1; it must be from 0 to 1000000");
+    assert_eq!(talking(f64::NAN), "ccr is NaN; it must be from 0 to 1000000");
+    assert_eq!(talking(1e300), "ccr is 1e300; it must be from 0 to 1000000");
 }

@@ -7,9 +7,9 @@ use serde_json::json;
 use super::graphs::{Density, Edges, graph};
 use super::{Kind, MOST_NODES, in_range};
 use crate::error::Error;
-use crate::problem::{Device, Node, Problem};
+use crate::problem::{Device, MOST_INPUTS, Node, Problem};
 use crate::random::Random;
-use crate::units::Micros;
+use crate::units::{Micros, short_number};
 
 /// As in DiviML V: ER(0.2), WS(4, 0.75), BA(5). Blocks are not among its kinds; these are as dense.
 const DENSITY: Density =
@@ -22,6 +22,8 @@ const SLOWER: [f64; 3] = [7.10, 1.26, 1.0];
 const SPREAD: [f64; 3] = [0.93, 0.25, 0.0];
 /// The share of one input's time that a batch does not multiply: t(b) = t(1) · (α + (1 − α) · b).
 const FIXED_SHARE: [f64; 3] = [0.05, 0.55, 0.75];
+/// Beyond this, tensors are larger than any problem may have them.
+const MOST_COMMUNICATION: f64 = 1e6;
 
 /// What network to make.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,9 +68,10 @@ pub fn rwnn(options: &Rwnn) -> Result<Problem, Error> {
     in_range("modules", options.modules, 1, MOST_NODES)?;
     in_range("channels", options.channels, 1, options.nodes)?;
     in_range("nodes times modules", options.nodes.saturating_mul(options.modules), 1, MOST_NODES)?;
-    in_range("inputs", options.inputs as usize, 1, 1 << 20)?;
-    if !options.communication.is_finite() || options.communication < 0.0 {
-        return Err(Error::Unsupported(format!("ccr is {}; it must be a number from 0 on", options.communication)));
+    in_range("inputs", options.inputs as usize, 1, MOST_INPUTS as usize)?;
+    if !(0.0..=MOST_COMMUNICATION).contains(&options.communication) {
+        let given = short_number(options.communication);
+        return Err(Error::Unsupported(format!("ccr is {given}; it must be from 0 to {MOST_COMMUNICATION}")));
     }
     let mut random = Random::new(options.seed);
     let wiring = wire(options, &mut random);
@@ -97,6 +100,7 @@ pub fn rwnn(options: &Rwnn) -> Result<Problem, Error> {
         "channels": options.channels, "dep": dependence(options), "seed": options.seed,
         "ccr": options.communication, "prof": if options.dominant { "dom" } else { "diverse" },
     }));
+    problem.check_form()?;
     Ok(problem)
 }
 
