@@ -14,17 +14,17 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
     } else {
         fs::read(path)
     };
-    let bytes = bytes.map_err(|error| format!("{}: {error}", label(path, "stdin")))?;
-    String::from_utf8(bytes).map_err(|_| format!("{}: not UTF-8 text", label(path, "stdin")))
+    let bytes = bytes.map_err(|error| format!("{}: {error}", label(path)))?;
+    String::from_utf8(bytes).map_err(|_| format!("{}: not UTF-8 text", label(path)))
 }
 
 pub(crate) fn problem(path: &Path) -> Result<Problem, String> {
     let problem = Problem::read(&read(path)?).and_then(|problem| problem.check_form().map(|()| problem));
-    problem.map_err(|error| format!("{}: {error}", label(path, "stdin")))
+    problem.map_err(|error| format!("{}: {error}", label(path)))
 }
 
 pub(crate) fn plan(path: &Path) -> Result<Plan, String> {
-    Plan::read(&read(path)?).map_err(|error| format!("{}: {error}", label(path, "stdin")))
+    Plan::read(&read(path)?).map_err(|error| format!("{}: {error}", label(path)))
 }
 
 pub(crate) fn print(text: &str) -> Result<(), String> {
@@ -73,6 +73,7 @@ pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn label(path: &Path, standard: &str) -> String {
-    if is_standard(path) { standard.to_owned() } else { path.display().to_string() }
+/// How messages call a file that is read.
+pub(crate) fn label(path: &Path) -> String {
+    if is_standard(path) { "stdin".to_owned() } else { path.display().to_string() }
 }

@@ -207,5 +207,5 @@ fn problems_are_generated_and_converted() {
         {"id": 4, "supportedOnFpga": 1, "cpuLatency": 2, "fpgaLatency": 1}], "edges": []}"#;
     let problem = stdout(&with_stdin(&["convert", "-", "--name=one"], graph.as_bytes()));
     assert!(problem.contains("\"name\": \"one\"") && problem.contains("\"time\": {\"1\": [1000, 2000]}"), "{problem}");
-    fails(&with_stdin(&["convert", "-"], b"[]"), "not a graph of EfficientMIP");
+    fails(&with_stdin(&["convert", "-"], b"[]"), "stdin: not a graph of EfficientMIP");
 }

@@ -38,6 +38,6 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
         conversion.name = if files::is_standard(graph) { "graph".to_owned() } else { stem.into_owned() };
     }
     let problem =
-        convert(&files::read(graph)?, &conversion).map_err(|error| format!("{}: {error}", graph.display()))?;
+        convert(&files::read(graph)?, &conversion).map_err(|error| format!("{}: {error}", files::label(graph)))?;
     files::write(arguments.output.as_deref(), &problem.write())
 }
