@@ -1,10 +1,13 @@
 //! `auto`: the best plan of a portfolio. Baselines first, then proofs, then search; it stops when nothing better is possible.
 
+mod latency;
+
 use std::time::Instant;
 
 use crate::baseline;
 use crate::error::Error;
-use crate::exact::solver;
+use crate::exact::Timetable;
+use crate::instance::Instance;
 use crate::plan::{Bound, Limit, Objective};
 use crate::problem::Problem;
 use crate::search;
@@ -13,22 +16,25 @@ use crate::solve::{Options, Solution, Solver};
 /// A plan that is this close to its bound is the best there is.
 const CLOSED: f64 = 1e-9;
 
-/// What takes effort, each with its share of the seconds that are left when its turn comes.
-const LATENCY: &[(Solver, f64)] = &[(solver::milp_split, 0.4), (search::neighbourhoods, 1.0)];
+/// What takes effort for queues, each with its share of the seconds that are left when its turn comes.
 const QUEUES: &[(Solver, f64)] = &[(search::anneal, 1.0)];
+
+const BASELINES: [(&str, Solver); 4] =
+    [("heft", baseline::heft), ("greedy", baseline::greedy), ("met", baseline::met), ("single", baseline::single)];
 
 /// Never worse than the best baseline. Iterations are each part's own, seconds are shared.
 pub(crate) fn auto(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let started = Instant::now();
+    if objective == Objective::Latency {
+        return one_input(problem, options, started);
+    }
     let mut best: Option<Solution> = None;
     let mut failure = None;
-    let baselines: [Solver; 4] = [baseline::heft, baseline::greedy, baseline::met, baseline::single];
-    for solver in baselines {
+    for (_, solver) in BASELINES {
         failure = failure.or(add(&mut best, solver(problem, objective, options)));
         best.iter().for_each(|best| options.watch.plan(best.schedule.value()));
     }
-    let parts = if objective == Objective::Latency { LATENCY } else { QUEUES };
-    for &(solver, share) in parts {
+    for &(solver, share) in QUEUES {
         if best.as_ref().is_some_and(is_closed) {
             break;
         }
@@ -45,6 +51,22 @@ pub(crate) fn auto(problem: &Problem, objective: Objective, options: &Options) -
     }
     let none = || Error::NotFound("no algorithm has found a plan".to_owned());
     best.ok_or_else(|| failure.unwrap_or_else(none))
+}
+
+/// One input: baselines, then what is described in [`latency`].
+fn one_input(problem: &Problem, options: &Options, started: Instant) -> Result<Solution, Error> {
+    let mut best = latency::Best::new();
+    let mut failure = None;
+    for (name, solver) in BASELINES {
+        match solver(problem, Objective::Latency, options) {
+            Ok(found) => best.take(Timetable::new(&found.schedule), name),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    best.schedule.iter().for_each(|schedule| options.watch.plan(schedule.value));
+    let instance = Instance::new(problem, Objective::Latency)?;
+    let none = || Error::NotFound("no algorithm has found a plan".to_owned());
+    latency::solve(&instance, options, started, best)?.ok_or_else(|| failure.unwrap_or_else(none))
 }
 
 /// Keeps the better schedule and the better bound; an error is handed back.

@@ -9,7 +9,7 @@
 //!
 //! Transfers do not get in each other's way here: with contention, the bound holds and the schedule is one without it.
 
-mod bounds;
+pub(crate) mod bounds;
 mod context;
 mod extend;
 pub(crate) mod graph;
@@ -27,15 +27,17 @@ pub(crate) mod test;
 use std::time::Instant;
 
 use crate::instance::Instance;
-use crate::plan::Limit;
+use crate::plan::{Limit, Schedule};
+use crate::race::Race;
 use crate::units::Micros;
 use crate::watch::Watch;
 use graph::{Footprint, Graph};
-use search::Found;
+use search::{Found, Goal};
+pub(crate) use solver::no_placement;
 use sweep::Effort;
 
 /// Larger problems only get a bound.
-const MOST_TASKS: usize = 1024;
+pub(crate) const MOST_TASKS: usize = 1024;
 const MOST_DEVICES: usize = 255;
 
 /// How much effort is allowed.
@@ -49,32 +51,52 @@ pub struct Limits {
     pub threads: usize,
     /// Who is told of schedules of the whole, and of bounds.
     pub watch: Watch,
+    /// What others have found, and whether they need no more.
+    pub race: Race,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { extensions: 2_000_000, deadline: None, threads: 1, watch: Watch::default() }
+        Self { extensions: 2_000_000, deadline: None, threads: 1, watch: Watch::default(), race: Race::default() }
     }
 }
 
 impl Limits {
     /// What a user allows. Where that is nothing in particular, about a minute of one core at most.
     pub(crate) fn new(instance: &Instance, limit: Option<Limit>, watch: Watch) -> Self {
+        let race = Race::default();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         match limit {
-            Some(Limit::Iterations(extensions)) => Self { extensions, deadline: None, threads, watch },
+            Some(Limit::Iterations(extensions)) => Self { extensions, deadline: None, threads, watch, race },
             Some(Limit::Seconds(seconds)) => {
                 // A limit beyond what clocks can say is none.
                 let allowed = std::time::Duration::try_from_secs_f64(seconds.max(0.0)).ok();
                 let deadline = allowed.and_then(|allowed| Instant::now().checked_add(allowed));
-                Self { extensions: u64::MAX, deadline, threads, watch }
+                Self { extensions: u64::MAX, deadline, threads, watch, race }
             }
             None => {
                 // What an extension costs grows with the tasks that it looks ahead to, and with their devices.
                 let cost = instance.tasks().clamp(1, 256) * instance.devices();
-                Self { extensions: 2_000_000_000 / cost as u64, deadline: None, threads, watch }
+                Self { extensions: 2_000_000_000 / cost as u64, deadline: None, threads, watch, race }
             }
         }
+    }
+
+    /// A share of what is left.
+    pub(crate) fn share(&self, share: f64) -> Self {
+        let now = Instant::now();
+        let deadline = self.deadline.map(|end| now + end.saturating_duration_since(now).mul_f64(share));
+        Self { extensions: (self.extensions as f64 * share) as u64, deadline, ..self.clone() }
+    }
+
+    /// The same for a part, of whose schedules nobody is told.
+    pub(crate) fn quiet(&self) -> Self {
+        Self { watch: Watch::default(), ..self.clone() }
+    }
+
+    /// Whether there is nothing left to spend.
+    pub(crate) fn are_passed(&self) -> bool {
+        self.race.is_over() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 }
 
@@ -96,6 +118,18 @@ pub struct Timetable {
     pub value: Micros,
 }
 
+impl Timetable {
+    /// The same of a plan for one input; none of others.
+    pub(crate) fn new(schedule: &Schedule) -> Option<Self> {
+        let Schedule::Latency { device, start, makespan } = schedule else { return None };
+        Some(Self { device: device.clone(), start: start.clone(), value: *makespan })
+    }
+
+    pub(crate) fn into_schedule(self) -> Schedule {
+        Schedule::Latency { device: self.device, start: self.start, makespan: self.value }
+    }
+}
+
 impl Answer {
     /// Whether no schedule is better.
     pub fn is_optimal(&self) -> bool {
@@ -103,23 +137,27 @@ impl Answer {
     }
 }
 
-/// Looks for the schedule that ends first. With more than 1024 tasks or 255 devices there is no search, only a bound.
+/// Looks for the schedule that ends first, and before those that others in the race have: without any, they have the best.
+/// With more than 1024 tasks or 255 devices there is no search, only a bound.
 pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     let graph = Graph::new(instance, instance.order(), Footprint::Least);
     // With limited memory, a schedule of this search may turn out not to fit.
     let limited = (0..instance.devices()).any(|device| instance.capacity_bytes(device).is_finite());
     let watch = if limited { limits.watch.of_bounds() } else { limits.watch.clone() };
-    let found = search(&graph, f64::INFINITY, &Limits { watch, ..*limits });
+    let found = search(&graph, Goal::Beat(&limits.race), &Limits { watch, ..limits.clone() });
     let bound_by = if found.bound > found.relaxation { "exact" } else { "paths-and-loads" };
     let (bound, spent) = (found.bound, found.extensions);
-    let mut schedule = found.sequence.map(|sequence| schedule(instance, &graph, &sequence));
+    let of_tasks = |sequence: Vec<(usize, usize)>| -> Vec<(usize, usize)> {
+        sequence.into_iter().map(|(place, device)| (instance.order()[place], device)).collect()
+    };
+    let mut schedule = found.sequence.map(|sequence| in_sequence(instance, &of_tasks(sequence)));
     if schedule.as_ref().is_some_and(|schedule| !fits(instance, schedule)) {
         // What must fit at the same time was only bounded from below; bounded from above, whatever is found fits.
         let graph = Graph::new(instance, instance.order(), Footprint::Most);
         let limits =
             Limits { extensions: limits.extensions.saturating_sub(spent).max(limits.extensions / 4), ..limits.clone() };
-        let found = search(&graph, f64::INFINITY, &limits);
-        schedule = found.sequence.map(|sequence| self::schedule(instance, &graph, &sequence));
+        let found = search(&graph, Goal::Beat(&limits.race), &limits);
+        schedule = found.sequence.map(|sequence| in_sequence(instance, &of_tasks(sequence)));
     }
     Answer { schedule, bound, bound_by }
 }
@@ -133,31 +171,45 @@ pub(crate) fn fits(instance: &Instance, schedule: &Timetable) -> bool {
     held.iter().enumerate().all(|(device, held)| *held <= instance.capacity_bytes(device))
 }
 
-/// The instance's schedule for a sequence of the graph of all its tasks.
-pub(crate) fn schedule(instance: &Instance, graph: &Graph, sequence: &[(usize, usize)]) -> Timetable {
-    let (starts, value) = graph.starts(sequence);
+/// Tasks in the order of their starts.
+pub(crate) fn by_start(instance: &Instance, schedule: &Timetable) -> Vec<usize> {
+    let mut order = instance.order().to_vec();
+    // Stable: tasks that take no time stay behind those they wait for.
+    order.sort_by(|a, b| schedule.start[*a].total_cmp(&schedule.start[*b]));
+    order
+}
+
+/// The schedule of tasks on devices in an order, which is topological, each as early as it can.
+pub(crate) fn in_sequence(instance: &Instance, sequence: &[(usize, usize)]) -> Timetable {
     let mut device = vec![0; instance.tasks()];
     let mut start = vec![0.0; instance.tasks()];
+    let mut free = vec![0.0; instance.devices()];
     for &(task, on) in sequence {
-        device[instance.order()[task]] = on;
-        start[instance.order()[task]] = starts[task];
+        let mut earliest: Micros = free[on];
+        for arc in instance.predecessors(task) {
+            let from = device[arc.task];
+            let end = start[arc.task] + instance.time(arc.task, from).unwrap_or(f64::INFINITY);
+            earliest = earliest.max(end + instance.transfer(arc.tensor, from, on));
+        }
+        (device[task], start[task]) = (on, earliest);
+        free[on] = earliest + instance.time(task, on).unwrap_or(f64::INFINITY);
     }
-    Timetable { device, start, value }
+    Timetable { device, start, value: free.into_iter().fold(0.0, f64::max) }
 }
 
 /// Searches with sets as large as the graph needs.
-pub(crate) fn search(graph: &Graph, known: Micros, limits: &Limits) -> Found {
-    let effort = Effort { extensions: limits.extensions, deadline: limits.deadline };
+pub(crate) fn search(graph: &Graph, goal: Goal<'_>, limits: &Limits) -> Found {
+    let effort = Effort { extensions: limits.extensions, deadline: limits.deadline, race: &limits.race };
     let watch = &limits.watch;
     if graph.devices > MOST_DEVICES {
         return Found::nothing(bounds::longest_path(graph));
     }
     match graph.tasks {
-        0..=64 => search::search::<1>(graph, known, effort, watch),
-        65..=128 => search::search::<2>(graph, known, effort, watch),
-        129..=256 => search::search::<4>(graph, known, effort, watch),
-        257..=512 => search::search::<8>(graph, known, effort, watch),
-        513..=MOST_TASKS => search::search::<16>(graph, known, effort, watch),
+        0..=64 => search::search::<1>(graph, goal, effort, watch),
+        65..=128 => search::search::<2>(graph, goal, effort, watch),
+        129..=256 => search::search::<4>(graph, goal, effort, watch),
+        257..=512 => search::search::<8>(graph, goal, effort, watch),
+        513..=MOST_TASKS => search::search::<16>(graph, goal, effort, watch),
         _ => Found::nothing(bounds::longest_path(graph)),
     }
 }

@@ -18,6 +18,7 @@ mod mip;
 pub mod placement;
 pub mod plan;
 pub mod problem;
+mod race;
 pub mod random;
 mod search;
 pub mod solve;

@@ -15,12 +15,13 @@ mod window;
 
 use crate::baseline;
 use crate::error::Error;
+use crate::exact::Timetable;
 use crate::instance::Instance;
 use crate::plan::{Objective, Schedule};
 use crate::problem::Problem;
 use crate::solve::{Options, Solution, Solver};
 
-use chains::Allowance;
+pub(crate) use chains::Allowance;
 use method::Method;
 
 /// Trial schedules that annealing makes when nothing else is said: about two seconds on two cores.
@@ -36,6 +37,12 @@ pub(crate) fn anneal(problem: &Problem, objective: Objective, options: &Options)
 /// Large neighbourhoods: a few neighbouring tasks are taken out of the schedule and put back where it is best.
 pub(crate) fn neighbourhoods(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     improve(problem, objective, options, Method::Neighbourhoods)
+}
+
+/// The same from a schedule of one input that is known. None where nothing better was found.
+pub(crate) fn neighbourhoods_from(instance: &Instance, start: &Timetable, allowance: &Allowance) -> Option<Timetable> {
+    let found = anneal::latency(instance, &start.device, &start.start, allowance, Method::Neighbourhoods)?;
+    Timetable::new(&found).filter(|found| found.value < start.value)
 }
 
 fn improve(problem: &Problem, objective: Objective, options: &Options, method: Method) -> Result<Solution, Error> {

@@ -1,29 +1,54 @@
-//! Networks that are one task wide in places, cut there (DiviML IV-B, single channel).
+//! Networks in modules (DiviML IV-B). Those that are one task wide in places are cut there.
 //!
 //! Each module between two cuts is solved exactly for every pair of devices at its ends, and a dynamic program puts them
 //! together: for one input, that is exact. Memory couples modules, so where it binds the sum of the modules is a bound,
-//! and the plan is the one put together if it fits, else that of the search over the whole. Where there is no cut, there
-//! is one module.
+//! and the plan is the one put together if it fits, else that of the search over the whole. Where there is no cut,
+//! modules have several channels between them: see [`channels`].
 
+mod around;
+mod borders;
 mod chain;
+#[cfg(test)]
+mod channels_test;
 mod cuts;
 mod jobs;
 mod module;
+mod repair;
+mod rolling;
 #[cfg(test)]
 mod test;
 
-use crate::exact::graph::{Footprint, Graph};
 use crate::exact::{self, Answer, Limits, Timetable};
 use crate::instance::Instance;
+use borders::Borders;
+use cuts::Stretch;
 use jobs::Solved;
 use module::Module;
 
-/// Looks for the schedule that ends first.
-pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
+/// What of the effort goes into modules that follow each other over several channels before the search over the whole,
+/// and into what that has found afterwards.
+const BEFORE: f64 = 0.15;
+const AFTER: f64 = 0.1;
+
+/// Looks for the schedule that ends first. One that is known already is made better, or given back.
+pub fn solve(instance: &Instance, limits: &Limits, known: Option<&Timetable>) -> Answer {
+    known.iter().for_each(|known| limits.race.report(known.value));
     let stretches = cuts::stretches(instance);
-    if stretches.len() == 1 {
-        return exact::solve(instance, limits);
-    }
+    let mut answer = if stretches.len() > 1 {
+        single_channel(instance, &stretches, limits, known)
+    } else {
+        channels(instance, limits, known)
+    };
+    answer.schedule = better(answer.schedule, known.cloned());
+    answer
+}
+
+fn better(one: Option<Timetable>, other: Option<Timetable>) -> Option<Timetable> {
+    one.into_iter().chain(other).min_by(|a, b| a.value.total_cmp(&b.value))
+}
+
+/// Modules between cuts, exactly.
+fn single_channel(instance: &Instance, stretches: &[Stretch], limits: &Limits, known: Option<&Timetable>) -> Answer {
     let modules: Vec<Module> = stretches.iter().map(|stretch| Module::new(instance, stretch)).collect();
     let solved = Solved::new(&modules, limits);
     let bound = solved.shortest(&solved.tables(|found| found.bound)).map_or(f64::INFINITY, |(sum, _)| sum);
@@ -37,19 +62,40 @@ pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
             Answer { bound: bound.min(schedule.value), schedule: Some(schedule), bound_by: "split" }
         }
         None => {
-            let whole = exact::solve(instance, limits);
+            let whole = channels(instance, limits, known);
             if whole.bound > bound { whole } else { Answer { bound, bound_by: "split", ..whole } }
         }
     }
 }
 
+/// Modules with several channels between them, one after the other, then what is better at their borders and everywhere;
+/// then the search over the whole, which knows how good it has to be, and again what is better in places.
+fn channels(instance: &Instance, limits: &Limits, known: Option<&Timetable>) -> Answer {
+    let borders = Borders::new(instance);
+    let starts: Vec<usize> = borders.modules.iter().skip(1).map(|module| module.start).collect();
+    let has_whole = instance.tasks() <= exact::MOST_TASKS;
+    let before = limits.share(if has_whole { BEFORE } else { 1.0 });
+    let (rolled, spent) = rolling::solve(instance, &borders, &before);
+    let start = better(rolled, known.cloned()).map(|start| {
+        let extensions = before.extensions.saturating_sub(spent);
+        repair::improve(instance, start, &starts, &Limits { extensions, ..before.clone() })
+    });
+    if let Some(start) = &start {
+        limits.race.report(start.value);
+        limits.watch.plan(start.value);
+    }
+    let whole = exact::solve(instance, &Limits { deadline: limits.share(1.0 - AFTER).deadline, ..limits.clone() });
+    let schedule = better(whole.schedule, start);
+    let answer = Answer { schedule, ..whole };
+    if answer.is_optimal() || !has_whole {
+        return answer;
+    }
+    let after = Limits { extensions: limits.share(AFTER).extensions, ..limits.clone() };
+    Answer { schedule: answer.schedule.map(|best| repair::improve(instance, best, &starts, &after)), ..answer }
+}
+
 /// The modules' schedules one after the other.
 fn assemble(instance: &Instance, modules: &[Module], solved: &Solved<'_>, path: &[usize]) -> Timetable {
-    let graph = Graph::new(instance, instance.order(), Footprint::Least);
-    let mut place_of = vec![0; instance.tasks()];
-    for (place, &task) in instance.order().iter().enumerate() {
-        place_of[task] = place;
-    }
     let mut sequence = Vec::with_capacity(instance.tasks());
     for (number, (module, index)) in modules.iter().zip(path).enumerate() {
         let ends = module.ends()[*index];
@@ -62,7 +108,7 @@ fn assemble(instance: &Instance, modules: &[Module], solved: &Solved<'_>, path: 
         };
         // The cut at the beginning is the end of the module before.
         let own = steps.into_iter().filter(|(task, _)| !(module.entered && *task == 0));
-        sequence.extend(own.map(|(task, device)| (place_of[module.tasks[task]], device)));
+        sequence.extend(own.map(|(task, device)| (module.tasks[task], device)));
     }
-    exact::schedule(instance, &graph, &sequence)
+    exact::in_sequence(instance, &sequence)
 }

@@ -12,6 +12,8 @@ pub enum News {
     Plan(Micros),
     /// No plan is better than this, which is proven by what is named.
     Bound(Micros, &'static str),
+    /// The plan that is given back is that of this part of a portfolio.
+    Taken(&'static str),
 }
 
 /// Who is told. By default nobody.
@@ -46,7 +48,12 @@ impl Watch {
         }
     }
 
-    fn tell(&self, news: News) {
+    pub(crate) fn taken(&self, part: &'static str) {
+        self.tell(News::Taken(part));
+    }
+
+    /// Passes news on.
+    pub fn tell(&self, news: News) {
         if let Some(tell) = &self.0 {
             tell(news);
         }

@@ -172,6 +172,10 @@ fn news_lead_to_the_plan() {
                 assert!(*bound <= plan.value + 1e-6, "{algorithm}: {bound} is above {}", plan.value);
                 None
             }
+            News::Taken(part) => {
+                assert_eq!(algorithm, "auto", "{part}");
+                None
+            }
         });
         let least = values.fold(f64::INFINITY, f64::min);
         assert!((least - plan.value).abs() < 1e-6, "{algorithm}: told of {least}, answered {}", plan.value);

@@ -45,6 +45,7 @@ impl Line {
         match news {
             News::Plan(value) => self.value = self.value.min(value),
             News::Bound(value, _) => self.bound = self.bound.max(value),
+            News::Taken(_) => return,
         }
         if self.value.is_finite() && self.drawn.is_none_or(|drawn| drawn.elapsed() >= PERIOD) {
             self.drawn = Some(Instant::now());

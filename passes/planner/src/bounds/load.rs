@@ -13,6 +13,8 @@ use crate::units::{Bytes, Micros};
 /// Rounds in which prices are adjusted: a few a task, and at least and at most so many.
 const ROUNDS_A_TASK: usize = 8;
 const ROUNDS: (usize, usize) = (50, 400);
+/// Large problems have fewer rounds: no more than so many looks at a way to run a task.
+const MOST_LOOKS: usize = 2_000_000;
 /// Prices are good enough when the bound is so near to what spreading the tasks as they chose costs.
 const NEAR: f64 = 1e-4;
 /// Prices are made for everything, for each half and for each eighth of the order: what is dear differs along it.
@@ -174,7 +176,8 @@ fn best_prices(instance: &Instance, tasks: &[usize], guess: Option<Micros>) -> P
     let time_unit = guess.unwrap_or(1.0).max(f64::MIN_POSITIVE);
     let mut best = (f64::NEG_INFINITY, weight.clone());
     let mut total_crowd = vec![0.0; 2 * devices];
-    let rounds = (tasks.len() * ROUNDS_A_TASK).clamp(ROUNDS.0, ROUNDS.1);
+    let looks = ways.iter().map(Vec::len).sum::<usize>().max(1);
+    let rounds = (tasks.len() * ROUNDS_A_TASK).min(MOST_LOOKS / looks).clamp(ROUNDS.0, ROUNDS.1);
     for round in 1..=rounds {
         let mut crowd = vec![0.0; 2 * devices];
         let mut paid = 0.0;

@@ -13,6 +13,23 @@ pub(crate) enum Footprint {
     Most,
 }
 
+impl Footprint {
+    /// What a task takes.
+    pub(crate) fn of(self, instance: &Instance, task: usize) -> Bytes {
+        match (self, instance.memory_model()) {
+            (_, MemoryModel::Static) => instance.static_bytes(task, 1),
+            (Self::Least, MemoryModel::Liveness) => instance.weight_bytes(task),
+            (Self::Most, MemoryModel::Liveness) => {
+                let tensors = instance.tensors();
+                let results: Bytes =
+                    tensors.iter().filter(|tensor| tensor.producer == task).map(|tensor| tensor.bytes).sum();
+                let operands: Bytes = instance.predecessors(task).iter().map(|arc| tensors[arc.tensor].bytes).sum();
+                instance.weight_bytes(task) + instance.scratch_bytes(task) + operands + results
+            }
+        }
+    }
+}
+
 /// A neighbour, and which matrix of delays lies between.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arc {
@@ -63,7 +80,7 @@ impl Graph {
             predecessors: vec![Vec::new(); tasks.len()],
             successors: vec![Vec::new(); tasks.len()],
             delay_us: Vec::new(),
-            need: tasks.iter().map(|task| need(instance, *task, footprint)).collect(),
+            need: tasks.iter().map(|task| footprint.of(instance, *task)).collect(),
             capacity: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
             groups: Vec::new(),
         };
@@ -98,6 +115,12 @@ impl Graph {
         self.delay_us.extend_from_slice(delays);
         self.successors[from].push(arc);
         self.predecessors[to].push(Arc { task: from, ..arc });
+    }
+
+    /// Lets devices hold so much.
+    pub(crate) fn limit(&mut self, capacity: Vec<Bytes>) {
+        self.capacity = capacity;
+        self.forget_slack_memory();
     }
 
     /// A device that holds all that may run there has no limit.
@@ -182,6 +205,26 @@ impl Graph {
         &self.delay_us[arc.delays..arc.delays + self.devices * self.devices]
     }
 
+    /// What is inside, as numbers: two graphs without release and delivery times and with the same key are the same.
+    pub(crate) fn key(&self) -> Vec<u64> {
+        let mut key = vec![self.tasks as u64];
+        for table in [&self.time_us, &self.need, &self.capacity] {
+            key.extend(table.iter().map(|figure| figure.to_bits()));
+        }
+        for arcs in &self.successors {
+            key.push(arcs.len() as u64);
+            for arc in arcs {
+                key.push(arc.task as u64);
+                key.extend(self.delays(arc).iter().map(|delay| delay.to_bits()));
+            }
+        }
+        for group in &self.groups {
+            key.push(group.len() as u64);
+            key.extend(group.iter().map(|task| *task as u64));
+        }
+        key
+    }
+
     /// Whether every schedule that starts as early as it can ends at a whole number.
     pub(crate) fn is_whole(&self) -> bool {
         let tables = [&self.time_us, &self.release_us, &self.delivery_us, &self.delay_us];
@@ -209,19 +252,5 @@ impl Graph {
             value = value.max(free[device] + self.delivery_us[task * devices + device]);
         }
         (start, value)
-    }
-}
-
-fn need(instance: &Instance, task: usize, footprint: Footprint) -> Bytes {
-    match (footprint, instance.memory_model()) {
-        (_, MemoryModel::Static) => instance.static_bytes(task, 1),
-        (Footprint::Least, MemoryModel::Liveness) => instance.weight_bytes(task),
-        (Footprint::Most, MemoryModel::Liveness) => {
-            let tensors = instance.tensors();
-            let results: Bytes =
-                tensors.iter().filter(|tensor| tensor.producer == task).map(|tensor| tensor.bytes).sum();
-            let operands: Bytes = instance.predecessors(task).iter().map(|arc| tensors[arc.tensor].bytes).sum();
-            instance.weight_bytes(task) + instance.scratch_bytes(task) + operands + results
-        }
     }
 }

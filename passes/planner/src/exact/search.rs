@@ -6,6 +6,7 @@ use super::graph::Graph;
 use super::masks::Masks;
 use super::sweep::{Effort, sweep};
 use super::symmetry::Classes;
+use crate::race::Race;
 use crate::units::Micros;
 use crate::watch::Watch;
 
@@ -38,6 +39,32 @@ impl Found {
     /// No schedule, but a bound.
     pub(crate) fn nothing(bound: Micros) -> Self {
         Self { sequence: None, value: f64::INFINITY, bound, relaxation: bound, extensions: 0 }
+    }
+}
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Goal<'a> {
+    /// The best that ends by this time: later ends are of no use.
+    By(Micros),
+    /// The best, if it is better than what someone in the race has: that is as good as found.
+    Beat(&'a Race),
+}
+
+impl Goal<'_> {
+    /// No schedule that ends later is of use.
+    fn cutoff(self) -> Micros {
+        match self {
+            Self::By(time) => (time * (1.0 + SAME)).min(f64::MAX),
+            Self::Beat(_) => f64::MAX,
+        }
+    }
+
+    fn in_hand(self) -> Micros {
+        match self {
+            Self::By(_) => f64::INFINITY,
+            Self::Beat(race) => race.best(),
+        }
     }
 }
 
@@ -74,15 +101,20 @@ fn most_width(graph: &Graph) -> usize {
     (MOST_BYTES / bytes).clamp(FIRST_WIDTH, MOST_WIDTH)
 }
 
-/// Looks for the schedule that ends first, at `known` at the latest.
-pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effort: Effort, watch: &Watch) -> Found {
+/// Looks for the schedule that ends first.
+pub(crate) fn search<const WORDS: usize>(
+    graph: &Graph,
+    goal: Goal<'_>,
+    mut effort: Effort<'_>,
+    watch: &Watch,
+) -> Found {
     let allowed = effort.extensions;
     let classes = Classes::new(graph);
     let whole = graph.is_whole();
     let mut directions =
         [Direction::<WORDS>::new(graph.clone(), false), Direction::<WORDS>::new(graph.reversed(), true)];
     let mut found = Found::nothing(0.0);
-    let mut cutoff = (known * (1.0 + SAME)).min(f64::MAX);
+    let mut cutoff = goal.cutoff();
     let mut width = FIRST_WIDTH;
     let most_width = most_width(graph);
     let mut chosen = None;
@@ -92,10 +124,12 @@ pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effor
                 continue;
             }
             let (this, other) = (&directions[index], &directions[1 - index]);
+            let best = found.value.min(goal.in_hand());
+            cutoff = cutoff.min(below(best, whole));
             let bounds = Bounds::new::<WORDS>(&this.graph, &other.graph, cutoff);
             // Without a schedule in hand, what a cutoff excludes is not known to be all.
-            let limit = if bounds.value > cutoff { beyond(cutoff, found.value) } else { bounds.value };
-            found.bound = found.bound.max(limit.min(found.value));
+            let limit = if bounds.value > cutoff { beyond(cutoff, best) } else { bounds.value };
+            found.bound = found.bound.max(limit.min(best));
             if found.relaxation == 0.0 {
                 found.relaxation = found.bound;
             }
@@ -119,10 +153,11 @@ pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effor
                     watch.plan(value);
                 }
             }
-            let limit = if unseen.is_infinite() { beyond(cutoff, found.value) } else { unseen };
-            found.bound = found.bound.max(limit.min(found.value));
+            let best = best.min(found.value);
+            let limit = if unseen.is_infinite() { beyond(cutoff, best) } else { unseen };
+            found.bound = found.bound.max(limit.min(best));
             watch.bound(found.bound, "exact");
-            cutoff = cutoff.min(if whole { found.value - 1.0 } else { found.value * (1.0 - SAME) });
+            cutoff = cutoff.min(below(best, whole));
             if !outcome.finished || unseen > cutoff {
                 break 'widths;
             }
@@ -134,6 +169,11 @@ pub(crate) fn search<const WORDS: usize>(graph: &Graph, known: Micros, mut effor
     }
     found.extensions = allowed - effort.extensions;
     found
+}
+
+/// What ends by this time is better.
+fn below(value: Micros, whole: bool) -> Micros {
+    if whole { (value - 1e-6).ceil() - 1.0 } else { value * (1.0 - SAME) }
 }
 
 /// What is proven when no schedule ends by the cutoff: that it is passed, or that the one in hand is best.

@@ -5,18 +5,20 @@ use std::time::Instant;
 use super::context::Context;
 use super::extend::Extender;
 use super::layer::{Layer, Trace};
+use crate::race::Race;
 use crate::units::Micros;
 
 /// What is left of the effort allowed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort {
+pub(crate) struct Effort<'a> {
     pub(crate) extensions: u64,
     pub(crate) deadline: Option<Instant>,
+    pub(crate) race: &'a Race,
 }
 
-impl Effort {
+impl Effort<'_> {
     fn is_spent(&self) -> bool {
-        self.extensions == 0 || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.extensions == 0 || self.race.is_over() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     fn spend(&mut self, extensions: u64) {
@@ -38,7 +40,11 @@ pub(crate) struct Outcome {
 }
 
 /// Sweeps with at most `width` states a layer. With no state given up the result is exact.
-pub(crate) fn sweep<const WORDS: usize>(context: &Context<'_, WORDS>, width: usize, effort: &mut Effort) -> Outcome {
+pub(crate) fn sweep<const WORDS: usize>(
+    context: &Context<'_, WORDS>,
+    width: usize,
+    effort: &mut Effort<'_>,
+) -> Outcome {
     let devices = context.graph.devices;
     let allowed = effort.extensions;
     let mut extender = Extender::new(context);

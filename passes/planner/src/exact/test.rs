@@ -4,7 +4,9 @@ mod brute;
 mod random;
 
 use super::graph::Graph;
+use super::search::Goal;
 use super::{Limits, search};
+use crate::race::Race;
 use crate::random::Random;
 pub(crate) use brute::optimum;
 pub(crate) use random::Shape;
@@ -30,7 +32,7 @@ fn shape(seed: u64) -> Shape {
 /// Whether the optimum was proven; what was found and proven holds in any case.
 fn check(seed: u64, graph: &Graph, limits: &Limits) -> bool {
     let best = optimum(graph);
-    let found = search(graph, f64::INFINITY, limits);
+    let found = search(graph, Goal::By(f64::INFINITY), limits);
     let slack = if best.is_finite() { best * 1e-9 + 1e-9 } else { 0.0 };
     assert!(found.bound <= best + slack, "seed {seed}: bound {} above the optimum {best}", found.bound);
     assert!(found.relaxation <= best + slack, "seed {seed}: relaxation {} above {best}", found.relaxation);
@@ -78,7 +80,7 @@ fn bounds_hold_for_narrow_sweeps() {
         let bounds = Bounds::new::<1>(&graph, &graph.reversed(), f64::MAX);
         let (masks, classes) = (Masks::<1>::new(&graph), Classes::new(&graph));
         let context = Context { graph: &graph, masks: &masks, classes: &classes, bounds: &bounds, cutoff: f64::MAX };
-        let mut effort = Effort { extensions: 100_000, deadline: None };
+        let mut effort = Effort { extensions: 100_000, deadline: None, race: &Race::default() };
         let outcome = sweep(&context, 1 + seed as usize % 4, &mut effort);
         let value = outcome.sequence.map_or(f64::INFINITY, |sequence| graph.starts(&sequence).1);
         assert!(outcome.bound.min(value) <= best + best * 1e-9, "seed {seed}: {} > {best}", outcome.bound);
@@ -94,10 +96,25 @@ fn a_known_value_cuts_off() {
         let graph = Graph::random(&shape(seed), seed);
         let best = optimum(&graph);
         if best.is_finite() && best > 2.0 {
-            let found = search(&graph, best, &Limits::default());
+            let found = search(&graph, Goal::By(best), &Limits::default());
             assert!((found.value - best).abs() <= best * 1e-9, "seed {seed}: {} is not {best}", found.value);
-            let found = search(&graph, best - 1.0, &Limits::default());
+            let found = search(&graph, Goal::By(best - 1.0), &Limits::default());
             assert!(found.sequence.is_none() && found.bound <= best, "seed {seed}: {found:?}");
+        }
+    }
+}
+
+/// Tests that only what is better than what someone has is looked for, and that nothing less is proven.
+#[test]
+fn what_is_in_hand_is_beaten_or_proven() {
+    for seed in 0..400 {
+        let graph = Graph::random(&shape(seed), seed);
+        let best = optimum(&graph);
+        if best.is_finite() && best > 2.0 {
+            let found = search(&graph, Goal::Beat(&Race::new(best)), &Limits::default());
+            assert!(found.sequence.is_none() && (found.bound - best).abs() <= best * 1e-9, "seed {seed}: {found:?}");
+            let found = search(&graph, Goal::Beat(&Race::new(best + 1.0)), &Limits::default());
+            assert!((found.value - best).abs() <= best * 1e-9 && found.bound <= best * (1.0 + 1e-9), "{found:?}");
         }
     }
 }
@@ -108,10 +125,11 @@ fn is_deterministic_and_symmetric_in_time() {
     for seed in 0..25 {
         let graph = Graph::random(&Shape { tasks: 9, ..shape(seed) }, seed);
         let limits = Limits { extensions: 500, ..Limits::default() };
-        let (once, again) = (search(&graph, f64::INFINITY, &limits), search(&graph, f64::INFINITY, &limits));
+        let (once, again) =
+            (search(&graph, Goal::By(f64::INFINITY), &limits), search(&graph, Goal::By(f64::INFINITY), &limits));
         assert_eq!((once.sequence, once.bound), (again.sequence, again.bound));
-        let there = search(&graph, f64::INFINITY, &Limits::default()).value;
-        let back = search(&graph.reversed(), f64::INFINITY, &Limits::default()).value;
+        let there = search(&graph, Goal::By(f64::INFINITY), &Limits::default()).value;
+        let back = search(&graph.reversed(), Goal::By(f64::INFINITY), &Limits::default()).value;
         assert!(there == back || (there - back).abs() <= there * 1e-9, "seed {seed}: {there} and {back}");
     }
 }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::plan::Limit;
+use crate::race::Race;
 use crate::random::Random;
 use crate::solve::Options;
 use crate::units::Micros;
@@ -19,11 +20,12 @@ const SHORT: u64 = 500;
 
 /// What a search may spend.
 #[derive(Clone, Debug)]
-pub(super) struct Allowance {
+pub(crate) struct Allowance {
     seed: u64,
     chains: usize,
     effort: Effort,
     watch: Watch,
+    race: Race,
 }
 
 /// What one chain may spend, and whom it tells of what it finds.
@@ -31,6 +33,8 @@ pub(super) struct Allowance {
 pub(super) struct Budget<'a> {
     effort: Effort,
     watch: &'a Watch,
+    /// Others that search.
+    race: Option<&'a Race>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +48,9 @@ enum Effort {
 impl Budget<'_> {
     /// The share of the budget that is gone after so many trials; 1 and above is all of it.
     pub(super) fn spent(&self, trials: u64) -> f64 {
+        if self.race.is_some_and(Race::is_over) {
+            return 1.0;
+        }
         match self.effort {
             Effort::Trials(most) => trials as f64 / most.max(1) as f64,
             Effort::Time { since, seconds } => since.elapsed().as_secs_f64() / seconds.max(1e-9),
@@ -53,6 +60,7 @@ impl Budget<'_> {
     /// Tells of the best value so far.
     pub(super) fn tell(&self, best: Micros) {
         self.watch.plan(best);
+        self.race.iter().for_each(|race| race.report(best));
     }
 }
 
@@ -60,7 +68,7 @@ impl Budget<'_> {
 impl<'a> Budget<'a> {
     /// No end of trials.
     pub(super) fn unlimited(watch: &'a Watch) -> Self {
-        Self { effort: Effort::Trials(u64::MAX), watch }
+        Self { effort: Effort::Trials(u64::MAX), watch, race: None }
     }
 }
 
@@ -72,7 +80,31 @@ impl Allowance {
             Some(Limit::Iterations(trials)) => (CHAINS, Effort::Trials(trials.div_ceil(CHAINS as u64))),
             None => (CHAINS, Effort::Trials(trials.div_ceil(CHAINS as u64))),
         };
-        Self { seed: options.seed, chains, effort, watch: options.watch.clone() }
+        Self { seed: options.seed, chains, effort, watch: options.watch.clone(), race: Race::default() }
+    }
+
+    /// What large neighbourhoods have when nothing else is said.
+    pub(crate) fn of_neighbourhoods(options: &Options) -> Self {
+        Self::new(options, super::ANNEAL_TRIALS)
+    }
+
+    /// So many chains, for so many seconds.
+    pub(crate) fn timed(options: &Options, seconds: f64, chains: usize) -> Self {
+        let effort = Effort::Time { since: Instant::now(), seconds };
+        Self { seed: options.seed, chains, effort, watch: options.watch.clone(), race: Race::default() }
+    }
+
+    /// A share of the trials.
+    pub(crate) fn share(mut self, share: f64) -> Self {
+        if let Effort::Trials(trials) = &mut self.effort {
+            *trials = (*trials as f64 * share).ceil() as u64;
+        }
+        self
+    }
+
+    /// Tells others in a race of what is found, and stops when it is over.
+    pub(crate) fn in_race(self, race: &Race) -> Self {
+        Self { race: race.clone(), ..self }
     }
 
     /// Runs every chain with its random numbers and its budget, and gives back the result with the least value; of equals
@@ -86,7 +118,7 @@ impl Allowance {
                 if chain >= self.chains {
                     break;
                 }
-                let budget = Budget { effort: self.effort, watch: &self.watch };
+                let budget = Budget { effort: self.effort, watch: &self.watch, race: Some(&self.race) };
                 let (value, result) = run(self.random(chain), budget);
                 // Poison means that another chain panicked; the scope will say so.
                 if let Ok(mut results) = results.lock() {

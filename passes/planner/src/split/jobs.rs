@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::chain::{self, Table};
 use super::module::{Ends, Module};
-use crate::exact::search::{Found, SAME};
+use crate::exact::bounds::longest_path;
+use crate::exact::graph::Graph;
+use crate::exact::search::{Found, Goal, SAME};
 use crate::exact::{Limits, search};
 use crate::units::Micros;
-use crate::watch::Watch;
 
 /// A module's problem, and what is known about it.
 struct Job {
@@ -23,8 +24,8 @@ struct Job {
     found: Found,
     /// Nothing more is to be found that would be of use.
     closed: bool,
-    /// The most effort that it was given so far.
-    given: u64,
+    /// The most effort that it was given so far; none where only its longest path is known.
+    given: Option<u64>,
 }
 
 /// All modules with all their ends, and what is known about each.
@@ -39,26 +40,27 @@ impl<'a> Solved<'a> {
     /// Solves what matters; the result does not depend on the number of threads.
     pub(crate) fn new(modules: &'a [Module], limits: &Limits) -> Self {
         let mut solved = Self::gather(modules);
+        let limits = limits.quiet();
         let all: Vec<usize> = (0..solved.jobs.len()).collect();
-        let relaxed = in_parallel(&all, limits.threads, |job| {
-            solved.search(job, f64::INFINITY, &Limits { extensions: 0, watch: Watch::default(), ..*limits })
-        });
-        for (job, found) in solved.jobs.iter_mut().zip(relaxed) {
-            job.closed = found.bound.is_infinite();
-            job.found = found;
+        let paths = in_parallel(&all, limits.threads, |job| longest_path(&solved.graph(job)));
+        for (job, path) in solved.jobs.iter_mut().zip(paths) {
+            job.found.bound = path;
         }
         let mut left = limits.extensions;
-        while let Some(open) = solved.open() {
-            let share = left / open.len() as u64;
+        while let Some(open) = solved.open().filter(|_| !limits.are_passed()) {
+            // Most pairs are never on the shortest chain, so each is looked at more closely when it first is.
+            let fresh: Vec<usize> = open.iter().copied().filter(|job| solved.jobs[*job].given.is_none()).collect();
+            let share = if fresh.is_empty() { left / open.len() as u64 } else { 0 };
             // What was not enough once is only worth trying again with much more.
-            let open: Vec<usize> =
-                open.into_iter().filter(|job| share > solved.jobs[*job].given.saturating_mul(2)).collect();
+            let worth = |job: &usize| solved.jobs[*job].given.is_some_and(|given| share > given.saturating_mul(2));
+            let open: Vec<usize> = if fresh.is_empty() { open.into_iter().filter(worth).collect() } else { fresh };
             if open.is_empty() {
                 break;
             }
             let useful = solved.useful();
-            let limits = Limits { extensions: share, watch: Watch::default(), ..*limits };
-            let results = in_parallel(&open, limits.threads, |job| solved.search(job, useful[job], &limits));
+            let limits = Limits { extensions: share, ..limits.clone() };
+            let results =
+                in_parallel(&open, limits.threads, |job| search(&solved.graph(job), Goal::By(useful[job]), &limits));
             for (job, found) in open.into_iter().zip(results) {
                 left = left.saturating_sub(found.extensions);
                 solved.jobs[job].keep(found, useful[job], share);
@@ -78,7 +80,7 @@ impl<'a> Solved<'a> {
                 let (representative, names) = module.representative(ends);
                 let job = *known.entry((same, representative)).or_insert_with(|| {
                     let found = Found::nothing(0.0);
-                    solved.jobs.push(Job { module: same, ends: representative, found, closed: false, given: 0 });
+                    solved.jobs.push(Job { module: same, ends: representative, found, closed: false, given: None });
                     solved.jobs.len() - 1
                 });
                 solved.index.insert((number, ends), (job, names));
@@ -87,9 +89,9 @@ impl<'a> Solved<'a> {
         solved
     }
 
-    fn search(&self, job: usize, known: Micros, limits: &Limits) -> Found {
+    fn graph(&self, job: usize) -> Graph {
         let Job { module, ends, .. } = &self.jobs[job];
-        search(&self.modules[*module].pinned(*ends), known, limits)
+        self.modules[*module].pinned(*ends)
     }
 
     /// The jobs on the shortest chain of bounds that are not closed; none if there is no chain, if it is as long as the
@@ -157,7 +159,7 @@ impl<'a> Solved<'a> {
 impl Job {
     /// Keeps the better schedule and the better bound of a search for what costs at most `useful`.
     fn keep(&mut self, found: Found, useful: Micros, given: u64) {
-        self.given = given;
+        self.given = Some(given);
         self.found.bound = self.found.bound.max(found.bound);
         if found.value < self.found.value {
             (self.found.value, self.found.sequence) = (found.value, found.sequence);

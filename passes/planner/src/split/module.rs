@@ -98,22 +98,8 @@ impl Module {
 
     /// All that a solution depends on, so that equal modules are solved once.
     pub(crate) fn key(&self) -> Vec<u64> {
-        let graph = &self.graph;
-        let mut key = vec![graph.tasks as u64, u64::from(self.entered) * 2 + u64::from(self.left)];
-        for table in [&graph.time_us, &graph.need, &graph.capacity] {
-            key.extend(table.iter().map(|figure| figure.to_bits()));
-        }
-        for arcs in &graph.successors {
-            key.push(arcs.len() as u64);
-            for arc in arcs {
-                key.push(arc.task as u64);
-                key.extend(graph.delays(arc).iter().map(|delay| delay.to_bits()));
-            }
-        }
-        for group in &graph.groups {
-            key.push(group.len() as u64);
-            key.extend(group.iter().map(|task| *task as u64));
-        }
+        let mut key = vec![u64::from(self.entered) * 2 + u64::from(self.left)];
+        key.extend(self.graph.key());
         key
     }
 }

@@ -113,7 +113,7 @@ fn split_equals_the_search_over_the_whole() {
         let problem = chain(&shape(seed), seed);
         let Ok(instance) = Instance::new(&problem, Objective::Latency) else { continue };
         several += usize::from(stretches(&instance).len() > 1);
-        let (split, whole) = (solve(&instance, &Limits::default()), exact::solve(&instance, &Limits::default()));
+        let (split, whole) = (solve(&instance, &Limits::default(), None), exact::solve(&instance, &Limits::default()));
         assert_eq!(split.schedule.is_some(), whole.schedule.is_some(), "seed {seed}");
         if split.schedule.is_some() {
             assert!(split.is_optimal() && whole.is_optimal(), "seed {seed}: {split:?} {whole:?}");
@@ -129,7 +129,7 @@ fn split_equals_brute_force() {
         let problem = chain(&Shape { modules: 2, width: 1 + seed as usize % 2, ends: 1, ..shape(seed) }, seed);
         let Ok(instance) = Instance::new(&problem, Objective::Latency) else { continue };
         let best = optimum(&Graph::new(&instance, instance.order(), Footprint::Least));
-        let split = solve(&instance, &Limits::default());
+        let split = solve(&instance, &Limits::default(), None);
         assert_eq!(split.schedule.map_or(f64::INFINITY, |schedule| schedule.value), best, "seed {seed}");
     }
 }
@@ -141,10 +141,10 @@ fn split_is_deterministic() {
         let problem = chain(&Shape { modules: 6, ..shape(seed) }, seed);
         let Ok(instance) = Instance::new(&problem, Objective::Latency) else { continue };
         for extensions in [0, 100, 1000, 1_000_000] {
-            let one = solve(&instance, &Limits { extensions, ..Limits::default() });
-            let four = solve(&instance, &Limits { extensions, threads: 4, ..Limits::default() });
+            let one = solve(&instance, &Limits { extensions, ..Limits::default() }, None);
+            let four = solve(&instance, &Limits { extensions, threads: 4, ..Limits::default() }, None);
             assert_eq!(one, four, "seed {seed}, {extensions} extensions");
-            let best = solve(&instance, &Limits::default()).schedule.map_or(f64::INFINITY, |best| best.value);
+            let best = solve(&instance, &Limits::default(), None).schedule.map_or(f64::INFINITY, |best| best.value);
             assert!(one.bound <= best, "seed {seed}, {extensions} extensions");
         }
     }
@@ -161,7 +161,7 @@ fn memory_is_kept() {
         let room = (bytes / shape(seed).devices as f64 * 1.15 + tasks).ceil();
         let problem = chain(&Shape { memory: Some(room), ..shape(seed) }, seed);
         let Ok(instance) = Instance::new(&problem, Objective::Latency) else { continue };
-        let (split, whole) = (solve(&instance, &Limits::default()), exact::solve(&instance, &Limits::default()));
+        let (split, whole) = (solve(&instance, &Limits::default(), None), exact::solve(&instance, &Limits::default()));
         let Some(best) = whole.schedule.as_ref().map(|schedule| schedule.value) else {
             assert_eq!(split.schedule, None, "seed {seed}");
             continue;
@@ -169,7 +169,7 @@ fn memory_is_kept() {
         assert!(whole.is_optimal(), "seed {seed}");
         assert_eq!(verified(&problem, &split), best, "seed {seed}");
         let unlimited = Instance::new(&free, Objective::Latency).expect("it is as before");
-        let without = solve(&unlimited, &Limits::default()).schedule.expect("it is as before").value;
+        let without = solve(&unlimited, &Limits::default(), None).schedule.expect("it is as before").value;
         coupled += usize::from(without < best);
     }
     assert!(coupled > 5, "only {coupled} were coupled");
@@ -207,7 +207,7 @@ fn equal_modules_are_solved_once() {
     // The first has its beginning in it, the last is not left; those between have their ends on one device or on two.
     assert!(first.key() != second.key() && second.key() == third.key() && third.key() != last.key());
     assert_eq!(Solved::new(&modules, &Limits::default()).count(), 1 + 2 + 1);
-    let solution = solve(&instance, &Limits::default());
+    let solution = solve(&instance, &Limits::default(), None);
     assert_eq!(verified(&problem, &solution), 4.0 + 4.0 * (9.0 + 2.0 + 4.0));
     assert!(solution.is_optimal());
 }

@@ -1,10 +1,11 @@
 //! `divi-plan solve`.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use divi_planner::plan::Limit;
 use divi_planner::solve::DEFAULT_ALGORITHM;
-use divi_planner::{Objective, Options, Plan, algorithms};
+use divi_planner::{News, Objective, Options, Plan, Watch, algorithms};
 use lexopt::Parser;
 use serde_json::json;
 
@@ -68,7 +69,8 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let by_default = if options.inputs.unwrap_or(problem.inputs) == 1 { Objective::Latency } else { Objective::Batch };
 
     let progress = (!quiet).then(Progress::on_terminal).flatten();
-    options.watch = progress.as_ref().map(Progress::watch).unwrap_or_default();
+    let part = Arc::new(OnceLock::new());
+    options.watch = watch(progress.as_ref().map(Progress::watch), Arc::clone(&part));
     let started = Instant::now();
     let plan = divi_planner::solve(&problem, objective.unwrap_or(by_default), &algorithm, &options);
     drop(progress);
@@ -78,12 +80,14 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     if !as_json || arguments.output.is_some() {
         files::write(arguments.output.as_deref(), &plan.write())?;
     }
+    let part = part.get().copied();
     if as_json {
-        files::print(&format!("{}\n", summary(&plan, seconds)))?;
+        files::print(&format!("{}\n", summary(&plan, part, seconds)))?;
     } else if !quiet {
         eprintln!(
-            "{}: {} {:.1} µs, bound {:.1} µs by {}, gap {:.2} %, {seconds:.3} s",
+            "{}{}: {} {:.1} µs, bound {:.1} µs by {}, gap {:.2} %, {seconds:.3} s",
             plan.algorithm,
+            part.map(|part| format!(" ({part})")).unwrap_or_default(),
             plan.objective,
             plan.value,
             plan.bound,
@@ -105,9 +109,19 @@ fn limit(options: &mut Options, limit: Limit) -> Result<(), String> {
     Ok(())
 }
 
-fn summary(plan: &Plan, seconds: f64) -> serde_json::Value {
+/// Tells of progress, and keeps which part of a portfolio has found the plan.
+fn watch(progress: Option<Watch>, part: Arc<OnceLock<&'static str>>) -> Watch {
+    Watch::new(move |news| {
+        if let News::Taken(name) = news {
+            part.get_or_init(|| name);
+        }
+        progress.iter().for_each(|progress| progress.tell(news));
+    })
+}
+
+fn summary(plan: &Plan, part: Option<&str>, seconds: f64) -> serde_json::Value {
     json!({
-        "algorithm": plan.algorithm, "objective": plan.objective.name(), "value": plan.value, "bound": plan.bound,
+        "algorithm": plan.algorithm, "found_by": part.unwrap_or(&plan.algorithm), "objective": plan.objective.name(), "value": plan.value, "bound": plan.bound,
         "bound_by": plan.bound_by, "gap": plan.gap, "seconds": seconds,
     })
 }

@@ -1,0 +1,147 @@
+//! One input: search and proof side by side. Each knows how good the other's best plan is, and both stop when that is
+//! proven to be the best.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::bounds;
+use crate::error::Error;
+use crate::exact::search::SAME;
+use crate::exact::{Answer, Limits, Timetable, no_placement};
+use crate::instance::Instance;
+use crate::plan::{Bound, Limit};
+use crate::race::Race;
+use crate::search;
+use crate::solve::{Options, Solution};
+use crate::split;
+
+/// The share of the time that search has for itself, so that the proof begins with a good plan, and the most of it.
+const SEARCH_FIRST: f64 = 0.1;
+const MOST_FIRST: Duration = Duration::from_secs(3);
+/// With no limit at all, the share of a proof's own effort: about ten seconds.
+const UNLIMITED_SHARE: f64 = 0.15;
+/// The share of trials for what the proof has found.
+const SEARCH_AGAIN: f64 = 0.25;
+
+/// The best so far.
+pub(super) struct Best {
+    pub(super) schedule: Option<Timetable>,
+    /// The part that has found it.
+    pub(super) by: &'static str,
+    bound: Bound,
+}
+
+impl Best {
+    pub(super) fn new() -> Self {
+        Self { schedule: None, by: "nothing", bound: Bound::new(0.0, "nothing") }
+    }
+
+    /// Takes a schedule if it is better.
+    pub(super) fn take(&mut self, found: Option<Timetable>, by: &'static str) {
+        let Some(found) = found else { return };
+        if found.value < self.value() {
+            (self.schedule, self.by) = (Some(found), by);
+        }
+    }
+
+    fn prove(&mut self, bound: Bound) {
+        if bound.value > self.bound.value {
+            self.bound = bound;
+        }
+    }
+
+    fn take_answer(&mut self, answer: Answer) {
+        self.take(answer.schedule, "milp-split");
+        self.prove(Bound::new(answer.bound, answer.bound_by));
+    }
+
+    fn value(&self) -> f64 {
+        self.schedule.as_ref().map_or(f64::INFINITY, |schedule| schedule.value)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.bound.value >= self.value() * (1.0 - SAME)
+    }
+}
+
+/// Improves on what baselines have found, and proves how good it is. None where there is nothing, not even a proof that
+/// there can be nothing.
+pub(super) fn solve(
+    instance: &Instance,
+    options: &Options,
+    started: Instant,
+    mut best: Best,
+) -> Result<Option<Solution>, Error> {
+    best.prove(bounds::best(instance));
+    options.watch.bound(best.bound.value, "load-in-windows");
+    if !best.is_closed() {
+        match options.limit {
+            Some(Limit::Seconds(seconds)) => side_by_side(instance, options, started, seconds, &mut best),
+            _ => in_turn(instance, options, &mut best),
+        }
+    }
+    if best.bound.value.is_infinite() {
+        return Err(Error::Infeasible(vec![no_placement()]));
+    }
+    options.watch.taken(best.by);
+    let Best { schedule, bound, .. } = best;
+    Ok(schedule.map(|schedule| Solution { schedule: schedule.into_schedule(), bound: Some(bound) }))
+}
+
+/// The same each time: search, then proof, then search from what the proof has found.
+fn in_turn(instance: &Instance, options: &Options, best: &mut Best) {
+    let race = Race::new(best.value());
+    search_from(instance, options, 1.0, &race, best);
+    let limits = Limits { race: race.clone(), ..Limits::new(instance, options.limit, options.watch.clone()) };
+    let limits = if options.limit.is_none() { limits.share(UNLIMITED_SHARE) } else { limits };
+    let searched = best.value();
+    best.take_answer(split::solve(instance, &limits, best.schedule.as_ref()));
+    if best.value() < searched && !best.is_closed() {
+        search_from(instance, options, SEARCH_AGAIN, &race, best);
+    }
+}
+
+/// Large neighbourhoods from the best schedule, with a share of the trials.
+fn search_from(instance: &Instance, options: &Options, share: f64, race: &Race, best: &mut Best) {
+    let allowance = search::Allowance::of_neighbourhoods(options).share(share).in_race(race);
+    let found = best.schedule.as_ref().and_then(|start| search::neighbourhoods_from(instance, start, &allowance));
+    best.take(found, "lns");
+}
+
+/// Until the time is over: search with all cores first, then with all but one, which proves.
+fn side_by_side(instance: &Instance, options: &Options, started: Instant, seconds: f64, best: &mut Best) {
+    let left = || (seconds - started.elapsed().as_secs_f64()).max(0.0);
+    let race = Race::new(best.value());
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let searching = |seconds: f64, chains: usize| search::Allowance::timed(options, seconds, chains).in_race(&race);
+    if let Some(start) = &best.schedule {
+        let first = searching((seconds * SEARCH_FIRST).min(MOST_FIRST.as_secs_f64()).min(left()), cores);
+        best.take(search::neighbourhoods_from(instance, start, &first), "lns");
+    }
+    if left() == 0.0 {
+        return;
+    }
+    let limit = Some(Limit::Seconds(left()));
+    let limits = Limits::new(instance, limit, options.watch.clone());
+    let limits = Limits { race: race.clone(), threads: cores.div_ceil(2), ..limits };
+    let known = best.schedule.clone();
+    let (answer, found) = thread::scope(|scope| {
+        let proof = scope.spawn(|| {
+            let answer = split::solve(instance, &limits, known.as_ref());
+            answer.schedule.iter().for_each(|schedule| race.report(schedule.value));
+            if answer.bound >= race.best() * (1.0 - SAME) {
+                race.end();
+            }
+            answer
+        });
+        let chains = cores.saturating_sub(1).max(1);
+        let found =
+            known.as_ref().and_then(|start| search::neighbourhoods_from(instance, start, &searching(left(), chains)));
+        (proof.join(), found)
+    });
+    best.take(found, "lns");
+    match answer {
+        Ok(answer) => best.take_answer(answer),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
