@@ -53,7 +53,6 @@ pub struct Instance {
     input: Vec<Bytes>,
     output: Vec<Bytes>,
     scratch: Vec<Bytes>,
-    names: Vec<Option<String>>,
     device_names: Vec<String>,
 }
 
@@ -141,7 +140,6 @@ impl Instance {
             input: each(|node| node.input),
             output: problem.output_bytes(),
             scratch: each(|node| node.scratch),
-            names: problem.nodes.iter().map(|node| node.name.clone()).collect(),
             device_names: problem.devices.iter().map(|device| device.name.clone()).collect(),
         }
     }
@@ -231,14 +229,6 @@ impl Instance {
 
     pub fn group_of(&self, task: usize) -> usize {
         self.group_of[task]
-    }
-
-    /// `task 3 (conv1)`: how messages call a task.
-    pub fn task_label(&self, task: usize) -> String {
-        match &self.names[task] {
-            Some(name) => format!("task {task} ({name})"),
-            None => format!("task {task}"),
-        }
     }
 
     pub fn device_name(&self, device: usize) -> &str {

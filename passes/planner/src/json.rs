@@ -50,12 +50,7 @@ impl Lines {
         Self { text: "{".to_owned(), close: "}", indent: "  ", empty: true }
     }
 
-    /// A list that is the value of a key of an object.
-    pub(crate) fn list() -> Self {
-        Self { text: "[".to_owned(), close: "  ]", indent: "    ", empty: true }
-    }
-
-    pub(crate) fn item(&mut self, item: &str) {
+    fn item(&mut self, item: &str) {
         self.text.push_str(if self.empty { "\n" } else { ",\n" });
         self.text.push_str(self.indent);
         self.text.push_str(item);
@@ -77,6 +72,15 @@ impl Lines {
 
 pub(crate) fn string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// A list with a line an item, as the value of a key.
+pub(crate) fn list<T>(items: &[T], write: impl Fn(&T) -> String) -> String {
+    let mut lines = Lines { text: "[".to_owned(), close: "  ]", indent: "    ", empty: true };
+    for item in items {
+        lines.item(&write(item));
+    }
+    lines.finish()
 }
 
 /// A list on one line.

@@ -1,7 +1,7 @@
 //! From a plan to text: the same text for the same plan.
 
 use super::{Batch, Copy, FORMAT, Limit, Plan, Schedule, Transfer};
-use crate::json::{Lines, integers, numbers, row, string};
+use crate::json::{Lines, integers, list, numbers, row, string};
 use crate::units::number;
 
 impl Plan {
@@ -72,14 +72,6 @@ impl Plan {
             }
         }
     }
-}
-
-fn list<T>(items: &[T], write: impl Fn(&T) -> String) -> String {
-    let mut lines = Lines::list();
-    for item in items {
-        lines.item(&write(item));
-    }
-    lines.finish()
 }
 
 fn batch(batch: &Batch) -> String {

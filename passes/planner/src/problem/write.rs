@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::{Contention, Device, EdgeNetwork, FORMAT, MemoryModel, Node, Pipeline, Problem, Tensor};
-use crate::json::{Lines, integers, numbers, optional, row, string};
+use crate::json::{Lines, integers, list, numbers, optional, row, string};
 use crate::units::number;
 
 impl Problem {
@@ -62,14 +62,6 @@ impl Problem {
         let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         format!("sha256:{hex}")
     }
-}
-
-fn list<T>(items: &[T], write: impl Fn(&T) -> String) -> String {
-    let mut lines = Lines::list();
-    for item in items {
-        lines.item(&write(item));
-    }
-    lines.finish()
 }
 
 fn matrix(rows: &[Vec<Option<f64>>]) -> String {
