@@ -200,8 +200,12 @@ impl<'a> Placement<'a> {
             })
             .collect();
         let total: Bytes = self.bytes.iter().sum();
+        let how = match self.instance.inputs() {
+            1 => String::new(),
+            inputs => format!(", cutting queues task by task or with all {inputs} inputs in one batch"),
+        };
         format!(
-            "no placement found that fits memory and links: the tasks need {} ({})",
+            "no placement found that fits memory and links{how}: the tasks need {} ({})",
             human_bytes(total),
             rooms.join(", ")
         )

@@ -11,7 +11,7 @@ pub type BytesPerMicro = f64;
 pub fn human_bytes(bytes: Bytes) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024.0 {
-        return format!("{} bytes", number(bytes));
+        return if bytes == 1.0 { "1 byte".to_owned() } else { format!("{} bytes", number(bytes)) };
     }
     let mut scaled = bytes / 1024.0;
     let mut unit = UNITS[0];
@@ -44,6 +44,7 @@ mod tests {
 
     #[test]
     fn sizes_read_well() {
+        assert_eq!(human_bytes(1.0), "1 byte");
         assert_eq!(human_bytes(12.0), "12 bytes");
         assert_eq!(human_bytes(1536.0), "1.50 KiB");
         assert_eq!(human_bytes(8.0 * 1024.0 * 1024.0 * 1024.0), "8.00 GiB");

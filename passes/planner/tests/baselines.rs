@@ -78,6 +78,33 @@ fn memory_and_colocation_are_respected() {
 }
 
 /// The best values known for one input, from solvers that ran for long.
+/// Three tasks of six bytes, two devices that hold ten: enough in all, but two tasks would have to share one.
+#[test]
+fn corners_are_named() {
+    let text = r#"{"format":"divi-problem/1","name":"corner","L":2,
+        "devices":[{"id":0,"name":"a","memory":20,"batch_sizes":[2]},{"id":1,"name":"b","memory":20,"batch_sizes":[2]}],
+        "bandwidth":[[null,1],[1,null]],
+        "nodes":[{"id":0,"time":{"2":[1,1]},"weight":0,"input":2,"output":4},
+        {"id":1,"time":{"2":[1,1]},"weight":0,"input":2,"output":4},
+        {"id":2,"time":{"2":[1,1]},"weight":0,"input":2,"output":4}]}"#;
+    let says = |text: &str, objective: Objective| {
+        let problem = Problem::read(text).expect("a problem");
+        solve(&problem, objective, "heft", &Options::default()).expect_err("no plan").to_string()
+    };
+    assert_eq!(
+        says(text, Objective::Batch),
+        "no placement found that fits memory and links, cutting queues task by task or with all 2 inputs in one batch: \
+         the tasks need 36 bytes (a has 20 bytes, b has 20 bytes); there is none"
+    );
+    let one =
+        text.replace("\"L\":2", "\"L\":1").replace("[2]", "[1]").replace("\"2\":", "\"1\":").replace(":20", ":10");
+    assert_eq!(
+        says(&one, Objective::Latency),
+        "no placement found that fits memory and links: the tasks need 18 bytes (a has 10 bytes, b has 10 bytes); there \
+         is none"
+    );
+}
+
 #[test]
 fn no_bound_passes_the_best_known() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/problems/best-known.json");

@@ -152,7 +152,7 @@ fn placements_that_cannot_be() {
 fn memory_that_cannot_do() {
     refuses(
         &[("\"memory\":null", "\"memory\":5")],
-        "device 0 (cpu): tasks that can run nowhere else need 6 bytes, it has 5 bytes: 1 bytes short; node 0 (in) alone needs 6 bytes of it",
+        "device 0 (cpu): tasks that can run nowhere else need 6 bytes, it has 5 bytes: 1 byte short; node 0 (in) alone needs 6 bytes of it",
     );
     refuses(
         &[("\"memory\":null", "\"memory\":6"), ("\"memory\":1000", "\"memory\":12")],

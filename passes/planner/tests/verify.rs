@@ -113,7 +113,7 @@ fn short_tasks_take_time_and_room() {
     let (problem, plan) = short_task(3e6 - 2.0, 1002);
     refuses(&problem, &plan, "node 1 (short): starts at 2999998 on device 0 (cpu), where node 0 (long) runs until");
     let (problem, plan) = short_task(3e6, 1001);
-    refuses(&problem, &plan, "device 0 (cpu): needs 1002 bytes, has 1001 bytes: 1 bytes short");
+    refuses(&problem, &plan, "device 0 (cpu): needs 1002 bytes, has 1001 bytes: 1 byte short");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn colocation() {
 #[test]
 fn static_memory() {
     let problem = problem(&[("\"memory\":60", "\"memory\":27")]);
-    refuses(&problem, &plan(&problem), "device 1 (gpu): needs 28 bytes, has 27 bytes: 1 bytes short");
+    refuses(&problem, &plan(&problem), "device 1 (gpu): needs 28 bytes, has 27 bytes: 1 byte short");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn memory_of_what_is_alive() {
     assert_eq!(verify(&enough, &plan(&enough)), Ok(45.0));
     let short =
         problem(&[("\"memory\":60", "\"memory\":27"), ("\"edges\"", "\"memory_model\":\"liveness\",\"edges\"")]);
-    refuses(&short, &plan(&short), "device 1 (gpu): needs 28 bytes, has 27 bytes: 1 bytes short");
+    refuses(&short, &plan(&short), "device 1 (gpu): needs 28 bytes, has 27 bytes: 1 byte short");
     // On the cpu: weights 8; while out runs, the copy of left's result (16), right's (4) and its own (1): 29. Scratch
     // of right comes on top of in's result (8), right's (4) and, from 35 on, left's copy (16).
     let scratch = |bytes: u32, memory: u32| {
@@ -170,7 +170,7 @@ fn memory_of_what_is_alive() {
         ])
     };
     assert_eq!(verify(&scratch(9, 45), &plan(&scratch(9, 45))), Ok(45.0));
-    refuses(&scratch(9, 44), &plan(&scratch(9, 44)), "device 0 (cpu): needs 45 bytes, has 44 bytes: 1 bytes short");
+    refuses(&scratch(9, 44), &plan(&scratch(9, 44)), "device 0 (cpu): needs 45 bytes, has 44 bytes: 1 byte short");
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn memory_of_queues() {
     let problem = Problem::read(&held).unwrap();
     let schedule = Schedule::Batch { batches: batches(), makespan: 40.0 };
     let plan = Plan::new(&problem, "by hand", schedule, Bound::new(0.0, "nothing"));
-    refuses(&problem, &plan, "device 0 (a): needs 34 bytes, has 33 bytes: 1 bytes short");
+    refuses(&problem, &plan, "device 0 (a): needs 34 bytes, has 33 bytes: 1 byte short");
 }
 
 #[test]
