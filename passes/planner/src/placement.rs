@@ -19,10 +19,21 @@ pub struct Placement<'a> {
     open: Vec<Vec<usize>>,
     placed: Vec<Option<usize>>,
     room: Vec<Bytes>,
+    /// What was before each change, the latest last. Copies of all this, one a choice, would fill the memory.
+    trail: Vec<Before>,
     /// What each group takes from its device.
     bytes: Vec<Bytes>,
     memory_binds: bool,
     links_bind: bool,
+}
+
+/// What a change has replaced.
+#[derive(Clone, Debug)]
+enum Before {
+    /// Of a group.
+    Open(usize, Vec<usize>),
+    /// The group was not placed, and its device had this room.
+    Unplaced(usize, Bytes),
 }
 
 impl<'a> Placement<'a> {
@@ -48,6 +59,7 @@ impl<'a> Placement<'a> {
             open: instance.groups().iter().map(open).collect(),
             placed: vec![None; instance.groups().len()],
             room: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
+            trail: Vec::new(),
             bytes: instance.groups().iter().map(|group| group.iter().map(bytes).sum()).collect(),
             memory_binds: instance.memory_binds(),
             links_bind: (0..devices).any(|from| (0..devices).any(|to| !instance.linked(from, to))),
@@ -77,55 +89,102 @@ impl<'a> Placement<'a> {
         if !self.open[group].contains(&device) {
             return false;
         }
+        let before = self.trail.len();
+        self.narrow(group, vec![device]);
         if !self.constrained() {
-            self.open[group] = vec![device];
-            self.placed[group] = Some(device);
+            self.put(group, device);
             return true;
         }
-        let before = self.clone();
-        self.open[group] = vec![device];
-        if self.settle() {
-            return true;
+        let possible = self.settle();
+        if !possible {
+            self.go_back(before);
         }
-        *self = before;
-        false
+        possible
     }
 
     /// Some placement of all tasks, by search; the roomiest device and the largest group first.
     pub fn any(instance: &'a Instance, activations: f64) -> Result<Vec<usize>, Error> {
-        let placement = Self::new(instance, activations)?;
+        let mut placement = Self::new(instance, activations)?;
         let mut groups: Vec<usize> = (0..instance.groups().len()).collect();
         groups.sort_by(|a, b| placement.bytes[*b].total_cmp(&placement.bytes[*a]));
         let mut tries = 0;
-        match placement.search(&groups, &mut tries) {
-            Some(found) => Ok((0..instance.tasks()).filter_map(|task| found.device(task)).collect()),
-            None if tries >= SEARCH_LIMIT => {
-                Err(Error::NotFound(format!("{}, after {tries} tries", placement.corner())))
+        if placement.search(&groups, &mut tries) {
+            return Ok((0..instance.tasks()).filter_map(|task| placement.device(task)).collect());
+        }
+        // Cut queues were not looked at, and what is set aside for activations may not be needed.
+        let all = instance.inputs() == 1 && (instance.memory_model() == MemoryModel::Static || activations == 0.0);
+        let looked = match tries {
+            SEARCH_LIMIT.. => format!(", after {tries} tries"),
+            _ if all => "; there is none".to_owned(),
+            _ => String::new(),
+        };
+        Err(Error::NotFound(placement.corner() + &looked))
+    }
+
+    /// Places all groups, or none and says no.
+    fn search(&mut self, groups: &[usize], tries: &mut usize) -> bool {
+        /// A choice that may have to be taken back.
+        struct Choice {
+            place: usize,
+            /// Those not tried yet, the best last.
+            devices: Vec<usize>,
+            before: usize,
+        }
+        let mut choices: Vec<Choice> = Vec::new();
+        let mut place = 0;
+        loop {
+            let Some(next) = (place..groups.len()).find(|place| self.placed[groups[*place]].is_none()) else {
+                return true;
+            };
+            let mut devices = self.open[groups[next]].clone();
+            devices.sort_by(|a, b| self.room[*b].total_cmp(&self.room[*a]));
+            devices.reverse();
+            choices.push(Choice { place: next, devices, before: self.trail.len() });
+            // Forwards with the next device that is possible, after going back to a choice that has one.
+            loop {
+                let Some(choice) = choices.last_mut() else { return false };
+                let (here, before) = (choice.place, choice.before);
+                let device = choice.devices.pop();
+                self.go_back(before);
+                let Some(device) = device else {
+                    choices.pop();
+                    continue;
+                };
+                *tries += 1;
+                if *tries >= SEARCH_LIMIT {
+                    return false;
+                }
+                if self.place(self.instance.groups()[groups[here]][0], device) {
+                    place = here + 1;
+                    break;
+                }
             }
-            None => Err(Error::NotFound(format!("{}; there is none", placement.corner()))),
         }
     }
 
-    fn search(&self, groups: &[usize], tries: &mut usize) -> Option<Self> {
-        let Some((&group, rest)) = groups.split_first() else { return Some(self.clone()) };
-        if self.placed[group].is_some() {
-            return self.search(rest, tries);
-        }
-        let mut devices = self.open[group].clone();
-        devices.sort_by(|a, b| self.room[*b].total_cmp(&self.room[*a]));
-        for device in devices {
-            *tries += 1;
-            if *tries >= SEARCH_LIMIT {
-                return None;
+    fn narrow(&mut self, group: usize, left: Vec<usize>) {
+        let before = std::mem::replace(&mut self.open[group], left);
+        self.trail.push(Before::Open(group, before));
+    }
+
+    fn put(&mut self, group: usize, device: usize) {
+        self.trail.push(Before::Unplaced(group, self.room[device]));
+        self.placed[group] = Some(device);
+        self.room[device] -= self.bytes[group];
+    }
+
+    /// Takes back all changes but the first so many.
+    fn go_back(&mut self, changes: usize) {
+        for before in self.trail.drain(changes..).rev() {
+            match before {
+                Before::Open(group, open) => self.open[group] = open,
+                Before::Unplaced(group, room) => {
+                    if let Some(device) = self.placed[group].take() {
+                        self.room[device] = room;
+                    }
+                }
             }
-            let mut next = self.clone();
-            if next.place(self.instance.groups()[group][0], device)
-                && let Some(found) = next.search(rest, tries)
-            {
-                return Some(found);
-            }
         }
-        None
     }
 
     fn constrained(&self) -> bool {
@@ -140,15 +199,14 @@ impl<'a> Placement<'a> {
             changed = false;
             for group in 0..self.open.len() {
                 if self.placed[group].is_none() {
-                    if self.memory_binds {
-                        let (room, bytes) = (&self.room, self.bytes[group]);
-                        self.open[group].retain(|device| bytes <= room[*device]);
+                    let fits = |device: &usize| !self.memory_binds || self.bytes[group] <= self.room[*device];
+                    if !self.open[group].iter().all(fits) {
+                        self.narrow(group, self.open[group].iter().copied().filter(fits).collect());
                     }
-                    match self.open[group].as_slice() {
+                    match *self.open[group].as_slice() {
                         [] => return false,
                         [device] => {
-                            self.placed[group] = Some(*device);
-                            self.room[*device] -= self.bytes[group];
+                            self.put(group, device);
                             changed = true;
                         }
                         _ => {}
@@ -181,7 +239,7 @@ impl<'a> Placement<'a> {
                         return None;
                     }
                     if left.len() < self.open[group].len() {
-                        self.open[group] = left;
+                        self.narrow(group, left);
                         changed = true;
                     }
                 }

@@ -94,7 +94,7 @@ fn corners_are_named() {
     assert_eq!(
         says(text, Objective::Batch),
         "no placement found that fits memory and links, cutting queues task by task or with all 2 inputs in one batch: \
-         the tasks need 36 bytes (a has 20 bytes, b has 20 bytes); there is none"
+         the tasks need 36 bytes (a has 20 bytes, b has 20 bytes)"
     );
     let one =
         text.replace("\"L\":2", "\"L\":1").replace("[2]", "[1]").replace("\"2\":", "\"1\":").replace(":20", ":10");
@@ -103,6 +103,29 @@ fn corners_are_named() {
         "no placement found that fits memory and links: the tasks need 18 bytes (a has 10 bytes, b has 10 bytes); there \
          is none"
     );
+}
+
+/// Three large tasks after many small ones, which fill both devices to the last byte: list schedulers spread the small
+/// ones, so only a search finds room for all.
+#[test]
+fn tasks_that_hardly_fit_are_packed() {
+    let small = 300;
+    let node = |id: usize| {
+        let weight = if id < small { 1 } else { small / 3 };
+        format!(r#"{{"id":{id},"time":{{"1":[1,1]}},"weight":{weight},"input":0,"output":0}}"#)
+    };
+    let nodes: Vec<String> = (0..small + 3).map(node).collect();
+    let text = format!(
+        r#"{{"format":"divi-problem/1","name":"full","nodes":[{}],"bandwidth":[[null,1],[1,null]],
+        "devices":[{{"id":0,"name":"a","memory":{small}}},{{"id":1,"name":"b","memory":{small}}}]}}"#,
+        nodes.join(",")
+    );
+    let problem = Problem::read(&text).expect("a problem");
+    for algorithm in ["greedy", "met", "heft"] {
+        let plan = solve(&problem, Objective::Latency, algorithm, &Options::default()).expect("a plan");
+        // Two of the large tasks share a device with a third of the small ones.
+        assert_eq!(plan.value, 201.0, "{algorithm}");
+    }
 }
 
 #[test]
