@@ -20,14 +20,20 @@ use crate::instance::Instance;
 use crate::plan::{Objective, Schedule};
 use crate::problem::Problem;
 use crate::solve::{Options, Solution, Solver};
+use crate::split::cuts::{Stretch, stretches};
 
 pub(crate) use chains::Allowance;
 use method::Method;
 
 /// Trial schedules that annealing makes when nothing else is said: about two seconds on two cores.
 const ANNEAL_TRIALS: u64 = 8_000_000;
+/// The same for queues, where a trial is a task put to where it is best.
+const QUEUE_TRIALS: u64 = 500_000;
 /// The same for evolution, whose trials are whole schedules.
 const EVOLVE_TRIALS: u64 = 200_000;
+
+/// What searches start from the best of.
+const BASELINES: &[Solver] = &[baseline::heft, baseline::greedy, baseline::met, baseline::single];
 
 /// Simulated annealing on devices and order.
 pub(crate) fn anneal(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
@@ -47,13 +53,26 @@ pub(crate) fn neighbourhoods_from(instance: &Instance, start: &Timetable, allowa
 
 fn improve(problem: &Problem, objective: Objective, options: &Options, method: Method) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
-    let start = best_start(problem, objective, &[baseline::heft, baseline::greedy, baseline::met, baseline::single])?;
-    let allowance = Allowance::new(options, ANNEAL_TRIALS);
+    let start = best_start(problem, objective, BASELINES)?;
+    let allowance = Allowance::new(options, if objective == Objective::Batch { QUEUE_TRIALS } else { ANNEAL_TRIALS });
     let found = match &start {
         Schedule::Latency { device, start, .. } => anneal::latency(&instance, device, start, &allowance, method),
         Schedule::Batch { batches, .. } => batch::anneal(&instance, batches, &allowance, method),
         Schedule::Pipeline { .. } | Schedule::Edge { .. } => None,
     };
+    Ok(better(start, found))
+}
+
+/// Searches a queue stretch by stretch between cuts of the network, then the whole.
+pub(crate) fn split_queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+    let instance = Instance::new(problem, Objective::Batch)?;
+    let start = best_start(problem, Objective::Batch, BASELINES)?;
+    // The cut that a stretch begins with is the end of the one before.
+    let own = |stretch: &Stretch| stretch.places.start + usize::from(stretch.entered)..stretch.places.end;
+    let tasks = |stretch: &Stretch| instance.order()[own(stretch)].to_vec();
+    let stretches: Vec<Vec<usize>> = stretches(&instance).iter().map(tasks).collect();
+    let Schedule::Batch { batches, .. } = &start else { return Ok(Solution { schedule: start, bound: None }) };
+    let found = batch::split(&instance, batches, &stretches, &Allowance::new(options, QUEUE_TRIALS));
     Ok(better(start, found))
 }
 

@@ -10,7 +10,7 @@ mod borders;
 mod chain;
 #[cfg(test)]
 mod channels_test;
-mod cuts;
+pub(crate) mod cuts;
 mod jobs;
 mod module;
 mod repair;

@@ -93,7 +93,11 @@ fn examine(problem: &Problem, tally: &mut Tally) {
         tally.tight += usize::from(bounds.iter().any(|bound| bound.value >= value * (1.0 - SLACK)));
     }
     for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
-        let exact = ["exact", "milp", "milp-paper", "milp-split"].contains(&algorithm.name);
+        let exact = match algorithm.name {
+            "exact" | "milp" | "milp-paper" => true,
+            "milp-split" => objective == Objective::Latency,
+            _ => false,
+        };
         let options = if exact { Options::default() } else { briefly() };
         match (solve(problem, objective, algorithm.name, &options), &best) {
             (Ok(plan), Some((value, _))) => {

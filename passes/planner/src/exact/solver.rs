@@ -6,6 +6,7 @@ use crate::error::{Error, Finding};
 use crate::instance::Instance;
 use crate::plan::{Bound, Objective};
 use crate::problem::Problem;
+use crate::search;
 use crate::solve::{Options, Solution};
 
 /// The search over the whole.
@@ -13,8 +14,12 @@ pub(crate) fn exact(problem: &Problem, objective: Objective, options: &Options) 
     run(problem, objective, options, |instance, limits, _| super::solve(instance, limits))
 }
 
-/// DiviML's MILP-SPLIT, with the search in the place of the integer program.
+/// DiviML's MILP-SPLIT, with the search in the place of the integer program. For a queue nothing is exact: stretches are
+/// searched one after the other, then together.
 pub(crate) fn milp_split(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    if objective == Objective::Batch {
+        return search::split_queue(problem, options);
+    }
     run(problem, objective, options, crate::split::solve)
 }
 

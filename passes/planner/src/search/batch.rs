@@ -6,9 +6,13 @@
 mod anneal;
 mod cut;
 mod evolve;
+mod links;
 mod model;
+mod roll;
 mod schedule;
 mod settle;
+mod shake;
+mod state;
 mod window;
 
 use super::chains::Allowance;
@@ -29,6 +33,19 @@ pub(super) fn anneal(
     let model = Model::new(instance)?;
     let start = Schedule::of_plan(instance, &model, start)?;
     let best = allowance.best_of(|random, budget| anneal::run(instance, &model, &start, random, budget, method))?;
+    Some(Schedule::new(&model, best).into_plan(&model))
+}
+
+/// The same, but first stretch after stretch of the network, each cut between one task and the next; see [`roll`].
+pub(super) fn split(
+    instance: &Instance,
+    start: &[Batch],
+    stretches: &[Vec<usize>],
+    allowance: &Allowance,
+) -> Option<plan::Schedule> {
+    let model = Model::new(instance)?;
+    let start = Schedule::of_plan(instance, &model, start)?;
+    let best = allowance.best_of(|random, budget| roll::run(instance, &model, &start, stretches, random, budget))?;
     Some(Schedule::new(&model, best).into_plan(&model))
 }
 

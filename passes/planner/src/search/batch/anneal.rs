@@ -1,19 +1,24 @@
-//! Annealing of a queue's schedule by sweeps: see [`mod@crate::search::anneal`], of which this is the form with cuts.
+//! Annealing of a queue's schedule: a window slides over the order, again and again, and is searched wherever it stops.
 
 use super::cut;
 use super::model::Model;
-use super::schedule::{Choice, Schedule, rest};
+use super::schedule::{ABSENT, Choice, Schedule, rest};
+use super::shake::Shaker;
 use super::window::Window;
 use crate::instance::Instance;
 use crate::random::Random;
 use crate::search::chains::Budget;
 use crate::search::memory::{Limits, fits};
-use crate::search::method::{Around, Heat, Method, Step, exponential_samples, temperature};
+use crate::search::method::{Around, Heat, Method, exponential_samples, temperature};
 use crate::units::{Bytes, Micros};
 
+/// Places in a window, and how far it moves each time.
 const WIDTH: usize = 16;
 const STRIDE: usize = 6;
-const TRIALS: usize = 64;
+/// How often tasks of a window are put back before it moves on.
+const TRIALS: usize = 16;
+/// Shares of the temperature that a search of single steps has: here every step ends where nothing near is better.
+const COOLER: f64 = 0.5;
 
 /// One chain: the best value, and the choice that has it.
 pub(super) fn run(
@@ -25,37 +30,63 @@ pub(super) fn run(
     method: Method,
 ) -> (Micros, Choice) {
     let mut annealer = Annealer::new(instance, model, start, random);
-    // A start that is not a schedule here, for instance because a link is missing, cannot be improved.
-    if annealer.best_value.is_finite() {
-        annealer.run(budget, method);
-    }
+    annealer.run(budget, &Leg { hot: hot(model, method), ..Leg::default() });
     (annealer.best_value, annealer.best)
 }
 
-struct Annealer<'a> {
+/// The temperature to begin with. Large neighbourhoods take nothing that is worse.
+fn hot(model: &Model, method: Method) -> Micros {
+    match method {
+        Method::Anneal => model.mean_time() * COOLER,
+        Method::Neighbourhoods => 0.0,
+    }
+}
+
+/// A part of the search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leg {
+    /// The first place of the order that it changes.
+    pub(super) first: usize,
+    /// The share of the budget that is gone when it begins, and when it is over.
+    pub(super) begin: f64,
+    pub(super) end: f64,
+    /// What the temperature begins with; see [`temperature`].
+    pub(super) hot: Micros,
+}
+
+impl Default for Leg {
+    /// Everything, with no heat.
+    fn default() -> Self {
+        Self { first: 0, begin: 0.0, end: 1.0, hot: 0.0 }
+    }
+}
+
+pub(super) struct Annealer<'a> {
     instance: &'a Instance,
     model: &'a Model,
     limits: Limits,
     schedule: Schedule,
     window: Window,
+    shaker: Shaker,
     around: Around,
     random: Random,
     exponential: Vec<f64>,
     /// Tasks before the window that are waited for in it or behind it.
     open: Vec<u32>,
-    best: Choice,
-    best_value: Micros,
+    pub(super) best: Choice,
+    pub(super) best_value: Micros,
     trials: u64,
 }
 
 impl<'a> Annealer<'a> {
-    fn new(instance: &'a Instance, model: &'a Model, start: &Choice, random: Random) -> Self {
+    pub(super) fn new(instance: &'a Instance, model: &'a Model, start: &Choice, random: Random) -> Self {
         let mut schedule = Schedule::new(model, start.clone());
         Self {
             instance,
             model,
             limits: Limits::of(instance),
             window: Window::default(),
+            shaker: Shaker::default(),
             around: Around { room: model.room(&start.cuts), ..Around::default() },
             random,
             exponential: exponential_samples(),
@@ -67,55 +98,68 @@ impl<'a> Annealer<'a> {
         }
     }
 
-    fn run(&mut self, budget: Budget<'_>, method: Method) {
-        let mean_time = self.model.mean_time();
+    /// Sweeps until the leg's share of the budget is gone.
+    pub(super) fn run(&mut self, budget: Budget<'_>, leg: &Leg) {
+        // A start that is not a schedule here, for instance because a link is missing, cannot be improved.
+        if self.best_value.is_infinite() {
+            return;
+        }
         for sweeps in 0.. {
             let spent = budget.spent(self.trials);
-            if spent >= 1.0 {
+            if spent >= leg.end {
                 break;
             }
-            let temperature = temperature(mean_time, spent, sweeps);
+            let share = (spent - leg.begin).max(0.0) / (leg.end - leg.begin);
+            let temperature = temperature(leg.hot, share, sweeps);
             self.move_groups(temperature);
-            let step = method.of_sweep(&mut self.random);
-            self.sweep(budget, temperature, step);
-            budget.tell(self.best_value);
+            self.sweep(budget, temperature, leg);
+            if leg.end == 1.0 {
+                budget.tell(self.best_value);
+            }
         }
     }
 
-    /// Slides the window over the whole order once.
-    fn sweep(&mut self, budget: Budget<'_>, temperature: Micros, step: Step) {
-        let (tasks, devices) = (self.model.tasks, self.model.devices);
+    /// Slides the window once over the order, from the leg's first place on.
+    fn sweep(&mut self, budget: Budget<'_>, temperature: Micros, leg: &Leg) {
+        let tasks = self.schedule.choice.order.len();
         let width = WIDTH.min(tasks);
         self.schedule.sort_by_start(self.model);
         self.schedule.backward(self.model);
         self.open.clear();
         self.around.free.clear();
-        self.around.free.resize(devices, 0.0);
-        let mut first = 0;
+        self.around.free.resize(self.model.devices, 0.0);
+        let mut first = leg.first.min(tasks - width);
+        self.pass(0, first);
         loop {
             let last = (first + width).min(tasks);
             (self.around.first, self.around.last) = (first, last);
             self.close(first, last);
             self.schedule.device_tails(last, &mut self.around.device_tail);
-            self.visit(temperature, step);
-            if last == tasks || budget.spent(self.trials) >= 1.0 {
+            self.visit(temperature);
+            if last == tasks || budget.spent(self.trials) >= leg.end {
                 break;
             }
             let next = (first + STRIDE).min(tasks - width);
-            for place in first..next {
-                let task = self.schedule.choice.order[place];
-                for device in 0..devices {
-                    let cell = task as usize * devices + device;
-                    if self.schedule.choice.cuts[cell] != 0 {
-                        self.around.free[device] = self.schedule.end[cell];
-                    }
-                }
-                self.open.push(task);
-            }
+            self.pass(first, next);
             first = next;
         }
         // A sweep cut short leaves ends behind the window that are not right.
         self.schedule.forward(self.model);
+    }
+
+    /// Leaves places behind.
+    fn pass(&mut self, from: usize, to: usize) {
+        let devices = self.model.devices;
+        for place in from..to {
+            let task = self.schedule.choice.order[place];
+            for device in 0..devices {
+                let cell = task as usize * devices + device;
+                if self.schedule.choice.cuts[cell] != 0 {
+                    self.around.free[device] = self.schedule.end[cell];
+                }
+            }
+            self.open.push(task);
+        }
     }
 
     /// Forgets tasks that nobody waits for any more, and finds the makespan over paths that pass by the window.
@@ -146,15 +190,12 @@ impl<'a> Annealer<'a> {
     }
 
     /// Searches inside the window, and takes what it ends with.
-    fn visit(&mut self, temperature: Micros, step: Step) {
+    fn visit(&mut self, temperature: Micros) {
         self.window.load(self.model, &self.schedule, &self.around);
         // With lives to check, a window that has gone astray is given up, so it must not go far.
         let trials = if self.limits == Limits::Lives { TRIALS / 4 } else { TRIALS };
         let heat = Heat { temperature, trials, exponential: &self.exponential };
-        self.trials += match step {
-            Step::One => self.window.anneal(self.model, &self.schedule, heat, &mut self.random),
-            Step::Several => self.window.rebuild(self.model, &self.schedule, heat, &mut self.random),
-        };
+        self.trials += self.shaker.shake(&mut self.window, self.model, &self.schedule, heat, &mut self.random);
         let first = self.around.first;
         if self.window.best() < self.best_value {
             let mut candidate = self.schedule.choice.clone();
@@ -172,7 +213,7 @@ impl<'a> Annealer<'a> {
             }
         }
         self.window.store(&mut self.schedule, first);
-        self.around.room.clone_from(&self.window.room);
+        self.around.room.clone_from(&self.window.now.room);
     }
 
     /// Whether what is alive at once fits into memory, where that has to be looked at.
@@ -180,10 +221,30 @@ impl<'a> Annealer<'a> {
         alive_fits(self.instance, self.model, self.limits, choice)
     }
 
+    /// Adds tasks at the end of the order, with their cuts.
+    pub(super) fn append(&mut self, tasks: &[u32], cuts: &[u64]) {
+        let mut choice = self.schedule.choice.clone();
+        for (&task, cut) in tasks.iter().zip(cuts.chunks(self.model.devices)) {
+            choice.order.push(task);
+            choice.cuts[task as usize * cut.len()..][..cut.len()].copy_from_slice(cut);
+        }
+        self.restart(choice);
+    }
+
+    /// Goes on from a choice.
+    pub(super) fn restart(&mut self, choice: Choice) {
+        self.around.room = self.model.room(&choice.cuts);
+        self.best.clone_from(&choice);
+        self.schedule = Schedule::new(self.model, choice);
+        self.best_value = self.schedule.forward(self.model);
+    }
+
     /// Tries another cut for each group of tasks that share devices.
     fn move_groups(&mut self, temperature: Micros) {
         let (model, devices) = (self.model, self.model.devices);
-        for group in model.groups.iter().filter(|group| group.len() > 1) {
+        let there = |group: &Vec<usize>| group.iter().all(|task| self.schedule.place[*task] != ABSENT);
+        let groups: Vec<&Vec<usize>> = model.groups.iter().filter(|group| group.len() > 1 && there(group)).collect();
+        for group in groups {
             self.trials += 1;
             let before = self.schedule.forward(model);
             let limit = before + temperature * self.exponential[self.random.below(self.exponential.len())];
@@ -242,10 +303,10 @@ mod tests {
             let start = Choice { cuts: cuts.collect(), order };
             let mut annealer = Annealer::new(&instance, &model, &start, Random::new(seed));
             for sweep in 0..8 {
-                let step = if sweep % 2 == 0 { Step::One } else { Step::Several };
-                annealer.sweep(Budget::unlimited(&Watch::default()), model.mean_time(), step);
+                let heat = if sweep % 2 == 0 { model.mean_time() } else { 0.0 };
+                annealer.sweep(Budget::unlimited(&Watch::default()), heat, &Leg::default());
                 let whole = annealer.schedule.forward(&model);
-                assert!((annealer.window.value - whole).abs() < 1e-6, "{} is {whole}", annealer.window.value);
+                assert!((annealer.window.now.value - whole).abs() < 1e-6, "{} is {whole}", annealer.window.now.value);
             }
             let best = Schedule::new(&model, annealer.best.clone()).forward(&model);
             assert!((annealer.best_value - best).abs() < 1e-6, "{} is {best}", annealer.best_value);

@@ -1,6 +1,84 @@
 //! Changes of a cut: which device takes which units of a task's queue.
 
+use super::schedule::Schedule;
+use super::window::Window;
 use crate::random::Random;
+
+/// So many cuts are all weighed.
+const ALL: usize = 256;
+/// Where there are more, so many random changes are.
+const SOME: usize = 12;
+
+/// Cuts to choose from, made of parts that several of them share.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Menu {
+    /// A device, and the units that it takes; maybe none.
+    pub(super) parts: Vec<(usize, u64)>,
+    /// For each cut and device, which part it is.
+    pub(super) cuts: Vec<u16>,
+}
+
+impl Menu {
+    /// Every cut of so many units; none where there are too many.
+    pub(super) fn full(devices: usize, units: u32) -> Option<Self> {
+        let count =
+            (0..units).try_fold(1_usize, |count, _| count.checked_mul(devices).filter(|count| *count <= ALL))?;
+        let masks = 1_u64 << units;
+        let parts = (0..devices).flat_map(|device| (0..masks).map(move |mask| (device, mask))).collect();
+        let mut cuts = Vec::with_capacity(count * devices);
+        for number in 0..count {
+            let mut masks_of = vec![0_u64; devices];
+            let mut left = number;
+            for unit in 0..units {
+                masks_of[left % devices] |= 1 << unit;
+                left /= devices;
+            }
+            cuts.extend(masks_of.iter().enumerate().map(|(device, mask)| (device as u64 * masks + mask) as u16));
+        }
+        Some(Self { parts, cuts })
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.parts.clear();
+        self.cuts.clear();
+    }
+
+    pub(super) fn add(&mut self, cut: &[u64]) {
+        for (device, part) in cut.iter().enumerate() {
+            self.cuts.push(self.parts.len() as u16);
+            self.parts.push((device, *part));
+        }
+    }
+}
+
+/// Puts on the menu what might suit a task: everything on one device, the cuts of its neighbours, and random changes of
+/// those and of its own.
+pub(super) fn suggest(menu: &mut Menu, window: &Window, schedule: &Schedule, local: usize, random: &mut Random) {
+    let devices = window.devices;
+    let own = window.cut(local);
+    let mut cuts: Vec<u64> = own.to_vec();
+    let links = &window.links[local];
+    for arc in links.from.iter().chain(&links.to) {
+        cuts.extend_from_slice(window.cut(arc.task as usize));
+    }
+    for arc in links.before.iter().chain(&links.behind) {
+        cuts.extend_from_slice(&schedule.choice.cuts[arc.task as usize * devices..][..devices]);
+    }
+    for device in 0..devices {
+        let mut fresh = own.to_vec();
+        gather(&mut fresh, device);
+        menu.add(&fresh);
+    }
+    for cut in cuts.chunks(devices).skip(1) {
+        menu.add(cut);
+    }
+    for _ in 0..SOME {
+        let from = random.below(cuts.len() / devices);
+        let mut fresh = cuts[from * devices..][..devices].to_vec();
+        mutate(&mut fresh, random);
+        menu.add(&fresh);
+    }
+}
 
 /// Gives everything to one device.
 pub(super) fn gather(cut: &mut [u64], device: usize) {

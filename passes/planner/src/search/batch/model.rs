@@ -1,5 +1,6 @@
 //! The problem of a queue, laid out for fast simulation.
 
+use super::cut::Menu;
 use crate::instance::Instance;
 use crate::search::memory::Limits;
 use crate::search::model::{Arc, Graph};
@@ -29,6 +30,8 @@ pub(super) struct Model {
     there: Vec<Bytes>,
     each: Vec<Bytes>,
     capacity: Vec<Bytes>,
+    /// Every cut that there is, unless there are too many.
+    pub(super) menu: Option<Menu>,
 }
 
 impl Model {
@@ -76,6 +79,7 @@ impl Model {
             there: (0..tasks).map(there).collect(),
             each: (0..tasks).map(|task| limits.bytes(instance, task, unit) - there(task)).collect(),
             capacity: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
+            menu: Menu::full(devices, units),
         })
     }
 
@@ -112,6 +116,23 @@ impl Model {
             }
         }
         room
+    }
+
+    /// Whether two lists of tasks are the same but for their names: times, and tensors among them.
+    pub(super) fn alike(&self, some: &[usize], others: &[usize]) -> bool {
+        let row = self.devices * (self.units as usize + 1);
+        let square = self.devices * self.devices;
+        let time = |task: usize| &self.time[task * row..(task + 1) * row];
+        let read = |task: usize, list: &[usize]| -> Vec<(Option<usize>, Vec<u64>)> {
+            let arcs = self.graph.preds(task).iter();
+            let hop = |arc: &Arc| self.per_unit[arc.hop as usize..][..square].iter().map(|hop| hop.to_bits()).collect();
+            let place = |arc: &Arc| list.iter().position(|other| *other == arc.task as usize);
+            let mut read: Vec<_> = arcs.map(|arc| (place(arc), hop(arc))).collect();
+            read.sort();
+            read
+        };
+        let same = |(a, b): (&usize, &usize)| time(*a) == time(*b) && read(*a, some) == read(*b, others);
+        some.len() == others.len() && some.iter().zip(others).all(same)
     }
 
     /// The mean over tasks of the time of the whole queue where that is shortest.

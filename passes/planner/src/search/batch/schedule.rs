@@ -6,13 +6,17 @@ use crate::plan::{self, Batch};
 use crate::search::model::Arc;
 use crate::units::Micros;
 
-/// How each task's queue is cut, and in which order tasks run.
+/// How each task's queue is cut, and in which order tasks run. The order may have the first tasks only; others have no cuts
+/// then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     /// By task and device: a mask of units.
     pub(super) cuts: Vec<u64>,
     pub(super) order: Vec<u32>,
 }
+
+/// The place of a task that is not in the order.
+pub(super) const ABSENT: u32 = u32::MAX;
 
 /// A choice with its times, by task and device.
 #[derive(Clone, Debug)]
@@ -26,6 +30,12 @@ pub(super) struct Schedule {
     scratch: Vec<Micros>,
 }
 
+/// The greater of two times, neither of which is NaN: that takes one instruction, other than `f64::max`.
+#[inline]
+pub(super) fn later(a: Micros, b: Micros) -> Micros {
+    if a > b { a } else { b }
+}
+
 /// When what a part reads over one arc is on its device, the producer being cut and ending so.
 #[inline]
 pub(super) fn arrival(model: &Model, arc: Arc, cut: &[u64], ends: &[Micros], device: usize, part: u64) -> Micros {
@@ -33,7 +43,7 @@ pub(super) fn arrival(model: &Model, arc: Arc, cut: &[u64], ends: &[Micros], dev
     for (from, (other, end)) in cut.iter().zip(ends).enumerate() {
         let shared = other & part;
         if shared != 0 {
-            arrival = arrival.max(end + model.hop(arc, from, device, shared.count_ones()));
+            arrival = later(arrival, end + model.hop(arc, from, device, shared.count_ones()));
         }
     }
     arrival
@@ -46,7 +56,7 @@ pub(super) fn rest(model: &Model, arc: Arc, cut: &[u64], tails: &[Micros], devic
     for (to, (other, tail)) in cut.iter().zip(tails).enumerate() {
         let shared = other & part;
         if shared != 0 {
-            rest = rest.max(tail + model.hop(arc, device, to, shared.count_ones()));
+            rest = later(rest, tail + model.hop(arc, device, to, shared.count_ones()));
         }
     }
     rest
@@ -56,7 +66,7 @@ impl Schedule {
     pub(super) fn new(model: &Model, choice: Choice) -> Self {
         let cells = model.tasks * model.devices;
         let mut schedule = Self {
-            place: vec![0; model.tasks],
+            place: vec![ABSENT; model.tasks],
             start: vec![0.0; cells],
             end: vec![0.0; cells],
             tail: vec![0.0; cells],

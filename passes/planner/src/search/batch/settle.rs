@@ -1,70 +1,125 @@
-//! Large neighbourhoods inside a window of a queue: several tasks are moved at random, then each to where it is best.
+//! Putting a task back into a window of a queue: every cut on a menu at every place that it can go to, each exactly.
 
-use super::cut;
+use super::cut::{Menu, suggest};
+use super::links::Peer;
 use super::model::Model;
-use super::schedule::Schedule;
+use super::schedule::{Schedule, later};
 use super::window::Window;
 use crate::random::Random;
-use crate::search::method::Heat;
+use crate::units::Micros;
 
-impl Window {
-    /// Moves a few tasks at random, then each in turn to where it is best; several times.
-    pub(super) fn rebuild(&mut self, model: &Model, schedule: &Schedule, heat: Heat<'_>, random: &mut Random) -> u64 {
-        let mut trials = 0;
-        while trials < heat.trials as u64 {
-            let (order, cuts, room) = (self.order.clone(), self.cuts.clone(), self.room.clone());
-            let limit = self.value + heat.threshold(random.next_u64());
-            let width = self.order.len();
-            let count = (1 + random.below(3)).min(width);
-            let first = random.below(width - count + 1);
-            let chosen = self.order[first..first + count].to_vec();
-            for &local in &chosen {
-                let local = usize::from(local);
-                let place = usize::from(self.place[local]);
-                self.stay(local);
-                if !self.fixed[local] {
-                    self.propose(schedule, local, random);
+/// What is weighed when a task is put back; kept so that nothing is allocated anew.
+#[derive(Debug, Default)]
+pub(super) struct Scales {
+    sources: Vec<Peer>,
+    readers: Vec<Peer>,
+    /// By part on the menu.
+    routes: Vec<Route>,
+    paths: Vec<Micros>,
+    menu: Menu,
+    fresh: Vec<u64>,
+}
+
+/// A part that a task could have, wherever it stands in the order.
+#[derive(Clone, Copy, Debug)]
+struct Route {
+    device: usize,
+    /// When all that it reads is there, its own time, and what its readers need until the end of the plan.
+    ready: Micros,
+    time: Micros,
+    after: Micros,
+}
+
+impl Scales {
+    /// Takes a task out and puts it where the longest path through it is shortest: that is where the makespan is least,
+    /// and of those where it leaves most slack. Of equals any.
+    pub(super) fn settle(
+        &mut self,
+        window: &mut Window,
+        model: &Model,
+        schedule: &Schedule,
+        local: usize,
+        random: &mut Random,
+    ) {
+        let devices = window.devices;
+        let place_before = usize::from(window.now.place[local]);
+        window.lift(model, schedule, local);
+        let mut own = std::mem::take(&mut self.menu);
+        let menu = match &model.menu {
+            Some(menu) if !window.links[local].fixed => menu,
+            _ => {
+                own.clear();
+                own.add(window.cut(local));
+                if !window.links[local].fixed {
+                    suggest(&mut own, window, schedule, local, random);
                 }
-                let to = self.reach(place, random.below(width));
-                trials += 1;
-                self.attempt(model, schedule, place, to, f64::MAX);
+                &own
             }
-            for &local in &chosen {
-                trials += self.settle(model, schedule, usize::from(local), random);
+        };
+        self.find_routes(window, model, schedule, local, menu);
+        let chosen = self.shortest(window, local, menu, random);
+        self.fresh.clear();
+        match chosen {
+            Some((_, number)) => {
+                let parts = menu.cuts[number * devices..(number + 1) * devices].iter();
+                self.fresh.extend(parts.map(|part| menu.parts[usize::from(*part)].1));
             }
-            if self.value > limit {
-                self.restore(model, schedule, order, cuts, room);
-            }
+            None => self.fresh.extend_from_slice(window.cut(local)),
         }
-        trials
+        let place = chosen.map_or(place_before, |(place, _)| place);
+        window.put(model, schedule, local, place, &self.fresh);
+        self.menu = own;
     }
 
-    /// Gives a task the best of several cuts, then the best place. Returns how many were tried.
-    fn settle(&mut self, model: &Model, schedule: &Schedule, local: usize, random: &mut Random) -> u64 {
-        let mut trials = 0;
-        let place = usize::from(self.place[local]);
-        if !self.fixed[local] {
-            for device in 0..self.devices {
-                self.stay(local);
-                cut::gather(&mut self.fresh, device);
-                self.attempt(model, schedule, place, place, self.value.next_down());
-                trials += 1;
+    /// What each part on the menu would wait for, and what would wait for it.
+    fn find_routes(&mut self, window: &Window, model: &Model, schedule: &Schedule, local: usize, menu: &Menu) {
+        window.gather(schedule, local, &mut self.sources, &mut self.readers);
+        self.routes.clear();
+        for &(device, part) in &menu.parts {
+            let mut route = Route { device, ready: 0.0, time: f64::INFINITY, after: 0.0 };
+            let time = model.time(window.tasks[local] as usize, device, part.count_ones());
+            if time.is_finite() && window.fits(model, local, device, part) {
+                route.time = time;
+                for peer in &self.sources {
+                    let shared = peer.part & part;
+                    if shared != 0 {
+                        let hop = model.hop(peer.arc, peer.device, device, shared.count_ones());
+                        route.ready = later(route.ready, peer.time + hop);
+                    }
+                }
+                for peer in &self.readers {
+                    let shared = peer.part & part;
+                    if shared != 0 {
+                        let hop = model.hop(peer.arc, device, peer.device, shared.count_ones());
+                        route.after = later(route.after, peer.time + hop);
+                    }
+                }
             }
-            for _ in 0..3 * self.devices {
-                self.propose(schedule, local, random);
-                self.attempt(model, schedule, place, place, self.value.next_down());
-                trials += 1;
+            self.routes.push(route);
+        }
+    }
+
+    /// The place and the cut whose longest path is shortest; none where all are infinite.
+    fn shortest(&mut self, window: &Window, local: usize, menu: &Menu, random: &mut Random) -> Option<(usize, usize)> {
+        let devices = window.devices;
+        let (first, last) = window.reach(local);
+        let (mut chosen, mut least) = (None, f64::MAX);
+        self.paths.clear();
+        self.paths.resize(menu.parts.len(), 0.0);
+        for place in first..=last {
+            let free = &window.now.free[place * devices..(place + 1) * devices];
+            let rear = &window.now.rear[place * devices..(place + 1) * devices];
+            for ((path, route), (_, part)) in self.paths.iter_mut().zip(&self.routes).zip(&menu.parts) {
+                let (from, to) = (later(route.ready, free[route.device]), later(route.after, rear[route.device]));
+                *path = if *part == 0 { 0.0 } else { from + route.time + to };
+            }
+            for (number, parts) in menu.cuts.chunks_exact(devices).enumerate() {
+                let longest = parts.iter().map(|part| self.paths[usize::from(*part)]).fold(0.0, later);
+                if longest < least || longest == least && random.next_u64() & 1 == 0 {
+                    (chosen, least) = (Some((place, number)), longest);
+                }
             }
         }
-        let (low, high) = (self.reach(place, 0), self.reach(place, self.order.len() - 1));
-        for to in low..=high {
-            let place = usize::from(self.place[local]);
-            if to != place {
-                self.stay(local);
-                self.attempt(model, schedule, place, to, self.value.next_down());
-                trials += 1;
-            }
-        }
-        trials
+        chosen
     }
 }

@@ -1,0 +1,77 @@
+//! Whom the tasks of a window are connected with.
+
+use std::ops::Range;
+
+use super::model::Model;
+use super::schedule::Schedule;
+use super::window::Window;
+use crate::search::model::Arc;
+use crate::units::Micros;
+
+/// Whom a task waits for, and who waits for it.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    /// Tensors from inside the window and to inside it, the task as a local number.
+    pub(super) from: Vec<Arc>,
+    pub(super) to: Vec<Arc>,
+    /// Tensors from before the window, and to behind it.
+    pub(super) before: Vec<Arc>,
+    pub(super) behind: Vec<Arc>,
+    /// Whether the task's cut may change.
+    pub(super) fixed: bool,
+}
+
+/// A part of a task at the other end of an arc: when it ends, or what it takes from its start to the end of the plan.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer {
+    pub(super) arc: Arc,
+    pub(super) device: usize,
+    pub(super) part: u64,
+    pub(super) time: Micros,
+}
+
+impl Links {
+    /// Sorts a task's arcs by whether they stay within places of the order.
+    pub(super) fn load(&mut self, model: &Model, schedule: &Schedule, task: usize, places: Range<usize>) {
+        let sort = |arcs: &[Arc], inside: &mut Vec<Arc>, outside: &mut Vec<Arc>| {
+            inside.clear();
+            outside.clear();
+            for &arc in arcs {
+                let place = schedule.place[arc.task as usize] as usize;
+                if places.contains(&place) {
+                    inside.push(Arc { task: (place - places.start) as u32, hop: arc.hop });
+                } else {
+                    outside.push(arc);
+                }
+            }
+        };
+        sort(model.graph.preds(task), &mut self.from, &mut self.before);
+        sort(model.graph.succs(task), &mut self.to, &mut self.behind);
+        self.fixed = model.together[task];
+    }
+}
+
+impl Window {
+    /// Lists what a task reads, part by part, and what reads it.
+    pub(super) fn gather(&self, schedule: &Schedule, local: usize, sources: &mut Vec<Peer>, readers: &mut Vec<Peer>) {
+        let (links, choice) = (&self.links[local], &schedule.choice);
+        sources.clear();
+        readers.clear();
+        self.peers(&links.from, &self.now.cuts, &self.now.end, sources);
+        self.peers(&links.before, &choice.cuts, &schedule.end, sources);
+        self.peers(&links.to, &self.now.cuts, &self.now.tail, readers);
+        self.peers(&links.behind, &choice.cuts, &schedule.tail, readers);
+    }
+
+    fn peers(&self, arcs: &[Arc], cuts: &[u64], times: &[Micros], peers: &mut Vec<Peer>) {
+        for &arc in arcs {
+            let row = arc.task as usize * self.devices;
+            for device in 0..self.devices {
+                let part = cuts[row + device];
+                if part != 0 {
+                    peers.push(Peer { arc, device, part, time: times[row + device] });
+                }
+            }
+        }
+    }
+}
