@@ -7,10 +7,30 @@ mod memory;
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::list;
-use crate::plan::Objective;
+use crate::plan::{Objective, Schedule};
 use crate::problem::Problem;
-use crate::solve::{Options, Solution};
+use crate::solve::{Options, Solution, Solver};
 use crate::units::Micros;
+
+const ALL: [(&str, Solver); 4] = [("heft", heft), ("greedy", greedy), ("met", met), ("single", single)];
+
+/// The best schedule of them all, and who has made it; the first one's error where there is none.
+pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule, &'static str), Error> {
+    let mut best: Option<(Schedule, &'static str)> = None;
+    let mut failure = None;
+    for (name, solver) in ALL {
+        match solver(problem, objective, &Options::default()) {
+            Ok(Solution { schedule, .. }) => {
+                if best.as_ref().is_none_or(|(best, _)| schedule.value() < best.value()) {
+                    best = Some((schedule, name));
+                }
+            }
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    let none = || Error::NotFound("no list scheduler has found a plan".to_owned());
+    best.ok_or_else(|| failure.unwrap_or_else(none))
+}
 
 /// How a list scheduler works: in which order it takes tasks, by what it chooses, whether it fills gaps.
 struct Rule {

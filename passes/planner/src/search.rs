@@ -19,7 +19,7 @@ use crate::exact::Timetable;
 use crate::instance::Instance;
 use crate::plan::{Objective, Schedule};
 use crate::problem::Problem;
-use crate::solve::{Options, Solution, Solver};
+use crate::solve::{Options, Solution};
 use crate::split::cuts::{Stretch, stretches};
 
 pub(crate) use chains::Allowance;
@@ -31,9 +31,6 @@ const ANNEAL_TRIALS: u64 = 8_000_000;
 const QUEUE_TRIALS: u64 = 500_000;
 /// The same for evolution, whose trials are whole schedules.
 const EVOLVE_TRIALS: u64 = 200_000;
-
-/// What searches start from the best of.
-const BASELINES: &[Solver] = &[baseline::heft, baseline::greedy, baseline::met, baseline::single];
 
 /// Simulated annealing on devices and order.
 pub(crate) fn anneal(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
@@ -53,7 +50,7 @@ pub(crate) fn neighbourhoods_from(instance: &Instance, start: &Timetable, allowa
 
 fn improve(problem: &Problem, objective: Objective, options: &Options, method: Method) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
-    let start = best_start(problem, objective, BASELINES)?;
+    let (start, _) = baseline::best(problem, objective)?;
     let allowance = Allowance::new(options, if objective == Objective::Batch { QUEUE_TRIALS } else { ANNEAL_TRIALS });
     let found = match &start {
         Schedule::Latency { device, start, .. } => anneal::latency(&instance, device, start, &allowance, method),
@@ -66,7 +63,7 @@ fn improve(problem: &Problem, objective: Objective, options: &Options, method: M
 /// Searches a queue stretch by stretch between cuts of the network, then the whole.
 pub(crate) fn split_queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, Objective::Batch)?;
-    let start = best_start(problem, Objective::Batch, BASELINES)?;
+    let (start, _) = baseline::best(problem, Objective::Batch)?;
     // The cut that a stretch begins with is the end of the one before.
     let own = |stretch: &Stretch| stretch.places.start + usize::from(stretch.entered)..stretch.places.end;
     let tasks = |stretch: &Stretch| instance.order()[own(stretch)].to_vec();
@@ -80,7 +77,7 @@ pub(crate) fn split_queue(problem: &Problem, options: &Options) -> Result<Soluti
 /// and keeps what is no worse.
 pub(crate) fn evolve(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
-    let start = best_start(problem, objective, &[baseline::met])?;
+    let start = baseline::met(problem, objective, options)?.schedule;
     let allowance = Allowance::new(options, EVOLVE_TRIALS);
     let found = match &start {
         Schedule::Latency { device, .. } => evolve::latency(&instance, device, &allowance),
@@ -88,24 +85,6 @@ pub(crate) fn evolve(problem: &Problem, objective: Objective, options: &Options)
         Schedule::Pipeline { .. } | Schedule::Edge { .. } => None,
     };
     Ok(better(start, found))
-}
-
-/// The best schedule of some algorithms; the first one's error where none has any.
-fn best_start(problem: &Problem, objective: Objective, solvers: &[Solver]) -> Result<Schedule, Error> {
-    let mut best: Option<Schedule> = None;
-    let mut failure = None;
-    for solver in solvers {
-        match solver(problem, objective, &Options::default()) {
-            Ok(Solution { schedule, .. }) => {
-                if best.as_ref().is_none_or(|best| schedule.value() < best.value()) {
-                    best = Some(schedule);
-                }
-            }
-            Err(error) => failure = failure.or(Some(error)),
-        }
-    }
-    let none = || Error::NotFound("no schedule to start from".to_owned());
-    best.ok_or_else(|| failure.unwrap_or_else(none))
 }
 
 fn better(start: Schedule, found: Option<Schedule>) -> Solution {

@@ -32,8 +32,8 @@ fn run(
 ) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
     let limits = Limits::new(&instance, options.limit, options.watch.clone());
-    let listed = baseline::heft(problem, objective, options);
-    let known = listed.as_ref().ok().and_then(|listed| Timetable::new(&listed.schedule));
+    let listed = baseline::best(problem, objective);
+    let known = listed.as_ref().ok().and_then(|(listed, _)| Timetable::new(listed));
     known.iter().for_each(|known| limits.race.report(known.value));
     let answer = solve(&instance, &limits, known.as_ref());
     if answer.bound.is_infinite() {
@@ -42,7 +42,7 @@ fn run(
     let bound = Some(Bound::new(answer.bound, answer.bound_by));
     match answer.schedule.or(known) {
         Some(found) => Ok(Solution { schedule: found.into_schedule(), bound }),
-        None => Ok(Solution { schedule: listed?.schedule, bound }),
+        None => Ok(Solution { schedule: listed?.0, bound }),
     }
 }
 
