@@ -1,6 +1,7 @@
 //! The heuristics that others are measured against: DiviML's V-A, for one input and for a queue.
 
 mod batch;
+mod frugal;
 mod latency;
 mod memory;
 
@@ -14,7 +15,8 @@ use crate::units::Micros;
 
 const ALL: [(&str, Solver); 4] = [("heft", heft), ("greedy", greedy), ("met", met), ("single", single)];
 
-/// The best schedule of them all, and who has made it; the first one's error where there is none.
+/// The best schedule of them all, and who has made it. Where none has any, one that does little but fit; without that,
+/// the first one's error.
 pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule, &'static str), Error> {
     let mut best: Option<(Schedule, &'static str)> = None;
     let mut failure = None;
@@ -27,6 +29,10 @@ pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule,
             }
             Err(error) => failure = failure.or(Some(error)),
         }
+    }
+    if best.is_none() && matches!(failure, Some(Error::NotFound(_))) {
+        let found = frugal::schedule(&Instance::new(problem, objective)?, objective);
+        best = found.map(|schedule| (schedule, "frugal"));
     }
     let none = || Error::NotFound("no list scheduler has found a plan".to_owned());
     best.ok_or_else(|| failure.unwrap_or_else(none))

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use divi_planner::{Instance, Objective, Options, Problem, bounds, solve};
+use divi_planner::plan::Limit;
+use divi_planner::{Error, Instance, Objective, Options, Problem, bounds, solve};
 
 fn problem(name: &str) -> Problem {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/problems").join(name);
@@ -147,4 +148,20 @@ fn no_bound_passes_the_best_known() {
     assert!(shares.len() > 20);
     let good = shares.iter().filter(|share| **share > 0.9).count();
     assert!(good >= 15, "{shares:?}");
+}
+
+/// Problems whose memory or links leave room for few plans, none of which a list scheduler finds.
+#[test]
+fn tight_problems_are_planned() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tight");
+    for (name, best) in [("order_matters", 9.0), ("queue_alive", 22.0), ("queue_cut", 11.0), ("queue_links", 0.0005)] {
+        let text = fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
+        let problem = Problem::read(&text).unwrap();
+        let objective = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
+        let heft = solve(&problem, objective, "heft", &Options::default());
+        assert!(matches!(heft, Err(Error::NotFound(_))), "{name}: heft has a plan now");
+        let briefly = Options { limit: Some(Limit::Iterations(2000)), ..Options::default() };
+        let plan = solve(&problem, objective, "auto", &briefly).unwrap();
+        assert!(plan.value <= best * 1.01, "{name}: {} instead of {best}", plan.value);
+    }
 }

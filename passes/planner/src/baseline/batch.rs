@@ -53,6 +53,11 @@ fn unsplit(instance: &Instance, rule: &Rule, device: &[usize]) -> Option<State> 
     Some(state)
 }
 
+/// How many inputs, in order, are among others.
+pub(super) fn overlap(inputs: &[u32], others: &[u32]) -> u32 {
+    inputs.iter().filter(|input| others.binary_search(input).is_ok()).count() as u32
+}
+
 struct Launch {
     device: usize,
     inputs: Vec<u32>,
@@ -189,7 +194,7 @@ impl State {
     /// When one operand of these inputs is on a device.
     fn arrival(&self, instance: &Instance, arc: &Arc, device: usize, inputs: &[u32]) -> Micros {
         let from = |launch: &Launch| {
-            let count = launch.inputs.iter().filter(|input| inputs.binary_search(input).is_ok()).count() as u32;
+            let count = overlap(&launch.inputs, inputs);
             let moving = instance.transfer_of(arc.tensor, launch.device, device, count);
             if count == 0 { 0.0 } else { launch.end + moving }
         };

@@ -1,0 +1,166 @@
+//! A schedule that fits where list schedulers find none: one task after the other, in an order and on devices that are
+//! changed at random for as long as that takes nothing away from what fits.
+
+use super::batch::overlap;
+use crate::instance::Instance;
+use crate::plan::{Batch, Objective, Schedule};
+use crate::problem::MemoryModel;
+use crate::random::Random;
+use crate::units::{Bytes, Micros};
+
+/// Changes that are tried: fewer for more tasks, as each costs more.
+const MOST_CHANGES: usize = 20_000;
+const CHANGED_TASKS: usize = 2_000_000;
+/// Each start has its share of them.
+const STARTS: usize = 20;
+
+/// The inputs that a device takes of a group's tasks.
+type Part = (usize, Vec<u32>);
+
+/// None where none was found.
+pub(super) fn schedule(instance: &Instance, objective: Objective) -> Option<Schedule> {
+    let mut random = Random::new(1);
+    let first = Trial::first(instance, &mut random)?;
+    let changes = (CHANGED_TASKS / instance.tasks().max(1)).clamp(STARTS, MOST_CHANGES);
+    for start in 0..STARTS {
+        let mut trial = first.clone();
+        // The first start is near what others tried; the rest are far from it.
+        for _ in 0..start * instance.tasks() {
+            trial.change(instance, &mut random);
+        }
+        let mut over = trial.over(instance);
+        for _ in 0..changes / STARTS {
+            if over == (0, 0.0) {
+                return Some(trial.into_schedule(instance, objective));
+            }
+            let mut next = trial.clone();
+            next.change(instance, &mut random);
+            let next_over = next.over(instance);
+            if next_over <= over {
+                (trial, over) = (next, next_over);
+            }
+        }
+    }
+    None
+}
+
+#[derive(Clone)]
+struct Trial {
+    order: Vec<usize>,
+    /// By group.
+    parts: Vec<Vec<Part>>,
+}
+
+impl Trial {
+    fn first(instance: &Instance, random: &mut Random) -> Option<Self> {
+        let cut = |group: usize, random: &mut Random| {
+            let whole = instance.allowed(instance.groups()[group][0]).iter().copied().find_map(|device| {
+                let runs = |task: &usize| instance.time_at(*task, device, instance.inputs()).is_some();
+                let fits = instance.groups()[group].iter().all(runs);
+                fits.then(|| vec![(device, (0..instance.inputs()).collect())])
+            });
+            whole.or_else(|| (0..MOST_CHANGES).find_map(|_| random_cut(instance, group, random)))
+        };
+        let parts: Option<Vec<Vec<Part>>> = (0..instance.groups().len()).map(|group| cut(group, random)).collect();
+        Some(Self { order: instance.order().to_vec(), parts: parts? })
+    }
+
+    /// Moves a task in the order as far as its neighbours allow, or cuts a group anew.
+    fn change(&mut self, instance: &Instance, random: &mut Random) {
+        if random.chance(0.5) {
+            let group = random.below(self.parts.len());
+            if let Some(parts) = random_cut(instance, group, random) {
+                self.parts[group] = parts;
+            }
+            return;
+        }
+        let from = random.below(self.order.len());
+        let task = self.order[from];
+        let is_before = |place: &usize| instance.predecessors(task).iter().any(|arc| arc.task == self.order[*place]);
+        let is_behind = |place: &usize| instance.successors(task).iter().any(|arc| arc.task == self.order[*place]);
+        let first = (0..from).rev().find(is_before).map_or(0, |place| place + 1);
+        let last = (from + 1..self.order.len()).find(is_behind).unwrap_or(self.order.len()) - 1;
+        let to = first + random.below(last - first + 1);
+        self.order.remove(from);
+        self.order.insert(to, task);
+    }
+
+    /// One task after the other, and how many operands no link can move.
+    fn launches(&self, instance: &Instance) -> (Vec<Batch>, Micros, usize) {
+        let mut of_task: Vec<Vec<(Batch, Micros)>> = vec![Vec::new(); instance.tasks()];
+        let mut now: Micros = 0.0;
+        let mut missing = 0;
+        for &task in &self.order {
+            let begun = now;
+            for (device, inputs) in &self.parts[instance.group_of(task)] {
+                let mut start = begun;
+                for arc in instance.predecessors(task) {
+                    for (batch, end) in &of_task[arc.task] {
+                        let count = overlap(&batch.inputs, inputs);
+                        let arrival = end + instance.transfer_of(arc.tensor, batch.device, *device, count);
+                        if count > 0 && arrival.is_finite() {
+                            start = start.max(arrival);
+                        }
+                        missing += usize::from(count > 0 && arrival.is_infinite());
+                    }
+                }
+                let time = instance.time_at(task, *device, inputs.len() as u32).unwrap_or(0.0);
+                now = now.max(start + time);
+                of_task[task]
+                    .push((Batch { node: task, device: *device, inputs: inputs.clone(), start }, start + time));
+            }
+        }
+        (of_task.into_iter().flatten().map(|(batch, _)| batch).collect(), now, missing)
+    }
+
+    /// What is wrong with it: operands that cannot be moved, then bytes that do not fit.
+    fn over(&self, instance: &Instance) -> (usize, Bytes) {
+        let (batches, _, missing) = self.launches(instance);
+        let held = match instance.memory_model() {
+            MemoryModel::Liveness => instance.peak_use_of(&batches),
+            MemoryModel::Static => {
+                let mut held = vec![0.0; instance.devices()];
+                for batch in &batches {
+                    held[batch.device] += instance.static_bytes(batch.node, batch.inputs.len() as u32);
+                }
+                held
+            }
+        };
+        let over = |(device, held): (usize, &Bytes)| (held - instance.capacity_bytes(device)).max(0.0);
+        (missing, held.iter().enumerate().map(over).sum())
+    }
+
+    fn into_schedule(self, instance: &Instance, objective: Objective) -> Schedule {
+        let (batches, makespan, _) = self.launches(instance);
+        if objective == Objective::Batch {
+            return Schedule::Batch { batches, makespan };
+        }
+        let (device, start) = batches.iter().map(|batch| (batch.device, batch.start)).unzip();
+        Schedule::Latency { device, start, makespan }
+    }
+}
+
+/// Some cut of the queue that all tasks of a group can run; none where chance did not find one.
+fn random_cut(instance: &Instance, group: usize, random: &mut Random) -> Option<Vec<Part>> {
+    let members = &instance.groups()[group];
+    let mut devices = instance.allowed(members[0]).to_vec();
+    random.shuffle(&mut devices);
+    let mut parts = Vec::new();
+    let mut next = 0;
+    for device in devices {
+        let left = instance.inputs() - next;
+        let runs = |size: &u32| members.iter().all(|task| instance.time_at(*task, device, *size).is_some());
+        let sizes: Vec<u32> =
+            instance.batch_sizes(device).iter().copied().filter(|size| *size <= left).filter(runs).collect();
+        if sizes.is_empty() || (!parts.is_empty() && random.chance(0.3)) {
+            continue;
+        }
+        let size = sizes[random.below(sizes.len())];
+        parts.push((device, (next..next + size).collect()));
+        next += size;
+        if next == instance.inputs() {
+            return Some(parts);
+        }
+    }
+    None
+}
