@@ -7,6 +7,7 @@ mod highs;
 use std::ops::ControlFlow;
 
 use crate::error::Error;
+pub(crate) use highs::Relaxation;
 
 /// A variable of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,20 +83,18 @@ impl Program {
     }
 
     fn row(&mut self, lower: f64, upper: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
-        let mut terms: Vec<(Column, f64)> = terms.into_iter().collect();
-        terms.sort_by_key(|(column, _)| *column);
-        terms.dedup_by(|next, sum| {
-            let same = next.0 == sum.0;
-            sum.1 += if same { next.1 } else { 0.0 };
-            same
-        });
         self.row_start.push(self.entry_column.len());
         self.row_lower.push(lower);
         self.row_upper.push(upper);
-        for (column, value) in terms.into_iter().filter(|(_, value)| *value != 0.0) {
+        for (column, value) in added_up(terms) {
             self.entry_column.push(column.0);
             self.entry_value.push(value);
         }
+    }
+
+    /// The same program with nothing whole, to be solved several times. The limits are for all of them together.
+    pub(crate) fn relaxation(&self, limits: &Limits) -> Result<Relaxation, Error> {
+        Relaxation::new(&Self { whole: vec![false; self.columns()], ..self.clone() }, limits)
     }
 
     /// Solves within limits, from a solution if one is given, and reports what is found on the way.
@@ -107,6 +106,19 @@ impl Program {
     ) -> Result<Outcome, Error> {
         highs::solve(self, limits, start, watch)
     }
+}
+
+/// Each variable once.
+fn added_up(terms: impl IntoIterator<Item = (Column, f64)>) -> Vec<(Column, f64)> {
+    let mut terms: Vec<(Column, f64)> = terms.into_iter().collect();
+    terms.sort_by_key(|(column, _)| *column);
+    terms.dedup_by(|next, sum| {
+        let same = next.0 == sum.0;
+        sum.1 += if same { next.1 } else { 0.0 };
+        same
+    });
+    terms.retain(|(_, value)| *value != 0.0);
+    terms
 }
 
 /// How much effort is allowed. One thread works, so that iterations are reproducible.

@@ -4,14 +4,15 @@
 //! flow from the one's choice to the other's: that makes the price of transfers as sharp as it can be. Which of two tasks
 //! is first is asked only where the graph leaves it open and both may be on one device at the same time.
 
-use super::Formulation;
+mod order;
+mod solution;
+
 use super::symmetry::Classes;
 use super::times::Times;
-use super::{MOST_FLOWS, MOST_PAIRS, ROUNDING, too_large};
+use super::{MOST_FLOWS, ROUNDING, too_large};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::mip::{Column, Program};
-use crate::plan::Batch;
 use crate::problem::MemoryModel;
 use crate::units::Micros;
 
@@ -165,70 +166,16 @@ impl<'a> Latency<'a> {
         }
     }
 
-    /// Of two tasks on one device, one is first.
-    fn sequence(&mut self, program: &mut Program) -> Result<(), Error> {
-        let tasks = self.instance.tasks();
-        let meeting: Vec<(usize, usize)> =
-            (0..tasks).flat_map(|a| (0..a).map(move |b| (b, a))).filter(|(a, b)| self.may_meet(*a, *b)).collect();
-        if meeting.len() > MOST_PAIRS / 2 {
-            let message = format!("{} order variables for {tasks} tasks; {MOST_PAIRS} at most", 2 * meeting.len());
-            return Err(too_large(message));
-        }
-        for (a, b) in meeting {
-            let (first, second) = (self.pair(program, a, b), self.pair(program, b, a));
-            program.at_most(1.0, [(first, 1.0), (second, 1.0)]);
-            let (of_a, of_b) = (self.instance.group_of(a), self.instance.group_of(b));
-            if of_a == of_b {
-                program.at_least(1.0, [(first, 1.0), (second, 1.0)]);
-                continue;
-            }
-            for (device, column) in self.on[of_a].clone() {
-                if let Some(other) = self.on(of_b, device) {
-                    let row = [(first, 1.0), (second, 1.0), (column, -1.0), (other, -1.0)];
-                    program.at_least(-1.0, row);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether two tasks could be on one device at the same time, as far as the graph and the horizon tell.
-    fn may_meet(&self, a: usize, b: usize) -> bool {
-        let (of_a, of_b) = (self.instance.group_of(a), self.instance.group_of(b));
-        let share = || self.on[of_a].iter().any(|(device, _)| self.on(of_b, *device).is_some());
-        !self.times.comparable(a, b) && self.overlap(a, b) > 0.0 && self.overlap(b, a) > 0.0 && share()
-    }
-
-    /// How much later than a task's start another one can end: what a row must give way by.
-    fn overlap(&self, a: usize, b: usize) -> Micros {
-        self.horizon - self.times.least_tail(a) - self.times.least_head(b)
-    }
-
-    fn pair(&mut self, program: &mut Program, a: usize, b: usize) -> Column {
-        let before = program.choice();
-        let shortest = self.instance.allowed(a).iter().map(|device| time(self.instance, a, *device));
-        let soonest = self.times.least_head(a) + shortest.fold(f64::INFINITY, f64::min);
-        let last = self
-            .instance
-            .allowed(b)
-            .iter()
-            .map(|device| self.horizon - time(self.instance, b, *device) - self.times.tail(b, *device));
-        if soonest > last.fold(f64::NEG_INFINITY, f64::max) + self.horizon * ROUNDING {
-            program.fix(before, 0.0);
-        } else {
-            let way = self.overlap(a, b) / self.horizon;
-            let mut row = vec![(self.start[b], 1.0), (self.start[a], -1.0), (before, -way)];
-            row.extend(self.duration(a, -1.0));
-            program.at_least(-way, row);
-        }
-        self.pairs.push(Pair { tasks: (a, b), before });
-        before
-    }
-
     /// A task's time where it is, times a factor.
     pub(super) fn duration(&self, task: usize, factor: f64) -> Vec<(Column, f64)> {
         let on = self.on[self.instance.group_of(task)].iter();
         on.map(|(device, column)| (*column, factor * time(self.instance, task, *device) / self.horizon)).collect()
+    }
+
+    /// A task's time if it is on a device, times a factor; none where it cannot be.
+    pub(super) fn duration_on(&self, task: usize, device: usize, factor: f64) -> Option<(Column, f64)> {
+        let on = self.on(self.instance.group_of(task), device)?;
+        Some((on, factor * time(self.instance, task, device) / self.horizon))
     }
 
     /// Whether a group is on a device; none where it cannot be.
@@ -239,58 +186,6 @@ impl<'a> Latency<'a> {
 
 fn find(on: &[(usize, Column)], device: usize) -> Option<Column> {
     on.iter().find(|(other, _)| *other == device).map(|(_, column)| *column)
-}
-
-impl Formulation for Latency<'_> {
-    fn solution(&self, program: &Program, launches: &[Batch]) -> Option<Vec<f64>> {
-        let mut launches = launches.to_vec();
-        self.classes.rename(self.instance, &mut launches);
-        let mut values = vec![0.0; program.columns()];
-        let (mut device, mut start, mut end) =
-            (vec![0; launches.len()], vec![0.0; launches.len()], vec![0.0; launches.len()]);
-        for launch in &launches {
-            let Batch { node, device: on, .. } = *launch;
-            (device[node], start[node]) = (on, launch.start);
-            end[node] = start[node] + time(self.instance, node, on);
-            self.start[node].set(&mut values, start[node] / self.horizon);
-            self.on(self.instance.group_of(node), on)?.set(&mut values, 1.0);
-        }
-        self.makespan.set(&mut values, end.iter().copied().fold(0.0, f64::max) / self.horizon);
-        for Flow { groups: (from, to), columns } in &self.flows {
-            let at = |group: usize| device[self.instance.groups()[group][0]];
-            let (_, _, column) = columns.iter().find(|(u, v, _)| (*u, *v) == (at(*from), at(*to)))?;
-            column.set(&mut values, 1.0);
-        }
-        for Pair { tasks: (a, b), before } in &self.pairs {
-            // Of two that take no time at the same time, either may be called the first, but not both.
-            let first = (end[*a], *a) < (end[*b], *b);
-            if device[*a] == device[*b] && end[*a] <= start[*b] && first {
-                before.set(&mut values, 1.0);
-            }
-        }
-        Some(values)
-    }
-
-    fn launches(&self, values: &[f64]) -> Vec<Batch> {
-        let launch = |task: usize| {
-            let on = self.on[self.instance.group_of(task)].iter();
-            let likeliest = on.max_by(|a, b| a.1.of(values).total_cmp(&b.1.of(values)));
-            let device = likeliest.map_or(0, |(device, _)| *device);
-            Batch { node: task, device, inputs: vec![0], start: self.start[task].of(values) * self.horizon }
-        };
-        (0..self.instance.tasks()).map(launch).collect()
-    }
-
-    fn decisions(&self, values: &[f64], orders: bool) -> Vec<(Column, bool)> {
-        let device = |task: usize| {
-            let mut on = self.on[self.instance.group_of(task)].iter();
-            on.find(|(_, column)| column.of(values) > 0.5).map(|(device, _)| *device)
-        };
-        let places = self.on.iter().flatten().map(|(_, column)| *column);
-        let meet = |pair: &&Pair| orders && device(pair.tasks.0) == device(pair.tasks.1);
-        let firsts = self.pairs.iter().filter(meet).map(|pair| pair.before);
-        places.chain(firsts).filter(|column| column.of(values) > 0.5).map(|column| (column, true)).collect()
-    }
 }
 
 /// A column for each pair of linked devices of two groups, which is one where the groups are on them.

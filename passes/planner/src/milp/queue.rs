@@ -4,11 +4,15 @@
 //! each other in the graph need an order on a device, too: their batches there may be of different inputs. Inputs are all
 //! equal, so those of the first group are dealt to devices in ascending order.
 
+mod crowd;
+mod flow;
+mod inputs;
+mod order;
 mod solution;
 
 use super::symmetry::Classes;
 use super::times::{Times, quickest};
-use super::{MOST_FLOWS, MOST_PAIRS, ROUNDING, too_large};
+use super::{MOST_FLOWS, ROUNDING, too_large};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::mip::{Column, Program};
@@ -25,6 +29,8 @@ pub(super) struct Queue<'a> {
     on: Vec<Vec<On>>,
     /// By task and device; none where the task cannot be.
     start: Vec<Option<Column>>,
+    /// By task and input: when the launch with that input starts.
+    input_start: Vec<Column>,
     flows: Vec<Flow>,
     pairs: Vec<Pair>,
     classes: Classes,
@@ -36,6 +42,8 @@ struct On {
     /// By input.
     takes: Vec<Column>,
     sizes: Vec<(u32, Column)>,
+    /// By size and input: whether the input is in a batch of that size.
+    within: Vec<Vec<Column>>,
 }
 
 /// Inputs that one group has on one device, and another on another.
@@ -61,14 +69,18 @@ impl<'a> Queue<'a> {
         let makespan = program.column(0.0, 1.0, 1.0);
         let inputs = instance.inputs() as usize;
         let classes = Classes::new(instance);
-        let (on, start, flows, pairs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut model = Self { instance, times, horizon, inputs, makespan, on, start, flows, pairs, classes };
+        let (on, start, input_start) = (Vec::new(), Vec::new(), Vec::new());
+        let (flows, pairs) = (Vec::new(), Vec::new());
+        let mut model =
+            Self { instance, times, horizon, inputs, makespan, on, start, input_start, flows, pairs, classes };
         model.check_size()?;
         model.place(program);
         model.limit_memory(program);
         model.break_ties(program);
         model.bound_starts(program);
         model.connect(program);
+        model.follow_inputs(program);
+        model.crowd(program);
         model.sequence(program)?;
         Ok(model)
     }
@@ -105,23 +117,30 @@ impl<'a> Queue<'a> {
                         let through = self.times.head(*task, *device) + quickest(instance, *task, *device);
                         through + self.times.tail(*task, *device) <= self.horizon * (1.0 + ROUNDING)
                     };
-                    (!sizes.is_empty() && group.iter().all(in_time)).then(|| On {
-                        device: *device,
-                        takes: (0..self.inputs).map(|_| program.choice()).collect(),
-                        sizes: sizes.into_iter().map(|size| (size, program.choice())).collect(),
-                    })
+                    if sizes.is_empty() || !group.iter().all(in_time) {
+                        return None;
+                    }
+                    let mut each = || (0..self.inputs).map(|_| program.column(0.0, 1.0, 0.0)).collect();
+                    let within = sizes.iter().map(|_| each()).collect();
+                    let takes = (0..self.inputs).map(|_| program.choice()).collect();
+                    let sizes = sizes.into_iter().map(|size| (size, program.choice())).collect();
+                    Some(On { device: *device, takes, sizes, within })
                 })
                 .collect();
             for input in 0..self.inputs {
                 program.exactly(1.0, on.iter().map(|on| (on.takes[input], 1.0)));
             }
             for on in &on {
-                // Eq. (5) without a horizon; eq. (4) follows.
-                let sizes = on.sizes.iter().map(|(size, column)| (*column, -f64::from(*size)));
-                program.exactly(0.0, on.takes.iter().map(|column| (*column, 1.0)).chain(sizes));
                 program.at_most(1.0, on.used(1.0));
-                for take in &on.takes {
-                    program.at_least(0.0, on.used(1.0).chain([(*take, -1.0)]));
+                for (input, take) in on.takes.iter().enumerate() {
+                    let within = on.within.iter().map(|within| (within[input], 1.0));
+                    program.exactly(0.0, within.chain([(*take, -1.0)]));
+                }
+                // Eq. (5) without a horizon; eq. (4) follows.
+                for ((size, chosen), within) in on.sizes.iter().zip(&on.within) {
+                    let inputs = within.iter().map(|within| (*within, 1.0));
+                    program.exactly(0.0, inputs.chain([(*chosen, -f64::from(*size))]));
+                    within.iter().for_each(|within| program.at_least(0.0, [(*chosen, 1.0), (*within, -1.0)]));
                 }
             }
             self.on.push(on);
@@ -165,95 +184,31 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Heads and tails, and what each device has to do. A launch that is not used starts at its head.
+    /// Heads and tails. A launch that is not used starts at its head.
     fn bound_starts(&mut self, program: &mut Program) {
         let (instance, devices) = (self.instance, self.instance.devices());
         self.start = vec![None; instance.tasks() * devices];
-        let mut loads: Vec<Vec<(Column, f64)>> = vec![vec![(self.makespan, 1.0)]; devices];
         for task in 0..instance.tasks() {
             for on in &self.on[instance.group_of(task)] {
                 let (head, tail) = self.window(task, on.device);
-                let latest = 1.0 - tail - quickest(instance, task, on.device) / self.horizon;
-                let start = program.column(head, latest.max(head), 0.0);
+                let start = program.column(head, self.latest(task, on.device), 0.0);
                 self.start[task * devices + on.device] = Some(start);
                 let row = [(self.makespan, 1.0), (start, -1.0)];
                 let rest = self.duration(task, on, -1.0).into_iter().chain(on.used(-tail - head));
                 program.at_least(-head, row.into_iter().chain(rest));
-                loads[on.device].extend(self.duration(task, on, -1.0));
             }
         }
-        loads.into_iter().for_each(|row| program.at_least(0.0, row));
-    }
-
-    /// A batch starts when all that it reads is there.
-    fn connect(&mut self, program: &mut Program) {
-        let instance = self.instance;
-        for (tensor, moved) in instance.tensors().iter().enumerate() {
-            for &reader in &moved.consumers {
-                let groups = (instance.group_of(moved.producer), instance.group_of(reader));
-                if groups.0 == groups.1 {
-                    for on in &self.on[groups.0] {
-                        let row = self.after(moved.producer, on, reader, on.device);
-                        program.at_least(0.0, row);
-                    }
-                    continue;
-                }
-                if !self.flows.iter().any(|flow| flow.groups == groups) {
-                    let flows = flows(program, instance, groups, &self.on[groups.0], &self.on[groups.1], self.inputs);
-                    self.flows.extend(flows);
-                }
-                for flow in self.flows.iter().filter(|flow| flow.groups == groups) {
-                    let (u, v) = flow.devices;
-                    let Some(on) = self.on(groups.0, u) else { continue };
-                    let latency = instance.transfer_of(tensor, u, v, 0) / self.horizon;
-                    let each = instance.transfer_of(tensor, u, v, 1) / self.horizon - latency;
-                    let way = self.way(moved.producer, u, reader, v);
-                    let mut row = self.after(moved.producer, on, reader, v);
-                    row.push((flow.any, -latency - way));
-                    row.extend(flow.both.iter().map(|both| (*both, -each)));
-                    program.at_least(-way, row);
-                }
-            }
-        }
-    }
-
-    /// Of two batches on one device, one is first.
-    fn sequence(&mut self, program: &mut Program) -> Result<(), Error> {
-        let (instance, tasks) = (self.instance, self.instance.tasks());
-        let meet = |device: usize, a: usize, b: usize| {
-            let here = |task: usize| self.on(instance.group_of(task), device).is_some();
-            let same = instance.group_of(a) == instance.group_of(b) && self.times.comparable(a, b);
-            let open = self.way(a, device, b, device) > 0.0 && self.way(b, device, a, device) > 0.0;
-            here(a) && here(b) && !same && open
-        };
-        let pairs = || (0..tasks).flat_map(|a| (0..a).map(move |b| (b, a)));
-        let all = (0..instance.devices()).flat_map(|device| pairs().map(move |(a, b)| (device, a, b)));
-        let meeting: Vec<(usize, usize, usize)> = all.filter(|(device, a, b)| meet(*device, *a, *b)).collect();
-        if meeting.len() > MOST_PAIRS / 2 {
-            let message = format!("{} order variables for {tasks} tasks; {MOST_PAIRS} at most", 2 * meeting.len());
-            return Err(too_large(message));
-        }
-        for (device, a, b) in meeting {
-            let both = [program.choice(), program.choice()];
-            for ((first, then), before) in [(a, b), (b, a)].into_iter().zip(both) {
-                let Some(on) = self.on(instance.group_of(first), device) else { continue };
-                let way = self.way(first, device, then, device);
-                let mut row = self.after(first, on, then, device);
-                row.push((before, -way));
-                program.at_least(-way, row);
-                self.pairs.push(Pair { tasks: (first, then), device, before });
-            }
-            program.at_most(1.0, both.map(|before| (before, 1.0)));
-            let used = [a, b].into_iter().filter_map(|task| self.on(instance.group_of(task), device));
-            let used = used.flat_map(|on| on.used(-1.0));
-            program.at_least(-1.0, both.map(|before| (before, 1.0)).into_iter().chain(used));
-        }
-        Ok(())
     }
 
     /// Head and tail of a task on a device, in horizons.
     fn window(&self, task: usize, device: usize) -> (f64, f64) {
         (self.times.head(task, device) / self.horizon, self.times.tail(task, device) / self.horizon)
+    }
+
+    /// The latest start of a task on a device, in horizons.
+    fn latest(&self, task: usize, device: usize) -> f64 {
+        let (head, tail) = self.window(task, device);
+        head.max(1.0 - tail - quickest(self.instance, task, device) / self.horizon)
     }
 
     /// How much later than one launch can start another one can end.
@@ -286,35 +241,4 @@ impl On {
     fn used(&self, factor: f64) -> impl Iterator<Item = (Column, f64)> {
         self.sizes.iter().map(move |(_, column)| (*column, factor))
     }
-}
-
-/// Where two groups have their inputs, together: only on devices with a link.
-fn flows(
-    program: &mut Program,
-    instance: &Instance,
-    groups: (usize, usize),
-    from: &[On],
-    to: &[On],
-    inputs: usize,
-) -> Vec<Flow> {
-    let mut flows = Vec::new();
-    for u in from {
-        for v in to.iter().filter(|v| instance.linked(u.device, v.device)) {
-            let both: Vec<Column> = (0..inputs).map(|_| program.column(0.0, 1.0, 0.0)).collect();
-            let any = program.column(0.0, 1.0, 0.0);
-            both.iter().for_each(|both| program.at_least(0.0, [(any, 1.0), (*both, -1.0)]));
-            flows.push(Flow { groups, devices: (u.device, v.device), both, any });
-        }
-    }
-    for input in 0..inputs {
-        for u in from {
-            let out = flows.iter().filter(|flow| flow.devices.0 == u.device).map(|flow| (flow.both[input], 1.0));
-            program.exactly(0.0, out.chain([(u.takes[input], -1.0)]));
-        }
-        for v in to {
-            let into = flows.iter().filter(|flow| flow.devices.1 == v.device).map(|flow| (flow.both[input], 1.0));
-            program.exactly(0.0, into.chain([(v.takes[input], -1.0)]));
-        }
-    }
-    flows
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use highs_sys::*;
 
-use super::{Event, Limits, Outcome, Program};
+use super::{Column, Event, Limits, Outcome, Program, added_up};
 use crate::error::Error;
 
 /// How far a row may be off, and a whole variable from a whole number.
@@ -38,7 +38,45 @@ pub(super) fn solve(
         }
         check(Highs_run(solver.0), "solve")?;
     }
-    solver.outcome(program)
+    let bound = if program.whole.contains(&true) { c"mip_dual_bound" } else { c"objective_function_value" };
+    solver.outcome(program.columns(), bound)
+}
+
+/// A program without whole variables, whose solutions are each other's starts.
+pub(crate) struct Relaxation {
+    solver: Solver,
+    columns: usize,
+}
+
+impl Relaxation {
+    pub(super) fn new(program: &Program, limits: &Limits) -> Result<Self, Error> {
+        let solver = Solver::new()?;
+        solver.set(limits)?;
+        let most = c_int::try_from(limits.iterations).unwrap_or(c_int::MAX);
+        // SAFETY: the name ends with zero.
+        let status = unsafe { Highs_setIntOptionValue(solver.0, c"simplex_iteration_limit".as_ptr(), most) };
+        check(status, "take a limit")?;
+        solver.pass(program)?;
+        Ok(Self { solver, columns: program.columns() })
+    }
+
+    pub(crate) fn solve(&mut self) -> Result<Outcome, Error> {
+        // SAFETY: the instance has a program.
+        check(unsafe { Highs_run(self.solver.0) }, "solve")?;
+        self.solver.outcome(self.columns, c"objective_function_value")
+    }
+
+    /// One more row.
+    pub(crate) fn at_least(&mut self, lower: f64, terms: &[(Column, f64)]) -> Result<(), Error> {
+        let terms = added_up(terms.iter().copied());
+        let columns = indices(&terms.iter().map(|(column, _)| column.0).collect::<Vec<_>>())?;
+        let values: Vec<f64> = terms.iter().map(|(_, value)| *value).collect();
+        let count = indices(&[terms.len()])?[0];
+        // SAFETY: both arrays have so many entries, and HiGHS copies them.
+        let status =
+            unsafe { Highs_addRow(self.solver.0, lower, f64::INFINITY, count, columns.as_ptr(), values.as_ptr()) };
+        check(status, "take a row")
+    }
 }
 
 /// An instance of HiGHS, freed when it goes out of scope.
@@ -82,12 +120,8 @@ impl Solver {
     }
 
     fn pass(&self, program: &Program) -> Result<(), Error> {
-        let index = |values: &[usize]| -> Result<Vec<HighsInt>, Error> {
-            let too_many = |_| Error::Unsupported("the integer program is too large for HiGHS".to_owned());
-            values.iter().map(|value| HighsInt::try_from(*value).map_err(too_many)).collect()
-        };
-        let sizes = index(&[program.columns(), program.row_lower.len(), program.entry_value.len()])?;
-        let (start, column) = (index(&program.row_start)?, index(&program.entry_column)?);
+        let sizes = indices(&[program.columns(), program.row_lower.len(), program.entry_value.len()])?;
+        let (start, column) = (indices(&program.row_start)?, indices(&program.entry_column)?);
         let kind = |whole: &bool| if *whole { kHighsVarTypeInteger } else { kHighsVarTypeContinuous };
         let kinds: Vec<HighsInt> = program.whole.iter().map(kind).collect();
         // SAFETY: every array has the length that the sizes say, the entries' columns are columns, and HiGHS copies all.
@@ -114,29 +148,23 @@ impl Solver {
         check(status, "take an integer program")
     }
 
-    fn outcome(&self, program: &Program) -> Result<Outcome, Error> {
+    fn outcome(&self, columns: usize, bound: &CStr) -> Result<Outcome, Error> {
         // SAFETY: it only reads.
         let status = unsafe { Highs_getModelStatus(self.0) };
         let infeasible = [kHighsModelStatusInfeasible, kHighsModelStatusUnboundedOrInfeasible].contains(&status);
         let feasible = self.int(c"primal_solution_status")? == kHighsSolutionStatusFeasible;
-        let mut values = vec![0.0; program.columns()];
+        let mut values = vec![0.0; columns];
         if feasible {
             let null = std::ptr::null_mut();
             // SAFETY: there is room for a value for each column, and HiGHS leaves out what it has no place for.
             check(unsafe { Highs_getSolution(self.0, values.as_mut_ptr(), null, null, null) }, "give a solution")?;
         }
-        let mut iterations: i64 = 0;
-        // SAFETY: the name ends with zero, and the place is there.
-        unsafe { Highs_getInt64InfoValue(self.0, c"mip_total_lp_iterations".as_ptr(), &mut iterations) };
         Ok(Outcome {
             values: feasible.then_some(values),
-            bound: match (infeasible, program.whole.contains(&true)) {
-                (true, _) => f64::INFINITY,
-                (false, true) => self.double(c"mip_dual_bound")?,
-                (false, false) => self.double(c"objective_function_value")?,
-            },
+            bound: if infeasible { f64::INFINITY } else { self.double(bound)? },
             finished: infeasible || status == kHighsModelStatusOptimal || status == kHighsModelStatusModelEmpty,
-            iterations: u64::try_from(iterations).unwrap_or(0),
+            // Negative where there were more than it can say.
+            iterations: u64::try_from(self.int(c"simplex_iteration_count")?).unwrap_or(u64::MAX),
         })
     }
 
@@ -153,6 +181,11 @@ impl Solver {
         check(unsafe { Highs_getDoubleInfoValue(self.0, name.as_ptr(), &mut value) }, "say how it went")?;
         Ok(value)
     }
+}
+
+fn indices(values: &[usize]) -> Result<Vec<HighsInt>, Error> {
+    let too_many = |_| Error::Unsupported("the integer program is too large for HiGHS".to_owned());
+    values.iter().map(|value| HighsInt::try_from(*value).map_err(too_many)).collect()
 }
 
 fn check(status: HighsInt, what: &str) -> Result<(), Error> {

@@ -21,9 +21,13 @@ impl Formulation for Queue<'_> {
             let cell = launch.node * devices + launch.device;
             let on = self.on(instance.group_of(launch.node), launch.device)?;
             let size = u32::try_from(launch.inputs.len()).ok()?;
-            let (_, column) = on.sizes.iter().find(|(other, _)| *other == size)?;
-            column.set(&mut values, 1.0);
-            launch.inputs.iter().for_each(|input| on.takes[*input as usize].set(&mut values, 1.0));
+            let kind = on.sizes.iter().position(|(other, _)| *other == size)?;
+            on.sizes[kind].1.set(&mut values, 1.0);
+            for input in launch.inputs.iter().map(|input| *input as usize) {
+                on.takes[input].set(&mut values, 1.0);
+                on.within[kind][input].set(&mut values, 1.0);
+                self.input_start[launch.node * self.inputs + input].set(&mut values, launch.start / self.horizon);
+            }
             self.start[cell]?.set(&mut values, launch.start / self.horizon);
             let end = launch.start + instance.time_at(launch.node, launch.device, size)?;
             spans[cell] = Some((launch.start, end));

@@ -1,0 +1,69 @@
+//! Which of two tasks is first.
+
+use super::{Latency, Pair, time};
+use crate::error::Error;
+use crate::milp::{MOST_PAIRS, ROUNDING, too_large};
+use crate::mip::{Column, Program};
+use crate::units::Micros;
+
+impl Latency<'_> {
+    /// Of two tasks on one device, one is first.
+    pub(super) fn sequence(&mut self, program: &mut Program) -> Result<(), Error> {
+        let tasks = self.instance.tasks();
+        let meeting: Vec<(usize, usize)> =
+            (0..tasks).flat_map(|a| (0..a).map(move |b| (b, a))).filter(|(a, b)| self.may_meet(*a, *b)).collect();
+        if meeting.len() > MOST_PAIRS / 2 {
+            let message = format!("{} order variables for {tasks} tasks; {MOST_PAIRS} at most", 2 * meeting.len());
+            return Err(too_large(message));
+        }
+        for (a, b) in meeting {
+            let (first, second) = (self.pair(program, a, b), self.pair(program, b, a));
+            program.at_most(1.0, [(first, 1.0), (second, 1.0)]);
+            let (of_a, of_b) = (self.instance.group_of(a), self.instance.group_of(b));
+            if of_a == of_b {
+                program.at_least(1.0, [(first, 1.0), (second, 1.0)]);
+                continue;
+            }
+            for (device, column) in self.on[of_a].clone() {
+                if let Some(other) = self.on(of_b, device) {
+                    let row = [(first, 1.0), (second, 1.0), (column, -1.0), (other, -1.0)];
+                    program.at_least(-1.0, row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether two tasks could be on one device at the same time, as far as the graph and the horizon tell.
+    fn may_meet(&self, a: usize, b: usize) -> bool {
+        let (of_a, of_b) = (self.instance.group_of(a), self.instance.group_of(b));
+        let share = || self.on[of_a].iter().any(|(device, _)| self.on(of_b, *device).is_some());
+        !self.times.comparable(a, b) && self.overlap(a, b) > 0.0 && self.overlap(b, a) > 0.0 && share()
+    }
+
+    /// How much later than a task's start another one can end: what a row must give way by.
+    fn overlap(&self, a: usize, b: usize) -> Micros {
+        self.horizon - self.times.least_tail(a) - self.times.least_head(b)
+    }
+
+    fn pair(&mut self, program: &mut Program, a: usize, b: usize) -> Column {
+        let before = program.choice();
+        let shortest = self.instance.allowed(a).iter().map(|device| time(self.instance, a, *device));
+        let soonest = self.times.least_head(a) + shortest.fold(f64::INFINITY, f64::min);
+        let last = self
+            .instance
+            .allowed(b)
+            .iter()
+            .map(|device| self.horizon - time(self.instance, b, *device) - self.times.tail(b, *device));
+        if soonest > last.fold(f64::NEG_INFINITY, f64::max) + self.horizon * ROUNDING {
+            program.fix(before, 0.0);
+        } else {
+            let way = self.overlap(a, b) / self.horizon;
+            let mut row = vec![(self.start[b], 1.0), (self.start[a], -1.0), (before, -way)];
+            row.extend(self.duration(a, -1.0));
+            program.at_least(-way, row);
+        }
+        self.pairs.push(Pair { tasks: (a, b), before });
+        before
+    }
+}

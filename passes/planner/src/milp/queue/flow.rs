@@ -1,0 +1,70 @@
+//! What moves between batches.
+
+use super::{Flow, On, Queue};
+use crate::instance::Instance;
+use crate::mip::{Column, Program};
+
+impl Queue<'_> {
+    /// A batch starts when all that it reads is there.
+    pub(super) fn connect(&mut self, program: &mut Program) {
+        let instance = self.instance;
+        for (tensor, moved) in instance.tensors().iter().enumerate() {
+            for &reader in &moved.consumers {
+                let groups = (instance.group_of(moved.producer), instance.group_of(reader));
+                if groups.0 == groups.1 {
+                    for on in &self.on[groups.0] {
+                        let row = self.after(moved.producer, on, reader, on.device);
+                        program.at_least(0.0, row);
+                    }
+                    continue;
+                }
+                if !self.flows.iter().any(|flow| flow.groups == groups) {
+                    let flows = flows(program, instance, groups, &self.on[groups.0], &self.on[groups.1], self.inputs);
+                    self.flows.extend(flows);
+                }
+                for flow in self.flows.iter().filter(|flow| flow.groups == groups) {
+                    let (u, v) = flow.devices;
+                    let Some(on) = self.on(groups.0, u) else { continue };
+                    let latency = instance.transfer_of(tensor, u, v, 0) / self.horizon;
+                    let each = instance.transfer_of(tensor, u, v, 1) / self.horizon - latency;
+                    let way = self.way(moved.producer, u, reader, v);
+                    let mut row = self.after(moved.producer, on, reader, v);
+                    row.push((flow.any, -latency - way));
+                    row.extend(flow.both.iter().map(|both| (*both, -each)));
+                    program.at_least(-way, row);
+                }
+            }
+        }
+    }
+}
+
+/// Where two groups have their inputs, together: only on devices with a link.
+fn flows(
+    program: &mut Program,
+    instance: &Instance,
+    groups: (usize, usize),
+    from: &[On],
+    to: &[On],
+    inputs: usize,
+) -> Vec<Flow> {
+    let mut flows = Vec::new();
+    for u in from {
+        for v in to.iter().filter(|v| instance.linked(u.device, v.device)) {
+            let both: Vec<Column> = (0..inputs).map(|_| program.column(0.0, 1.0, 0.0)).collect();
+            let any = program.column(0.0, 1.0, 0.0);
+            both.iter().for_each(|both| program.at_least(0.0, [(any, 1.0), (*both, -1.0)]));
+            flows.push(Flow { groups, devices: (u.device, v.device), both, any });
+        }
+    }
+    for input in 0..inputs {
+        for u in from {
+            let out = flows.iter().filter(|flow| flow.devices.0 == u.device).map(|flow| (flow.both[input], 1.0));
+            program.exactly(0.0, out.chain([(u.takes[input], -1.0)]));
+        }
+        for v in to {
+            let into = flows.iter().filter(|flow| flow.devices.1 == v.device).map(|flow| (flow.both[input], 1.0));
+            program.exactly(0.0, into.chain([(v.takes[input], -1.0)]));
+        }
+    }
+    flows
+}

@@ -1,0 +1,42 @@
+//! Which of two batches is first.
+
+use super::{Pair, Queue};
+use crate::error::Error;
+use crate::milp::{MOST_PAIRS, too_large};
+use crate::mip::Program;
+
+impl Queue<'_> {
+    /// Of two batches on one device, one is first.
+    pub(super) fn sequence(&mut self, program: &mut Program) -> Result<(), Error> {
+        let (instance, tasks) = (self.instance, self.instance.tasks());
+        let meet = |device: usize, a: usize, b: usize| {
+            let here = |task: usize| self.on(instance.group_of(task), device).is_some();
+            let same = instance.group_of(a) == instance.group_of(b) && self.times.comparable(a, b);
+            let open = self.way(a, device, b, device) > 0.0 && self.way(b, device, a, device) > 0.0;
+            here(a) && here(b) && !same && open
+        };
+        let pairs = || (0..tasks).flat_map(|a| (0..a).map(move |b| (b, a)));
+        let all = (0..instance.devices()).flat_map(|device| pairs().map(move |(a, b)| (device, a, b)));
+        let meeting: Vec<(usize, usize, usize)> = all.filter(|(device, a, b)| meet(*device, *a, *b)).collect();
+        if meeting.len() > MOST_PAIRS / 2 {
+            let message = format!("{} order variables for {tasks} tasks; {MOST_PAIRS} at most", 2 * meeting.len());
+            return Err(too_large(message));
+        }
+        for (device, a, b) in meeting {
+            let both = [program.choice(), program.choice()];
+            for ((first, then), before) in [(a, b), (b, a)].into_iter().zip(both) {
+                let Some(on) = self.on(instance.group_of(first), device) else { continue };
+                let way = self.way(first, device, then, device);
+                let mut row = self.after(first, on, then, device);
+                row.push((before, -way));
+                program.at_least(-way, row);
+                self.pairs.push(Pair { tasks: (first, then), device, before });
+            }
+            program.at_most(1.0, both.map(|before| (before, 1.0)));
+            let used = [a, b].into_iter().filter_map(|task| self.on(instance.group_of(task), device));
+            let used = used.flat_map(|on| on.used(-1.0));
+            program.at_least(-1.0, both.map(|before| (before, 1.0)).into_iter().chain(used));
+        }
+        Ok(())
+    }
+}

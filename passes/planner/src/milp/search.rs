@@ -1,0 +1,186 @@
+//! What is around a program: limits, plans that fit, and what is proven about all.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use super::cuts;
+use super::latency::Latency;
+use super::{Formulation, times, timetable};
+use crate::error::{Error, Finding};
+use crate::instance::Instance;
+use crate::mip::{Column, Event, Limits, Program};
+use crate::plan::{Batch, Bound, Limit, Objective, Schedule};
+use crate::problem::MemoryModel;
+use crate::solve::{Options, Solution};
+use crate::units::Micros;
+use crate::watch::Watch;
+
+/// What the bounds are called.
+const NAME: &str = "milp";
+/// What bounds may be off by, in horizons: tolerances of the solver, summed up over a schedule.
+const SLACK: f64 = 1e-6;
+/// A plan that is this close to its bound is the best there is.
+const CLOSED: f64 = 1e-9;
+/// So many plans that do not fit are forbidden before the search ends.
+const MOST_MISFITS: usize = 200;
+/// What part of the effort goes into the relaxed program before the search.
+const RELAXED_SHARE: f64 = 0.25;
+/// Simplex iterations when nothing else is said.
+const ITERATIONS: u64 = 200_000;
+
+/// What has been found so far.
+pub(super) struct Search<'a> {
+    instance: &'a Instance,
+    objective: Objective,
+    limits: Limits,
+    clock: Instant,
+    /// No schedule that is looked for ends later.
+    pub(super) horizon: Micros,
+    best: Option<(Micros, Vec<Batch>)>,
+    bound: Micros,
+    watch: Watch,
+}
+
+/// Whether a schedule fits into memory.
+enum Seen {
+    Fits,
+    /// With its value, if it has one.
+    Misfit(Option<Micros>),
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(
+        instance: &'a Instance,
+        objective: Objective,
+        options: &Options,
+        clock: Instant,
+        start: Option<&Schedule>,
+    ) -> Self {
+        let (iterations, seconds) = match options.limit {
+            None => (ITERATIONS, None),
+            Some(Limit::Iterations(count)) => (count, None),
+            Some(Limit::Seconds(seconds)) => (u64::MAX, Some(seconds)),
+        };
+        let limits = Limits { seed: options.seed, iterations, seconds };
+        let best = start.map(|start| (start.value(), timetable::launches(start)));
+        let horizon = best.as_ref().map_or_else(|| times::longest(instance), |(value, _)| *value);
+        let horizon = if horizon > 0.0 { horizon } else { 1.0 };
+        Self { instance, objective, limits, clock, horizon, best, bound: 0.0, watch: options.watch.clone() }
+    }
+
+    pub(super) fn is_closed(&self, bound: Micros) -> bool {
+        self.best.as_ref().is_some_and(|(value, _)| bound >= value * (1.0 - CLOSED))
+    }
+
+    /// Solves, and solves again as long as what comes out does not fit.
+    pub(super) fn run(&mut self, mut program: Program, model: &dyn Formulation) -> Result<(), Error> {
+        let is_static = self.instance.memory_model() == MemoryModel::Static;
+        // The least value of what was forbidden although it might fit if some task waited.
+        let mut forbidden = f64::INFINITY;
+        for _ in 0..MOST_MISFITS {
+            let Some(limits) = self.left() else { break };
+            let start = self.best.as_ref().and_then(|(_, launches)| model.solution(&program, launches));
+            let mut watch = |event: Event<'_>| {
+                match event {
+                    Event::Solution(values) => drop(self.see(model.launches(values))),
+                    Event::Bound(bound) => self.watch.bound(self.in_micros(bound).min(forbidden), NAME),
+                }
+                ControlFlow::Continue(())
+            };
+            let outcome = program.solve(&limits, start.as_deref(), &mut watch)?;
+            self.spend(outcome.iterations);
+            let nothing_left = outcome.finished && outcome.values.is_none() && self.best.is_none();
+            let proven = if nothing_left { f64::INFINITY } else { self.in_micros(outcome.bound) };
+            self.bound = self.bound.max(proven.min(forbidden));
+            let Some(values) = outcome.values else { break };
+            let Seen::Misfit(misfit) = self.see(model.launches(&values)) else {
+                if outcome.finished {
+                    self.close(forbidden);
+                }
+                break;
+            };
+            let orders = misfit.is_some() && !is_static;
+            let decisions = model.decisions(&values, orders);
+            forbid(&mut program, &decisions);
+            forbidden = forbidden.min(misfit.filter(|_| orders).unwrap_or(f64::INFINITY));
+        }
+        Ok(())
+    }
+
+    /// A bound of the program, made safe.
+    fn in_micros(&self, bound: f64) -> Micros {
+        (bound.min(1.0) - SLACK) * self.horizon
+    }
+
+    /// Gives launches exact times, and keeps them if they are the best that fit.
+    fn see(&mut self, mut launches: Vec<Batch>) -> Seen {
+        let value = timetable::retime(self.instance, &mut launches);
+        let Some(value) = value.filter(|_| timetable::fits(self.instance, &launches)) else {
+            return Seen::Misfit(value);
+        };
+        if self.best.as_ref().is_none_or(|(best, _)| value < *best) {
+            self.watch.plan(value);
+            self.best = Some((value, launches));
+        }
+        Seen::Fits
+    }
+
+    /// Spends some of what is left on rows that make the relaxed program say more.
+    pub(super) fn relax(&mut self, program: &mut Program, model: &Latency<'_>) -> Result<(), Error> {
+        let Some(left) = self.left() else { return Ok(()) };
+        let share = Limits {
+            iterations: (left.iterations as f64 * RELAXED_SHARE) as u64,
+            seconds: left.seconds.map(|seconds| seconds * RELAXED_SHARE),
+            ..left
+        };
+        let relaxed = cuts::add(model, program, &share)?;
+        self.spend(relaxed.iterations);
+        self.bound = self.bound.max(self.in_micros(relaxed.bound));
+        self.watch.bound(self.bound, NAME);
+        Ok(())
+    }
+
+    fn spend(&mut self, iterations: u64) {
+        self.limits.iterations = self.limits.iterations.saturating_sub(iterations);
+    }
+
+    /// What is left of the limits; none where that is nothing.
+    fn left(&self) -> Option<Limits> {
+        let seconds = self.limits.seconds.map(|seconds| seconds - self.clock.elapsed().as_secs_f64());
+        let some = self.limits.iterations > 0 && seconds.is_none_or(|seconds| seconds > 0.0);
+        some.then_some(Limits { seconds, ..self.limits })
+    }
+
+    /// A plan whose value the bound reaches up to rounding, when everything was looked at, is the best.
+    fn close(&mut self, forbidden: Micros) {
+        if let Some((value, _)) = &self.best
+            && self.bound >= value - 3.0 * SLACK * self.horizon
+        {
+            self.bound = value.min(forbidden);
+        }
+    }
+
+    pub(super) fn answer(self, start: Result<Schedule, Error>) -> Result<Solution, Error> {
+        let Some((value, launches)) = self.best else {
+            if self.bound.is_infinite() {
+                return Err(Error::Infeasible(vec![no_placement()]));
+            }
+            let none = |_| Error::NotFound("no schedule found that fits into memory".to_owned());
+            return Err(start.map_or_else(|error| error, none));
+        };
+        let schedule = timetable::schedule(self.instance, launches, value, self.objective == Objective::Batch);
+        Ok(Solution { schedule, bound: (self.bound > 0.0).then(|| Bound::new(self.bound, NAME)) })
+    }
+}
+
+fn no_placement() -> Finding {
+    let message = "no placement keeps to memory, links, pins and co-location together: the integer program has no \
+                   solution; more memory, another link or fewer pins would help";
+    Finding::new("devices", message)
+}
+/// Rules out solutions that decide so.
+fn forbid(program: &mut Program, decisions: &[(Column, bool)]) {
+    let ones = decisions.iter().filter(|(_, one)| *one).count();
+    let sign = |one: bool| if one { 1.0 } else { -1.0 };
+    program.at_most(ones as f64 - 1.0, decisions.iter().map(|(column, one)| (*column, sign(*one))));
+}
