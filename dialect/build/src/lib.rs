@@ -102,7 +102,8 @@ pub fn link_shared_mlir() {
     println!("cargo:rustc-link-arg=-Wl,-rpath,{}", llvm_prefix().join("lib").display());
 }
 
-/// For what is finally linked: finds the HiGHS that tools/setup installs at run time. One compiled from source is static.
+/// For what is finally linked: finds the HiGHS that tools/setup installs at run time. One compiled from source is
+/// static.
 pub fn link_shared_highs() {
     if let Ok(folder) = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.highs/lib").canonicalize() {
         println!("cargo:rerun-if-changed={}", folder.display());

@@ -1,8 +1,8 @@
 //! Integer programs for schedules (DiviML IV-A), solved by HiGHS: a plan, and a bound that holds for all.
 //!
-//! The program says which device runs what and in which order; exact times follow from that. What the program leaves out
-//! (under the liveness model, what is alive at once) is checked afterwards: a plan that does not fit is forbidden and the
-//! program solved again, and what was forbidden counts for the bound, since it might fit if some task waited.
+//! The program says which device runs what and in which order; exact times follow from that. What the program leaves
+//! out (under the liveness model, what is alive at once) is checked afterwards: a plan that does not fit is forbidden
+//! and the program solved again, and what was forbidden counts for the bound, since it might fit if some task waited.
 
 mod cuts;
 mod latency;
@@ -47,8 +47,8 @@ trait Formulation {
     /// The schedule that a solution is, with rounded times.
     fn launches(&self, values: &[f64]) -> Vec<Batch>;
 
-    /// What makes a solution the schedule that it is, and whether it is so: places, and orders on each device if they are
-    /// wanted.
+    /// What makes a solution the schedule that it is, and whether it is so: places, and orders on each device if they
+    /// are wanted.
     fn decisions(&self, values: &[f64], orders: bool) -> Vec<(Column, bool)>;
 }
 

@@ -52,10 +52,9 @@ fn twins(problem: &mut Problem) {
     }
     for matrix in std::iter::once(&mut problem.bandwidth).chain(&mut problem.link_latency) {
         matrix[1][0] = matrix[0][1];
-        for other in 2..matrix.len() {
-            matrix[1][other] = matrix[0][other];
-            matrix[other][1] = matrix[other][0];
-        }
+        let to_others = matrix[0][2..].to_vec();
+        matrix[1][2..].clone_from_slice(&to_others);
+        matrix.iter_mut().skip(2).for_each(|row| row[1] = row[0]);
     }
 }
 

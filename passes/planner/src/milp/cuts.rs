@@ -1,8 +1,8 @@
 //! Rows that every schedule keeps to and the program alone does not know: a device does one thing at a time.
 //!
-//! Whatever comes after one task and before another runs between them, so on each device it takes no more time than lies
-//! there. The same holds between the beginning, or a time before which nothing of a set can start, and a task, and between
-//! a task and the end. There are many such rows; those are added that the relaxed program's solution breaks.
+//! Whatever comes after one task and before another runs between them, so on each device it takes no more time than
+//! lies there. The same holds between the beginning, or a time before which nothing of a set can start, and a task, and
+//! between a task and the end. There are many such rows; those are added that the relaxed program's solution breaks.
 
 use super::latency::Latency;
 use crate::error::Error;

@@ -1,8 +1,8 @@
 //! One input: a start for each task, a device for each group of tasks, an order for each pair that might meet.
 //!
-//! Times are counted in horizons, so that all is between zero and one. What lies between two groups on their devices is a
-//! flow from the one's choice to the other's: that makes the price of transfers as sharp as it can be. Which of two tasks
-//! is first is asked only where the graph leaves it open and both may be on one device at the same time.
+//! Times are counted in horizons, so that all is between zero and one. What lies between two groups on their devices is
+//! a flow from the one's choice to the other's: that makes the price of transfers as sharp as it can be. Which of two
+//! tasks is first is asked only where the graph leaves it open and both may be on one device at the same time.
 
 mod order;
 mod solution;

@@ -1,5 +1,5 @@
-//! DiviML's own program for one input, equations (1) to (7), for comparison: a start for each task on each device, an order
-//! for each pair of tasks, one horizon for everything that must give way.
+//! DiviML's own program for one input, equations (1) to (7), for comparison: a start for each task on each device, an
+//! order for each pair of tasks, one horizon for everything that must give way.
 //!
 //! As printed but for the misprints: in eq. (3), i is a parent of j, and what has no link is forbidden; in eq. (7), the
 //! second line has the time of task j, and both tasks are on device u.

@@ -1,8 +1,8 @@
 //! A queue of inputs: each group of tasks has one batch on each device that it uses, with a size that the device takes.
 //!
-//! Which inputs two groups have on which devices is a flow for each input; its sum says how much moves. Tasks that follow
-//! each other in the graph need an order on a device, too: their batches there may be of different inputs. Inputs are all
-//! equal, so those of the first group are dealt to devices in ascending order.
+//! Which inputs two groups have on which devices is a flow for each input; its sum says how much moves. Tasks that
+//! follow each other in the graph need an order on a device, too: their batches there may be of different inputs.
+//! Inputs are all equal, so those of the first group are dealt to devices in ascending order.
 
 mod crowd;
 mod flow;

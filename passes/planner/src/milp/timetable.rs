@@ -25,8 +25,8 @@ pub(super) fn launches(schedule: &Schedule) -> Vec<Batch> {
     }
 }
 
-/// Starts every launch as early as it can with each device keeping its order, and says when the last one ends. None where
-/// an input is missing or a batch cannot run.
+/// Starts every launch as early as it can with each device keeping its order, and says when the last one ends. None
+/// where an input is missing or a batch cannot run.
 pub(super) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micros> {
     let inputs = instance.inputs() as usize;
     let mut launch_of = vec![None; instance.tasks() * inputs];

@@ -124,7 +124,8 @@ impl Solver {
         let (start, column) = (indices(&program.row_start)?, indices(&program.entry_column)?);
         let kind = |whole: &bool| if *whole { kHighsVarTypeInteger } else { kHighsVarTypeContinuous };
         let kinds: Vec<HighsInt> = program.whole.iter().map(kind).collect();
-        // SAFETY: every array has the length that the sizes say, the entries' columns are columns, and HiGHS copies all.
+        // SAFETY: every array has the length that the sizes say, the entries' columns are columns, and HiGHS copies
+        // all.
         let status = unsafe {
             Highs_passMip(
                 self.0,

@@ -1,5 +1,6 @@
-//! Each input's own way through the graph. Batches' starts say the same, but only where devices are chosen: relaxed, a third
-//! of a task on each of three devices takes no time at all. An input knows how long the batch takes that it is in.
+//! Each input's own way through the graph. Batches' starts say the same, but only where devices are chosen: relaxed, a
+//! third of a task on each of three devices takes no time at all. An input knows how long the batch takes that it is
+//! in.
 
 use super::{On, Queue};
 use crate::mip::{Column, Program};
