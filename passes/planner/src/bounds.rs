@@ -4,6 +4,7 @@
 //! size; what must happen in all is the whole queue. Bounds that take more than that for granted are wrong as soon as
 //! modules have several channels.
 
+mod ends;
 mod load;
 mod ways;
 
@@ -22,11 +23,14 @@ pub fn all(instance: &Instance) -> Vec<Bound> {
     let prices = Prices::new(instance);
     let (heads, tails) = (Ways::heads(instance, None), Ways::tails(instance, None));
     let critical_path = longest(instance, &heads, &tails);
+    let load = prices.load();
+    let with_ends = ends::load(instance, &prices, &heads, &tails, load.max(critical_path));
     let (heads, tails) = (Ways::heads(instance, Some(&prices)), Ways::tails(instance, Some(&prices)));
     let windows = longest(instance, &heads, &tails).max(busiest_window(instance, &prices, &heads, &tails));
     vec![
         Bound::new(critical_path, "critical-path"),
-        Bound::new(prices.load(), "load"),
+        Bound::new(load, "load"),
+        Bound::new(with_ends, "load-with-ends"),
         Bound::new(windows, "load-in-windows"),
     ]
 }

@@ -39,6 +39,7 @@ pub(super) struct Priced {
     pub(super) queue: Vec<Micros>,
     /// What all memory is worth.
     pub(super) memory_worth: Micros,
+    price: Price,
 }
 
 /// Prices of a device's time, and of all its memory.
@@ -59,13 +60,13 @@ impl Prices {
         }
         // One device's time alone: what can run nowhere else.
         pool.extend((0..devices).map(|only| (0..devices).map(|device| f64::from(device == only)).collect()));
-        let timed = |time: Vec<f64>| Priced::new(instance, &Price { time, memory: vec![0.0; devices] });
+        let timed = |time: Vec<f64>| Priced::new(instance, Price { time, memory: vec![0.0; devices] });
         let mut prices = Self { pool: pool.into_iter().map(timed).collect() };
         if instance.memory_binds() {
             for _ in 0..GUESSES {
                 // Crowding is measured against a time: somewhat more than what is proven.
                 let guess = prices.load() * 1.2;
-                prices.pool.push(Priced::new(instance, &best_prices(instance, &everything, Some(guess))));
+                prices.pool.push(Priced::new(instance, best_prices(instance, &everything, Some(guess))));
             }
         }
         prices
@@ -75,17 +76,29 @@ impl Prices {
     pub(super) fn load(&self) -> Micros {
         self.pool.iter().map(|priced| priced.queue.iter().sum::<Micros>() - priced.memory_worth).fold(0.0, f64::max)
     }
+
+    /// The same, where devices wait that take no part in some tasks.
+    pub(super) fn load_with(&self, instance: &Instance, waits: &[(usize, &[Micros])]) -> Micros {
+        let paid = |priced: &Priced| {
+            let more = |(task, wait): &(usize, &[Micros])| {
+                cheapest_queue(instance, *task, &priced.price, Some(wait)) - priced.queue[*task]
+            };
+            priced.queue.iter().sum::<Micros>() - priced.memory_worth + waits.iter().map(more).sum::<Micros>()
+        };
+        self.pool.iter().map(paid).fold(0.0, f64::max)
+    }
 }
 
 impl Priced {
-    fn new(instance: &Instance, price: &Price) -> Self {
-        let launch = |task: usize| cheapest_launch(instance, task, price);
-        let queue = |task: usize| cheapest_queue(instance, task, price);
+    fn new(instance: &Instance, price: Price) -> Self {
+        let launch = |task: usize| cheapest_launch(instance, task, &price);
+        let queue = |task: usize| cheapest_queue(instance, task, &price, None);
         let tasks = 0..instance.tasks();
         Self {
             launch: tasks.clone().map(launch).collect(),
             queue: tasks.map(queue).collect(),
             memory_worth: price.memory.iter().sum(),
+            price,
         }
     }
 }
@@ -124,8 +137,8 @@ fn cheapest_launch(instance: &Instance, task: usize, price: &Price) -> Micros {
     costs.fold(f64::INFINITY, f64::min)
 }
 
-/// The cheapest batches, at most one a device, that add up to the queue.
-fn cheapest_queue(instance: &Instance, task: usize, price: &Price) -> Micros {
+/// The cheapest batches, at most one a device, that add up to the queue; with what waiting costs where there is none.
+fn cheapest_queue(instance: &Instance, task: usize, price: &Price, wait: Option<&[Micros]>) -> Micros {
     let inputs = instance.inputs() as usize;
     let allowed = instance.allowed(task);
     let steps = inputs * allowed.iter().map(|device| instance.batch_sizes(*device).len()).sum::<usize>();
@@ -135,8 +148,13 @@ fn cheapest_queue(instance: &Instance, task: usize, price: &Price) -> Micros {
     }
     let mut cost_of = vec![f64::INFINITY; inputs + 1];
     cost_of[0] = 0.0;
-    for &device in allowed {
+    for device in 0..instance.devices() {
         let before = cost_of.clone();
+        let waiting = wait.map_or(0.0, |wait| price.time[device] * wait[device]);
+        cost_of.iter_mut().for_each(|cost| *cost += waiting);
+        if !allowed.contains(&device) {
+            continue;
+        }
         for (size, cost) in options(instance, task, device, price) {
             for sum in size..=inputs {
                 cost_of[sum] = f64::min(cost_of[sum], before[sum - size] + cost);
