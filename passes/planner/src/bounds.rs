@@ -12,6 +12,8 @@ use crate::instance::Instance;
 use crate::plan::Bound;
 use crate::units::Micros;
 
+pub(crate) use load::worth;
+
 use load::Prices;
 use ways::{Ways, quickest};
 

@@ -89,6 +89,18 @@ impl Prices {
     }
 }
 
+/// What a device's time is worth, and all its memory, where all work is to be done in the least time.
+pub(crate) fn worth(instance: &Instance) -> (Vec<f64>, Vec<Micros>) {
+    let everything: Vec<usize> = (0..instance.tasks()).collect();
+    let free = best_prices(instance, &everything, None);
+    if !instance.memory_binds() {
+        return (free.time, vec![0.0; instance.devices()]);
+    }
+    let guess = everything.iter().map(|task| cheapest_queue(instance, *task, &free, None)).sum::<Micros>() * 1.2;
+    let price = best_prices(instance, &everything, Some(guess));
+    (price.time, price.memory)
+}
+
 impl Priced {
     fn new(instance: &Instance, price: Price) -> Self {
         let launch = |task: usize| cheapest_launch(instance, task, &price);

@@ -6,6 +6,7 @@
 mod anneal;
 mod cut;
 mod evolve;
+mod groups;
 mod links;
 mod model;
 mod roll;

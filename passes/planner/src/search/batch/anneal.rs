@@ -1,24 +1,24 @@
 //! Annealing of a queue's schedule: a window slides over the order, again and again, and is searched wherever it stops.
 
-use super::cut;
+use super::groups::alive_fits;
 use super::model::Model;
-use super::schedule::{ABSENT, Choice, Schedule, rest};
+use super::schedule::{Choice, Schedule, rest};
 use super::shake::Shaker;
 use super::window::Window;
 use crate::instance::Instance;
 use crate::random::Random;
 use crate::search::chains::Budget;
-use crate::search::memory::{Limits, fits};
+use crate::search::memory::Limits;
 use crate::search::method::{Around, Heat, Method, exponential_samples, temperature};
-use crate::units::{Bytes, Micros};
+use crate::units::Micros;
 
 /// Places in a window, and how far it moves each time.
 const WIDTH: usize = 16;
 const STRIDE: usize = 6;
 /// How often tasks of a window are put back before it moves on.
 const TRIALS: usize = 16;
-/// Shares of the temperature that a search of single steps has: here every step ends where nothing near is better.
-const COOLER: f64 = 0.5;
+/// Times the temperature that a search of single steps has: several tasks change at once here.
+const HOTTER: f64 = 2.0;
 
 /// One chain: the best value, and the choice that has it.
 pub(super) fn run(
@@ -35,9 +35,9 @@ pub(super) fn run(
 }
 
 /// The temperature to begin with. Large neighbourhoods take nothing that is worse.
-fn hot(model: &Model, method: Method) -> Micros {
+pub(super) fn hot(model: &Model, method: Method) -> Micros {
     match method {
-        Method::Anneal => model.mean_time() * COOLER,
+        Method::Anneal => model.mean_time() * HOTTER,
         Method::Neighbourhoods => 0.0,
     }
 }
@@ -63,19 +63,19 @@ impl Default for Leg {
 
 pub(super) struct Annealer<'a> {
     instance: &'a Instance,
-    model: &'a Model,
+    pub(super) model: &'a Model,
     limits: Limits,
-    schedule: Schedule,
+    pub(super) schedule: Schedule,
     window: Window,
     shaker: Shaker,
-    around: Around,
-    random: Random,
-    exponential: Vec<f64>,
+    pub(super) around: Around,
+    pub(super) random: Random,
+    pub(super) exponential: Vec<f64>,
     /// Tasks before the window that are waited for in it or behind it.
     open: Vec<u32>,
     pub(super) best: Choice,
     pub(super) best_value: Micros,
-    trials: u64,
+    pub(super) trials: u64,
 }
 
 impl<'a> Annealer<'a> {
@@ -217,7 +217,7 @@ impl<'a> Annealer<'a> {
     }
 
     /// Whether what is alive at once fits into memory, where that has to be looked at.
-    fn alive_fits(&self, choice: &Choice) -> bool {
+    pub(super) fn alive_fits(&self, choice: &Choice) -> bool {
         alive_fits(self.instance, self.model, self.limits, choice)
     }
 
@@ -238,50 +238,6 @@ impl<'a> Annealer<'a> {
         self.schedule = Schedule::new(self.model, choice);
         self.best_value = self.schedule.forward(self.model);
     }
-
-    /// Tries another cut for each group of tasks that share devices.
-    fn move_groups(&mut self, temperature: Micros) {
-        let (model, devices) = (self.model, self.model.devices);
-        let there = |group: &Vec<usize>| group.iter().all(|task| self.schedule.place[*task] != ABSENT);
-        let groups: Vec<&Vec<usize>> = model.groups.iter().filter(|group| group.len() > 1 && there(group)).collect();
-        for group in groups {
-            self.trials += 1;
-            let before = self.schedule.forward(model);
-            let limit = before + temperature * self.exponential[self.random.below(self.exponential.len())];
-            let old = self.schedule.choice.cuts[group[0] * devices..][..devices].to_vec();
-            let mut fresh = old.clone();
-            cut::mutate(&mut fresh, &mut self.random);
-            if !group.iter().all(|task| model.runs(*task, &fresh)) {
-                continue;
-            }
-            recut(&mut self.schedule.choice, group, &fresh);
-            let value = self.schedule.forward(model);
-            let room: Vec<Bytes> = model.room(&self.schedule.choice.cuts);
-            let roomy = room.iter().all(|room| *room >= 0.0);
-            if value <= limit && roomy && self.alive_fits(&self.schedule.choice) {
-                self.around.room = room;
-                if value < self.best_value {
-                    self.best_value = value;
-                    self.best.clone_from(&self.schedule.choice);
-                }
-            } else {
-                recut(&mut self.schedule.choice, group, &old);
-            }
-        }
-    }
-}
-
-/// Gives every task of a group a cut.
-pub(super) fn recut(choice: &mut Choice, group: &[usize], cut: &[u64]) {
-    for task in group {
-        choice.cuts[task * cut.len()..][..cut.len()].copy_from_slice(cut);
-    }
-}
-
-/// Whether what is alive at once fits into memory, where that has to be looked at.
-pub(super) fn alive_fits(instance: &Instance, model: &Model, limits: Limits, choice: &Choice) -> bool {
-    limits != Limits::Lives
-        || fits(instance, &instance.peak_use_of(&Schedule::new(model, choice.clone()).batches(model)))
 }
 
 #[cfg(test)]

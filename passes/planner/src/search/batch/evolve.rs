@@ -1,7 +1,7 @@
 //! The (1+1) evolutionary algorithm on the cuts of a queue, in the order of its start.
 
-use super::anneal::{alive_fits, recut};
 use super::cut;
+use super::groups::{alive_fits, recut};
 use super::model::Model;
 use super::schedule::{Choice, Schedule};
 use crate::instance::Instance;

@@ -1,6 +1,7 @@
 //! The problem of a queue, laid out for fast simulation.
 
 use super::cut::Menu;
+use crate::bounds::worth;
 use crate::instance::Instance;
 use crate::search::memory::Limits;
 use crate::search::model::{Arc, Graph};
@@ -32,6 +33,9 @@ pub(super) struct Model {
     capacity: Vec<Bytes>,
     /// Every cut that there is, unless there are too many.
     pub(super) menu: Option<Menu>,
+    /// What a device's time is worth, and a byte of its memory.
+    time_worth: Vec<f64>,
+    byte_worth: Vec<f64>,
 }
 
 impl Model {
@@ -63,6 +67,7 @@ impl Model {
                 latency[index] = if one.is_finite() { one } else { 0.0 };
             }
         }
+        let (time_worth, memory) = worth(instance);
         let limits = Limits::of(instance);
         let there = |task: usize| limits.bytes(instance, task, 0);
         Some(Self {
@@ -80,6 +85,8 @@ impl Model {
             each: (0..tasks).map(|task| limits.bytes(instance, task, unit) - there(task)).collect(),
             capacity: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
             menu: Menu::full(devices, units),
+            time_worth,
+            byte_worth: (0..devices).map(|device| memory[device] / instance.capacity_bytes(device).max(1.0)).collect(),
         })
     }
 
@@ -105,6 +112,12 @@ impl Model {
     /// What a part takes from its device's memory for sure.
     pub(super) fn bytes(&self, task: usize, part: u64) -> Bytes {
         if part == 0 { 0.0 } else { self.there[task] + self.each[task] * f64::from(part.count_ones()) }
+    }
+
+    /// What a part costs of all that devices can do.
+    pub(super) fn worth(&self, task: usize, device: usize, part: u64) -> Micros {
+        let time = self.time(task, device, part.count_ones());
+        self.time_worth[device] * time + self.byte_worth[device] * self.bytes(task, part)
     }
 
     /// What is left of each device's memory.

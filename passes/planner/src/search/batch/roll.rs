@@ -5,21 +5,22 @@
 //! the end windows slide over everything, borders included, since batches of one stretch may well run beside those of the
 //! next.
 
-use super::anneal::{Annealer, Leg};
+use super::anneal::{self, Annealer, Leg};
 use super::model::Model;
 use super::schedule::Choice;
 use crate::instance::Instance;
 use crate::random::Random;
 use crate::search::chains::Budget;
 use crate::search::memory::Limits;
+use crate::search::method::Method;
 use crate::units::Micros;
 
 /// The share of the budget for one stretch after the other; the rest is for the whole.
 const STRETCHES: f64 = 0.4;
 /// So many tasks before a stretch may change with it.
 const OVERLAP: usize = 6;
-/// The temperature to begin with, in mean times of a task: for a stretch, and for the whole.
-const HOT: (f64, f64) = (0.5, 0.3);
+/// The share of the temperature that is left for the whole.
+const COOLER: f64 = 0.6;
 
 /// One chain: the best value, and the choice that has it.
 pub(super) fn run(
@@ -32,7 +33,7 @@ pub(super) fn run(
 ) -> (Micros, Choice) {
     let mut annealer = Annealer::new(instance, model, start, random);
     let whole = (annealer.best_value, start.clone());
-    let mean = model.mean_time();
+    let hot = anneal::hot(model, Method::Anneal);
     // Where memory binds, what one stretch takes the others lack: only the whole can tell.
     let apart = stretches.len() > 1 && Limits::of(instance) == Limits::None && whole.0.is_finite();
     if apart {
@@ -41,8 +42,8 @@ pub(super) fn run(
             annealer.restart(whole.1);
         }
     }
-    let begin = if apart { STRETCHES } else { 0.0 };
-    annealer.run(budget, &Leg { first: 0, begin, end: 1.0, hot: mean * HOT.1 });
+    let (begin, hot) = if apart { (STRETCHES, hot * COOLER) } else { (0.0, hot) };
+    annealer.run(budget, &Leg { first: 0, begin, end: 1.0, hot });
     (annealer.best_value, annealer.best)
 }
 
@@ -77,9 +78,78 @@ fn put_together(
         annealer.append(&tasks, &cuts);
         if like.is_none() {
             let share = |count: usize| STRETCHES * count as f64 / searched as f64;
-            let hot = model.mean_time() * HOT.0;
+            let hot = anneal::hot(model, Method::Anneal);
             annealer.run(budget, &Leg { first, begin: share(done), end: share(done + 1), hot });
             done += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schedule::Schedule;
+    use super::*;
+    use crate::generate::{Rwnn, rwnn};
+    use crate::plan::{Limit, Objective};
+    use crate::problem::Problem;
+    use crate::search::chains::Allowance;
+    use crate::solve::Options;
+    use crate::split::cuts::stretches;
+
+    /// The same module, so many times in a row.
+    fn repeated(times: usize) -> Problem {
+        let module = rwnn(&Rwnn { modules: 1, inputs: 16, seed: 3, ..Rwnn::default() }).unwrap();
+        let (count, edges) = (module.nodes.len(), module.edges.clone().unwrap());
+        let end = |from: fn(&(usize, usize)) -> usize| {
+            let ends = |node: &usize| !edges.iter().any(|edge| from(edge) == *node);
+            (0..count).filter(ends).collect::<Vec<_>>()
+        };
+        let (first, last) = (end(|edge| edge.1), end(|edge| edge.0));
+        assert_eq!((first.len(), last.len()), (1, 1));
+        let mut problem = Problem { nodes: Vec::new(), edges: Some(Vec::new()), modules: None, ..module.clone() };
+        for copy in 0..times {
+            let shift = copy * count;
+            problem.nodes.extend(module.nodes.iter().cloned().map(|mut node| {
+                node.id += shift;
+                node
+            }));
+            let list = problem.edges.as_mut().unwrap();
+            list.extend(edges.iter().map(|(from, to)| (from + shift, to + shift)));
+            if copy > 0 {
+                list.push((last[0] + shift - count, first[0] + shift));
+            }
+        }
+        problem
+    }
+
+    #[test]
+    fn stretches_become_a_schedule() {
+        let instance = Instance::new(&repeated(3), Objective::Batch).unwrap();
+        let model = Model::new(&instance).unwrap();
+        let own = |places: std::ops::Range<usize>, entered: bool| places.start + usize::from(entered)..places.end;
+        let stretches: Vec<Vec<usize>> = stretches(&instance)
+            .into_iter()
+            .map(|stretch| instance.order()[own(stretch.places, stretch.entered)].to_vec())
+            .collect();
+        let alike = |at: usize| (0..at).any(|other| model.alike(&stretches[other], &stretches[at]));
+        assert!((0..stretches.len()).any(alike) && !alike(0), "{stretches:?}");
+
+        let all = u64::MAX >> (64 - model.units);
+        let cuts = (0..model.tasks * model.devices).map(|cell| if cell % model.devices == 1 { all } else { 0 });
+        let order = instance.order().iter().map(|task| *task as u32).collect();
+        let start = Choice { cuts: cuts.collect(), order };
+        let before = Schedule::new(&model, start.clone()).forward(&model);
+        let options = Options { limit: Some(Limit::Iterations(1200)), ..Options::default() };
+        let allowance = Allowance::new(&options, 0);
+        let best = allowance.best_of(|random, budget| {
+            let (value, choice) = run(&instance, &model, &start, &stretches, random, budget);
+            (value, (value, choice))
+        });
+        let (value, choice) = best.unwrap();
+        let mut tasks = choice.order.clone();
+        tasks.sort_unstable();
+        assert!(tasks.into_iter().eq(0..model.tasks as u32));
+        let after = Schedule::new(&model, choice).forward(&model);
+        assert!((value - after).abs() < 1e-6 && after < before * 0.7, "{value} is {after}, was {before}");
     }
 }

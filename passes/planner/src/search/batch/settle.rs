@@ -8,6 +8,11 @@ use super::window::Window;
 use crate::random::Random;
 use crate::units::Micros;
 
+/// What counts beside the makespan when a task is put back, in shares of it: what its parts are worth, so that tasks with
+/// slack leave time and memory to others, and the longest path through it, so that slack is left.
+const WORTH: f64 = 0.2;
+const PATH: f64 = 0.02;
+
 /// What is weighed when a task is put back; kept so that nothing is allocated anew.
 #[derive(Debug, Default)]
 pub(super) struct Scales {
@@ -28,11 +33,12 @@ struct Route {
     ready: Micros,
     time: Micros,
     after: Micros,
+    worth: Micros,
 }
 
 impl Scales {
-    /// Takes a task out and puts it where the longest path through it is shortest: that is where the makespan is least,
-    /// and of those where it leaves most slack. Of equals any.
+    /// Takes a task out and puts it to where the makespan, what its parts are worth and the longest path through it are least
+    /// together. Of equals any.
     pub(super) fn settle(
         &mut self,
         window: &mut Window,
@@ -57,7 +63,7 @@ impl Scales {
             }
         };
         self.find_routes(window, model, schedule, local, menu);
-        let chosen = self.shortest(window, local, menu, random);
+        let chosen = self.lightest(window, local, menu, random);
         self.fresh.clear();
         match chosen {
             Some((_, number)) => {
@@ -76,10 +82,11 @@ impl Scales {
         window.gather(schedule, local, &mut self.sources, &mut self.readers);
         self.routes.clear();
         for &(device, part) in &menu.parts {
-            let mut route = Route { device, ready: 0.0, time: f64::INFINITY, after: 0.0 };
+            let mut route = Route { device, ready: 0.0, time: f64::INFINITY, after: 0.0, worth: 0.0 };
             let time = model.time(window.tasks[local] as usize, device, part.count_ones());
             if time.is_finite() && window.fits(model, local, device, part) {
                 route.time = time;
+                route.worth = model.worth(window.tasks[local] as usize, device, part);
                 for peer in &self.sources {
                     let shared = peer.part & part;
                     if shared != 0 {
@@ -99,10 +106,11 @@ impl Scales {
         }
     }
 
-    /// The place and the cut whose longest path is shortest; none where all are infinite.
-    fn shortest(&mut self, window: &Window, local: usize, menu: &Menu, random: &mut Random) -> Option<(usize, usize)> {
+    /// The place and the cut of least weight; none where all are infinite.
+    fn lightest(&mut self, window: &Window, local: usize, menu: &Menu, random: &mut Random) -> Option<(usize, usize)> {
         let devices = window.devices;
         let (first, last) = window.reach(local);
+        let floor = window.now.value;
         let (mut chosen, mut least) = (None, f64::MAX);
         self.paths.clear();
         self.paths.resize(menu.parts.len(), 0.0);
@@ -114,9 +122,15 @@ impl Scales {
                 *path = if *part == 0 { 0.0 } else { from + route.time + to };
             }
             for (number, parts) in menu.cuts.chunks_exact(devices).enumerate() {
-                let longest = parts.iter().map(|part| self.paths[usize::from(*part)]).fold(0.0, later);
-                if longest < least || longest == least && random.next_u64() & 1 == 0 {
-                    (chosen, least) = (Some((place, number)), longest);
+                let mut longest = 0.0;
+                let mut worth = 0.0;
+                for part in parts {
+                    longest = later(longest, self.paths[usize::from(*part)]);
+                    worth += self.routes[usize::from(*part)].worth;
+                }
+                let weight = later(longest, floor) + WORTH * worth + PATH * longest;
+                if weight < least || weight == least && random.next_u64() & 1 == 0 {
+                    (chosen, least) = (Some((place, number)), weight);
                 }
             }
         }
