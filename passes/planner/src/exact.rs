@@ -137,7 +137,7 @@ impl Answer {
     }
 }
 
-/// Looks for the schedule that ends first, and before those that others in the race have: without any, they have the best.
+/// Looks for the schedule that ends first, or before those that others in the race have: it may be worse than theirs.
 /// With more than 1024 tasks or 255 devices there is no search, only a bound.
 pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     let graph = Graph::new(instance, instance.order(), Footprint::Least);

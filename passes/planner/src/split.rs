@@ -27,8 +27,8 @@ use module::Module;
 
 /// What of the effort goes into modules that follow each other over several channels before the search over the whole,
 /// and into what that has found afterwards.
-const BEFORE: f64 = 0.15;
-const AFTER: f64 = 0.1;
+const BEFORE: f64 = 0.08;
+const AFTER: f64 = 0.06;
 
 /// Looks for the schedule that ends first. One that is known already is made better, or given back.
 pub fn solve(instance: &Instance, limits: &Limits, known: Option<&Timetable>) -> Answer {
@@ -84,12 +84,13 @@ fn channels(instance: &Instance, limits: &Limits, known: Option<&Timetable>) -> 
         limits.race.report(start.value);
         limits.watch.plan(start.value);
     }
-    let whole = exact::solve(instance, &Limits { deadline: limits.share(1.0 - AFTER).deadline, ..limits.clone() });
+    let whole = exact::solve(instance, limits);
     let schedule = better(whole.schedule, start);
     let answer = Answer { schedule, ..whole };
     if answer.is_optimal() || !has_whole {
         return answer;
     }
+    // With a deadline, there is time left only where the search has come to its end.
     let after = Limits { extensions: limits.share(AFTER).extensions, ..limits.clone() };
     Answer { schedule: answer.schedule.map(|best| repair::improve(instance, best, &starts, &after)), ..answer }
 }

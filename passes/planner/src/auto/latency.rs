@@ -124,14 +124,14 @@ fn search_from(instance: &Instance, options: &Options, share: f64, race: &Race, 
     best.take(found, "lns");
 }
 
-/// Until the time is over: search with all cores first, then with all but one, which proves.
+/// Until the time is over: search on all cores, first alone, then with a proof beside it.
 fn side_by_side(instance: &Instance, options: &Options, started: Instant, seconds: f64, best: &mut Best) {
     let left = || (seconds - started.elapsed().as_secs_f64()).max(0.0);
     let race = Race::new(best.value());
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let searching = |seconds: f64, chains: usize| search::Allowance::timed(options, seconds, chains).in_race(&race);
+    let searching = |seconds: f64| search::Allowance::timed(options, seconds).in_race(&race);
     if let Some(start) = &best.schedule {
-        let first = searching((seconds * SEARCH_FIRST).min(MOST_FIRST.as_secs_f64()).min(left()), cores);
+        let first = searching((seconds * SEARCH_FIRST).min(MOST_FIRST.as_secs_f64()).min(left()));
         best.take(search::neighbourhoods_from(instance, start, &first), "lns");
     }
     if left() == 0.0 {
@@ -150,9 +150,7 @@ fn side_by_side(instance: &Instance, options: &Options, started: Instant, second
             }
             answer
         });
-        let chains = cores.saturating_sub(1).max(1);
-        let found =
-            known.as_ref().and_then(|start| search::neighbourhoods_from(instance, start, &searching(left(), chains)));
+        let found = known.as_ref().and_then(|start| search::neighbourhoods_from(instance, start, &searching(left())));
         (proof.join(), found)
     });
     best.take(found, "lns");

@@ -16,7 +16,7 @@ const GROWTH: usize = 10;
 const TRIAL_WIDTH: usize = 100;
 /// The widest sweep, and what it may take of the machine's memory.
 const MOST_WIDTH: usize = 300_000;
-const MOST_BYTES: usize = 1 << 30;
+const MOST_BYTES: usize = 1 << 29;
 /// Two values this close, as a share, are the same.
 pub(crate) const SAME: f64 = 1e-9;
 
@@ -114,7 +114,6 @@ pub(crate) fn search<const WORDS: usize>(
     let mut directions =
         [Direction::<WORDS>::new(graph.clone(), false), Direction::<WORDS>::new(graph.reversed(), true)];
     let mut found = Found::nothing(0.0);
-    let mut cutoff = goal.cutoff();
     let mut width = FIRST_WIDTH;
     let most_width = most_width(graph);
     let mut chosen = None;
@@ -125,15 +124,19 @@ pub(crate) fn search<const WORDS: usize>(
             }
             let (this, other) = (&directions[index], &directions[1 - index]);
             let best = found.value.min(goal.in_hand());
-            cutoff = cutoff.min(below(best, whole));
+            // What ends later is of no use.
+            let needed = goal.cutoff().min(below(best, whole));
+            // Narrow sweeps find other schedules, and often better ones, if they only have their own to beat.
+            let own = goal.cutoff().min(below(found.value, whole));
+            let cutoff = if width <= TRIAL_WIDTH { own } else { needed };
             let bounds = Bounds::new::<WORDS>(&this.graph, &other.graph, cutoff);
             // Without a schedule in hand, what a cutoff excludes is not known to be all.
-            let limit = if bounds.value > cutoff { beyond(cutoff, best) } else { bounds.value };
+            let limit = if bounds.value > needed { beyond(needed, best) } else { bounds.value };
             found.bound = found.bound.max(limit.min(best));
             if found.relaxation == 0.0 {
                 found.relaxation = found.bound;
             }
-            if bounds.value > cutoff {
+            if bounds.value > needed {
                 break 'widths;
             }
             let context =
@@ -157,8 +160,7 @@ pub(crate) fn search<const WORDS: usize>(
             let limit = if unseen.is_infinite() { beyond(cutoff, best) } else { unseen };
             found.bound = found.bound.max(limit.min(best));
             watch.bound(found.bound, "exact");
-            cutoff = cutoff.min(below(best, whole));
-            if !outcome.finished || unseen > cutoff {
+            if !outcome.finished || unseen > goal.cutoff().min(below(best, whole)) {
                 break 'widths;
             }
         }

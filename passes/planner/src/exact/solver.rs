@@ -40,7 +40,7 @@ fn run(
         return Err(Error::Infeasible(vec![no_placement()]));
     }
     let bound = Some(Bound::new(answer.bound, answer.bound_by));
-    match answer.schedule.or(known) {
+    match answer.schedule.into_iter().chain(known).min_by(|a, b| a.value.total_cmp(&b.value)) {
         Some(found) => Ok(Solution { schedule: found.into_schedule(), bound }),
         None => Ok(Solution { schedule: listed?.0, bound }),
     }

@@ -112,7 +112,8 @@ fn what_is_in_hand_is_beaten_or_proven() {
         let best = optimum(&graph);
         if best.is_finite() && best > 2.0 {
             let found = search(&graph, Goal::Beat(&Race::new(best)), &Limits::default());
-            assert!(found.sequence.is_none() && (found.bound - best).abs() <= best * 1e-9, "seed {seed}: {found:?}");
+            let slack = best * 1e-9;
+            assert!(found.value >= best - slack && (found.bound - best).abs() <= slack, "seed {seed}: {found:?}");
             let found = search(&graph, Goal::Beat(&Race::new(best + 1.0)), &Limits::default());
             assert!((found.value - best).abs() <= best * 1e-9 && found.bound <= best * (1.0 + 1e-9), "{found:?}");
         }

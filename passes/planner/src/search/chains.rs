@@ -88,10 +88,10 @@ impl Allowance {
         Self::new(options, super::ANNEAL_TRIALS)
     }
 
-    /// So many chains, for so many seconds.
-    pub(crate) fn timed(options: &Options, seconds: f64, chains: usize) -> Self {
+    /// So many seconds, whatever the options allow.
+    pub(crate) fn timed(options: &Options, seconds: f64) -> Self {
         let effort = Effort::Time { since: Instant::now(), seconds };
-        Self { seed: options.seed, chains, effort, watch: options.watch.clone(), race: Race::default() }
+        Self { effort, chains: cores(), ..Self::of_neighbourhoods(options) }
     }
 
     /// A share of the trials.

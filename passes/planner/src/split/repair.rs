@@ -9,11 +9,11 @@ use crate::instance::Instance;
 use crate::race::Race;
 use crate::units::Micros;
 
-/// Tasks in the narrowest windows and in the widest, and how often a window's search may put a task at the end of a
-/// partial schedule.
+/// Tasks in the narrowest windows and in the widest, and how often at least and at most a window's search may put a task
+/// at the end of a partial schedule.
 const NARROW: usize = 16;
 const WIDE: usize = 48;
-const EXTENSIONS: u64 = 20_000;
+const EXTENSIONS: (u64, u64) = (2000, 20_000);
 
 /// Solves windows anew, first those around borders, then everywhere, wider and wider, as long as there is effort. Nothing
 /// gets worse.
@@ -23,12 +23,15 @@ pub(crate) fn improve(instance: &Instance, schedule: Timetable, borders: &[usize
     let mut width = NARROW;
     while width < 2 * WIDE {
         let before = line.schedule.value;
-        for first in firsts(instance.tasks(), borders, width) {
+        let firsts = firsts(instance.tasks(), borders, width);
+        // Little effort goes a little way everywhere.
+        let share = (left / firsts.len() as u64).clamp(EXTENSIONS.0, EXTENSIONS.1);
+        for first in firsts {
             if left == 0 || limits.are_passed() {
                 return line.schedule;
             }
             let last = (first + width).min(instance.tasks());
-            let limits = Limits { extensions: EXTENSIONS.min(left), ..limits.quiet() };
+            let limits = Limits { extensions: share.min(left), ..limits.quiet() };
             // Looking at a window is work, even if its bound says that there is nothing to find.
             left = left.saturating_sub(line.solve(first..last, &limits).max(width as u64));
         }
