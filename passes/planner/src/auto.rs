@@ -9,6 +9,7 @@ use crate::bounds;
 use crate::error::Error;
 use crate::exact::Timetable;
 use crate::instance::Instance;
+use crate::pipeline;
 use crate::plan::{Limit, Objective};
 use crate::problem::Problem;
 use crate::search;
@@ -19,7 +20,11 @@ const CLOSED: f64 = 1e-9;
 
 /// Never worse than the best baseline. Iterations are each part's own, seconds are shared.
 pub(crate) fn auto(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
-    if objective == Objective::Latency { one_input(problem, options) } else { queue(problem, options) }
+    match objective {
+        Objective::Latency => one_input(problem, options),
+        Objective::Batch => queue(problem, options),
+        Objective::Pipeline => pipeline::auto(problem, options),
+    }
 }
 
 /// One input: baselines, then what is described in [`latency`].

@@ -15,6 +15,7 @@ mod json;
 pub mod list;
 mod milp;
 mod mip;
+pub mod pipeline;
 pub mod placement;
 pub mod plan;
 pub mod problem;

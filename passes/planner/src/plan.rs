@@ -140,7 +140,8 @@ pub struct Batch {
 /// Where the blocks of a pipeline run, and in which order their tasks do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stages {
-    pub block_device: Vec<usize>,
+    /// None on equal devices.
+    pub block_device: Option<Vec<usize>>,
     pub order: Option<Vec<Vec<usize>>>,
 }
 

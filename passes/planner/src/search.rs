@@ -5,7 +5,7 @@
 
 mod anneal;
 mod batch;
-mod chains;
+pub(crate) mod chains;
 mod evolve;
 mod memory;
 mod method;
@@ -17,6 +17,7 @@ use crate::baseline;
 use crate::error::Error;
 use crate::exact::Timetable;
 use crate::instance::Instance;
+use crate::pipeline;
 use crate::plan::{Objective, Schedule};
 use crate::problem::Problem;
 use crate::solve::{Options, Solution};
@@ -34,6 +35,9 @@ const EVOLVE_TRIALS: u64 = 200_000;
 
 /// Simulated annealing on devices and order.
 pub(crate) fn anneal(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    if objective == Objective::Pipeline {
+        return pipeline::anneal(problem, objective, options);
+    }
     improve(problem, objective, options, Method::Anneal)
 }
 

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::exact::solver;
 use crate::instance::Instance;
 use crate::milp;
+use crate::pipeline::{self, OrderSearch, PipelineCost};
 use crate::plan::{Bound, Limit, Objective, Plan, Schedule};
 use crate::problem::{Contention, Problem};
 use crate::search;
@@ -21,13 +22,27 @@ pub struct Options {
     pub limit: Option<Limit>,
     /// How many inputs a queue has, instead of what the problem says.
     pub inputs: Option<u32>,
+    /// How many stages a pipeline may have, instead of what the problem says.
+    pub stages: Option<u32>,
+    /// What a stage of a pipeline costs, instead of serial.
+    pub pipeline_cost: Option<PipelineCost>,
+    /// How `slicegraph` looks for orders, instead of brkga.
+    pub order: Option<OrderSearch>,
     /// Who is told of plans and bounds as they are found.
     pub watch: Watch,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, limit: None, inputs: None, watch: Watch::default() }
+        Self {
+            seed: 1,
+            limit: None,
+            inputs: None,
+            stages: None,
+            pipeline_cost: None,
+            order: None,
+            watch: Watch::default(),
+        }
     }
 }
 
@@ -61,10 +76,12 @@ pub enum Effort {
 }
 
 const LATENCY: &[Objective] = &[Objective::Latency];
+const PIPELINE: &[Objective] = &[Objective::Pipeline];
+const ALL: &[Objective] = &Objective::ALL;
 const SCHEDULES: &[Objective] = &[Objective::Latency, Objective::Batch];
 
 static ALGORITHMS: &[Algorithm] = &[
-    entry("auto", SCHEDULES, Effort::Limited, "the best plan of a portfolio of those below", auto::auto),
+    entry("auto", ALL, Effort::Limited, "the best plan of a portfolio of those below", auto::auto),
     entry("single", SCHEDULES, Effort::Fixed, "all that it can run on the best single device", baseline::single),
     entry("met", SCHEDULES, Effort::Fixed, "each task where it runs fastest, breadth-first", baseline::met),
     entry("greedy", SCHEDULES, Effort::Fixed, "each task where it ends first, breadth-first", baseline::greedy),
@@ -73,8 +90,15 @@ static ALGORITHMS: &[Algorithm] = &[
     entry("milp", SCHEDULES, Effort::Limited, "an integer program of the whole, through HiGHS", milp::milp),
     entry("milp-paper", LATENCY, Effort::Limited, "DiviML's own integer program, for comparison", milp::paper),
     entry("exact", LATENCY, Effort::Limited, "every schedule that no other makes superfluous", solver::exact),
-    entry("anneal", SCHEDULES, Effort::Limited, "simulated annealing from the best of these", search::anneal),
+    entry("anneal", ALL, Effort::Limited, "simulated annealing from the best of these", search::anneal),
     entry("lns", SCHEDULES, Effort::Limited, "large neighbourhoods from the best of these", search::neighbourhoods),
+    entry(
+        "slicegraph",
+        PIPELINE,
+        Effort::Limited,
+        "orders of the tasks, each cut at its best places",
+        pipeline::slicegraph,
+    ),
     entry("evolve", SCHEDULES, Effort::Limited, "the (1+1) evolutionary algorithm from met", search::evolve),
 ];
 
@@ -155,6 +179,9 @@ fn solve_as_is(
     let proven = solution.bound.into_iter().chain(known_bound(problem, objective)?);
     if let Some(best) = proven.max_by(|a, b| a.value.total_cmp(&b.value)) {
         plan.prove(best);
+    }
+    if objective == Objective::Pipeline {
+        plan.pipeline_cost = options.pipeline_cost.map(|cost| cost.name().to_owned());
     }
     if algorithm.effort == Effort::Limited {
         plan.seed = options.seed;

@@ -4,13 +4,14 @@
 //! here in the same way. Latency is the case of one queued input, so both schedules are verified as launches. Pipelines
 //! are verified on the problem's pipeline view; what is not verified yet is refused, and said so.
 
+mod holds;
 mod launches;
 mod memory;
 mod pipeline;
 mod precedence;
 
 use crate::error::{Error, Finding};
-use crate::plan::{Objective, Plan, Schedule};
+use crate::plan::{Objective, Plan, Schedule, Stages};
 use crate::problem::{Contention, MOST_INPUTS, Problem};
 use crate::units::{Micros, number};
 
@@ -33,7 +34,9 @@ pub fn verify(problem: &Problem, plan: &Plan) -> Result<Micros, Error> {
     let mut findings = Vec::new();
     check_names(problem, plan, &mut findings);
     let value = match &plan.schedule {
-        Schedule::Pipeline { block, k, .. } => pipeline::bottleneck(problem, plan, block, *k).map_err(Error::Plan)?,
+        Schedule::Pipeline { block, k, stages, .. } => {
+            pipeline::bottleneck(problem, plan, block, *k, stages.as_ref()).map_err(Error::Plan)?
+        }
         Schedule::Latency { .. } | Schedule::Batch { .. } | Schedule::Edge { .. } => {
             let launches = Launches::of(problem, plan).map_err(Error::Plan)?;
             launches.check_overlaps(problem, &mut findings);
@@ -54,7 +57,9 @@ fn refuse(finding: Finding) -> Error {
 fn refuse_unverifiable(problem: &Problem, plan: &Plan) -> Result<(), Error> {
     let not_yet = |place: &str, what: &str| Err(refuse(Finding::new(place, format!("{what}: not verified yet"))));
     match &plan.schedule {
-        Schedule::Pipeline { stages: Some(_), .. } => return not_yet("block_device", "blocks on devices of their own"),
+        Schedule::Pipeline { stages: Some(Stages { block_device: Some(_), .. }), .. } => {
+            return not_yet("block_device", "blocks on devices of their own");
+        }
         Schedule::Edge { .. } => return not_yet("place", "plans of edge networks"),
         Schedule::Pipeline { .. } | Schedule::Latency { .. } | Schedule::Batch { .. } => {}
     }

@@ -208,7 +208,7 @@ fn certificates() {
 fn what_cannot_be_verified_is_refused() {
     let problem = problem(&[]);
     let mut pipeline = plan(&problem);
-    let stages = Some(Stages { block_device: vec![0, 1], order: None });
+    let stages = Some(Stages { block_device: Some(vec![0, 1]), order: None });
     pipeline.schedule = Schedule::Pipeline { block: vec![0, 0, 1, 1], k: 2, bottleneck: 9.0, stages };
     pipeline.objective = divi_planner::Objective::Pipeline;
     refuses(&problem, &pipeline, "block_device: blocks on devices of their own: not verified yet");
@@ -253,11 +253,44 @@ fn pipelines() {
         &with(&together, &[0, 0, 1, 1], 47.0),
         "node 3 (out): is in block 1, but shares a device with node 0",
     );
-    let limited = problem(&[("\"edges\"", &view.replace("}", ",\"memory\":5}"))]);
+    let mut overlapping = with(&diamond, &[0, 0, 1, 1], 35.0);
+    overlapping.pipeline_cost = Some("overlap".to_owned());
+    // 10 + 20 against 8/2 + 16/2, and 30 + 5 against the same.
+    assert_eq!(verify(&diamond, &overlapping), Ok(35.0));
+    overlapping.pipeline_cost = Some("free".to_owned());
+    refuses(&diamond, &overlapping, "pipeline_cost: is free; there are serial and overlap");
+}
+
+/// The same with fast memory of 30 bytes, which is too little for the second block.
+#[test]
+fn pipelines_that_overflow() {
+    let view = "\"mtpp\":{\"work\":[10,20,30,5],\"k\":[2],\"bandwidth\":2,\"memory\":30},\"edges\"";
+    let diamond = problem(&[("\"edges\"", view)]);
+    let with = |order: Option<Vec<Vec<usize>>>, bottleneck: f64| {
+        let stages = Some(Stages { block_device: None, order });
+        let schedule = Schedule::Pipeline { block: vec![0, 0, 1, 1], k: 2, bottleneck, stages };
+        Plan::new(&diamond, "by hand", schedule, Bound::new(0.0, "nothing"))
+    };
+    let weights: f64 = diamond.nodes[2..].iter().map(|node| node.weight).sum();
+    let sizes: Vec<f64> = diamond.nodes.iter().map(|node| node.output.unwrap()).collect();
+    // Right runs while its own and both others' results are there, out while its own and those it reads are.
+    let right = sizes[0] + sizes[1] + sizes[2];
+    let out = sizes[1] + sizes[2] + sizes[3];
+    let value = 47.0 + (weights + f64::max(right, out) - 30.0).max(0.0) / 2.0;
+    assert!(value > 47.0);
+    let plan = with(Some(vec![vec![0, 1], vec![2, 3]]), value);
+    assert_eq!(verify(&diamond, &plan), Ok(value));
+    assert_eq!(Plan::read(&plan.write()), Ok(plan));
+    refuses(&diamond, &with(Some(vec![vec![0, 1], vec![2, 3]]), 47.0), "bottleneck: is 47, but the plan takes");
+    refuses(&diamond, &with(None, value), "order: is missing: what a block's memory has to hold depends on it");
+    refuses(&diamond, &with(Some(vec![vec![0, 1]]), value), "order: has 1 blocks, but there are 2");
+    refuses(&diamond, &with(Some(vec![vec![0], vec![2, 3]]), value), "order: node 1 (left) is missing");
+    refuses(&diamond, &with(Some(vec![vec![0, 1, 2], vec![3]]), value), "order: node 2 (right) is not in block 0");
+    refuses(&diamond, &with(Some(vec![vec![0, 1, 1], vec![2, 3]]), value), "order: node 1 (left) is there twice");
     refuses(
-        &limited,
-        &with(&limited, &[0, 0, 1, 1], 47.0),
-        "parameters that overflow a block's memory: not verified yet",
+        &diamond,
+        &with(Some(vec![vec![0, 1], vec![3, 2]]), value),
+        "order: node 3 (out) is before node 2 (right), whose value it reads",
     );
 }
 

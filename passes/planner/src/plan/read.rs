@@ -137,9 +137,8 @@ impl Keys {
         }
         if forms[2].is_some() {
             let stages = match (&self.block_device, &self.order) {
-                (Some(device), order) => Some(Stages { block_device: device.clone(), order: order.clone() }),
-                (None, Some(_)) => return Err(wrong("order", "needs block_device")),
                 (None, None) => None,
+                (device, order) => Some(Stages { block_device: device.clone(), order: order.clone() }),
             };
             let (block, k) = (need(&self.block, "block")?, need(&self.k, "k")?);
             return Ok(Schedule::Pipeline { block, k, bottleneck: need(&self.bottleneck, "bottleneck")?, stages });

@@ -60,7 +60,9 @@ impl Plan {
                 object.key("bottleneck", &number(*bottleneck));
                 object.key("block", &integers(block));
                 if let Some(stages) = stages {
-                    object.key("block_device", &integers(&stages.block_device));
+                    if let Some(devices) = &stages.block_device {
+                        object.key("block_device", &integers(devices));
+                    }
                     if let Some(order) = &stages.order {
                         object.key("order", &row(order, |tasks| integers(tasks)));
                     }

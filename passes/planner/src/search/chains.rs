@@ -30,7 +30,7 @@ pub(crate) struct Allowance {
 
 /// What one chain may spend, and whom it tells of what it finds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Budget<'a> {
+pub(crate) struct Budget<'a> {
     effort: Effort,
     watch: &'a Watch,
     /// Others that search.
@@ -47,7 +47,7 @@ enum Effort {
 
 impl Budget<'_> {
     /// The share of the budget that is gone after so many trials; 1 and above is all of it.
-    pub(super) fn spent(&self, trials: u64) -> f64 {
+    pub(crate) fn spent(&self, trials: u64) -> f64 {
         if self.race.is_some_and(Race::is_over) {
             return 1.0;
         }
@@ -58,7 +58,7 @@ impl Budget<'_> {
     }
 
     /// Tells of the best value so far.
-    pub(super) fn tell(&self, best: Micros) {
+    pub(crate) fn tell(&self, best: Micros) {
         self.watch.plan(best);
         self.race.iter().for_each(|race| race.report(best));
     }
@@ -67,14 +67,14 @@ impl Budget<'_> {
 #[cfg(test)]
 impl<'a> Budget<'a> {
     /// No end of trials.
-    pub(super) fn unlimited(watch: &'a Watch) -> Self {
+    pub(crate) fn unlimited(watch: &'a Watch) -> Self {
         Self { effort: Effort::Trials(u64::MAX), watch, race: None }
     }
 }
 
 impl Allowance {
     /// What the options allow; with no limit, so many trials.
-    pub(super) fn new(options: &Options, trials: u64) -> Self {
+    pub(crate) fn new(options: &Options, trials: u64) -> Self {
         let (chains, effort) = match options.limit {
             Some(Limit::Seconds(seconds)) => (cores(), Effort::Time { since: Instant::now(), seconds }),
             Some(Limit::Iterations(trials)) => (CHAINS, Effort::Trials(trials.div_ceil(CHAINS as u64))),
@@ -109,7 +109,7 @@ impl Allowance {
 
     /// Runs every chain with its random numbers and its budget, and gives back the result with the least value; of equals
     /// the first chain's.
-    pub(super) fn best_of<T: Send>(&self, run: impl Fn(Random, Budget<'_>) -> (Micros, T) + Sync) -> Option<T> {
+    pub(crate) fn best_of<T: Send>(&self, run: impl Fn(Random, Budget<'_>) -> (Micros, T) + Sync) -> Option<T> {
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::with_capacity(self.chains));
         let work = || {
@@ -154,6 +154,6 @@ impl Allowance {
     }
 }
 
-fn cores() -> usize {
+pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }

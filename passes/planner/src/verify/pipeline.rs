@@ -2,26 +2,64 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::holds;
 use crate::error::Finding;
-use crate::plan::Plan;
+use crate::plan::{Plan, Stages};
 use crate::problem::{Pipeline, Problem};
 use crate::units::{Bytes, Micros};
 
-/// The slowest block's time; or what is wrong with the blocks. Without the problem's pipeline view, or where the view has
-/// what is not verified yet, that is said.
-pub(super) fn bottleneck(problem: &Problem, plan: &Plan, block: &[usize], k: u32) -> Result<Micros, Vec<Finding>> {
-    let not_yet = |place: &str, what: &str| Err(vec![Finding::new(place, format!("{what}: not verified yet"))]);
-    let Some(view) = &problem.mtpp else { return not_yet("block", "pipelines on devices' own times") };
-    if view.memory.is_some() {
-        return not_yet("mtpp.memory", "parameters that overflow a block's memory");
-    }
-    if let Some(cost) = plan.pipeline_cost.as_deref().filter(|cost| *cost != "serial") {
-        return not_yet("pipeline_cost", &format!("pipelines with cost model {cost}"));
-    }
+/// What a block takes apart from its transfers, and what these take.
+#[derive(Clone, Copy, Default)]
+struct Times {
+    compute: Micros,
+    moving: Micros,
+}
+
+/// The slowest block's time; or what is wrong with the blocks. Without the problem's pipeline view, that it is not verified
+/// yet is said.
+pub(super) fn bottleneck(
+    problem: &Problem,
+    plan: &Plan,
+    block: &[usize],
+    k: u32,
+    stages: Option<&Stages>,
+) -> Result<Micros, Vec<Finding>> {
+    let wrong = |place: &str, message: String| Err(vec![Finding::new(place, message)]);
+    let Some(view) = &problem.mtpp else {
+        return wrong("block", "pipelines on devices' own times: not verified yet".to_owned());
+    };
     check_blocks(problem, block, k)?;
     check_flow(problem, block)?;
-    let costs = costs(problem, view, block);
-    Ok(costs.into_values().fold(0.0, f64::max))
+    let mut times = times(problem, view, block);
+    let order = stages.and_then(|stages| stages.order.as_ref());
+    if let Some(order) = order {
+        holds::check_order(problem, block, k, order)?;
+    }
+    match (view.memory, order) {
+        (Some(memory), Some(order)) => {
+            for (of, tasks) in order.iter().enumerate() {
+                let beyond = holds::most(problem, &tensors(problem), tasks) - memory;
+                times.entry(of).or_default().compute += beyond.max(0.0) / view.bandwidth;
+            }
+        }
+        (Some(_), None) => {
+            return wrong("order", "is missing: what a block's memory has to hold depends on it".to_owned());
+        }
+        (None, _) => {}
+    }
+    let cost = |times: Times| match plan.pipeline_cost.as_deref() {
+        None | Some("serial") => Ok(times.compute + times.moving),
+        Some("overlap") => Ok(times.compute.max(times.moving)),
+        Some(other) => Err(other.to_owned()),
+    };
+    let mut slowest: Micros = 0.0;
+    for times in times.into_values() {
+        match cost(times) {
+            Ok(cost) => slowest = slowest.max(cost),
+            Err(name) => return wrong("pipeline_cost", format!("is {name}; there are serial and overlap")),
+        }
+    }
+    Ok(slowest)
 }
 
 fn check_blocks(problem: &Problem, block: &[usize], k: u32) -> Result<(), Vec<Finding>> {
@@ -83,11 +121,11 @@ fn check_flow(problem: &Problem, block: &[usize]) -> Result<(), Vec<Finding>> {
     Err(vec![Finding::new("block", message)])
 }
 
-/// What each block takes: what comes in once, its work, and what goes out once, however many read it.
-fn costs(problem: &Problem, view: &Pipeline, block: &[usize]) -> BTreeMap<usize, Micros> {
-    let mut costs: BTreeMap<usize, Micros> = BTreeMap::new();
+/// What each block takes: its work, and what comes in once and goes out once, however many read it.
+fn times(problem: &Problem, view: &Pipeline, block: &[usize]) -> BTreeMap<usize, Times> {
+    let mut times: BTreeMap<usize, Times> = BTreeMap::new();
     for (node, work) in view.work.iter().enumerate() {
-        *costs.entry(block[node]).or_default() += work;
+        times.entry(block[node]).or_default().compute += work;
     }
     for (from, bytes, readers) in tensors(problem) {
         let elsewhere: BTreeSet<usize> =
@@ -96,8 +134,8 @@ fn costs(problem: &Problem, view: &Pipeline, block: &[usize]) -> BTreeMap<usize,
             continue;
         }
         for of in elsewhere.into_iter().chain([block[from]]) {
-            *costs.entry(of).or_default() += bytes / view.bandwidth;
+            times.entry(of).or_default().moving += bytes / view.bandwidth;
         }
     }
-    costs
+    times
 }

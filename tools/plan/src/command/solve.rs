@@ -25,6 +25,11 @@ Writes a plan, and on stderr what it costs, what is proven, and how long it took
                        batch where the problem queues several inputs, else latency
   --algorithm=NAME     by default {DEFAULT_ALGORITHM}
   --inputs=N           how many inputs are queued, instead of what the problem says; 1 is latency
+  --k=N                how many stages a pipeline may have, instead of what the problem says
+  --pipeline-cost=NAME what a stage takes: serial (inputs, work, outputs; the default), or overlap
+                       (the longer of work and transfers)
+  --order=NAME         where slicegraph's orders come from: brkga (the default), random, mla or
+                       mla-weighted
   --seed=N             of algorithms that search, by default 1
   --iterations=N       how much they search; reproducible
   --time-limit=S       how long they search, in seconds; not reproducible
@@ -51,6 +56,9 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
             "objective" => objective = Some(value(parser, name)?),
             "algorithm" => algorithm = value(parser, name)?,
             "inputs" => options.inputs = Some(value(parser, name)?),
+            "k" => options.stages = Some(value(parser, name)?),
+            "pipeline-cost" => options.pipeline_cost = Some(value(parser, name)?),
+            "order" => options.order = Some(value(parser, name)?),
             "seed" => options.seed = value(parser, name)?,
             "iterations" => limit(&mut options, Limit::Iterations(value(parser, name)?))?,
             "time-limit" => limit(&mut options, Limit::Seconds(value(parser, name)?))?,

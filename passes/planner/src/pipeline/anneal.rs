@@ -1,0 +1,187 @@
+//! Simulated annealing on blocks: tasks move to other blocks, alone, two in exchange, or with what they draw along.
+
+use super::model::Model;
+use super::state::State;
+use crate::random::Random;
+use crate::search::chains::{Allowance, Budget};
+use crate::units::Micros;
+
+/// Trials between looks at the clock.
+const STRIDE: u64 = 256;
+/// A task draws at most so many others along.
+const DRAWN: usize = 12;
+/// The first and the last temperature, in blocks that cost as much as the worst did at the start.
+const HOT: f64 = 0.3;
+const COLD: f64 = 0.002;
+/// How often it cools down; each time from the best so far.
+const ROUNDS: f64 = 1.0;
+
+/// The best blocks that were found, from where the search starts.
+pub(super) fn anneal(
+    model: &Model,
+    start: &[u32],
+    order: &[u32],
+    least: Micros,
+    allowance: &Allowance,
+) -> Option<(Micros, Vec<u32>)> {
+    if model.k < 2 || model.tasks() < 2 {
+        return None;
+    }
+    allowance.best_of(|random, budget| {
+        let mut chain = Chain::new(State::new(model, start.to_vec(), order.to_vec()), random);
+        chain.run(budget, least);
+        (chain.best_value, (chain.best_value, chain.best))
+    })
+}
+
+struct Chain<'a> {
+    state: State<'a>,
+    random: Random,
+    best: Vec<u32>,
+    best_value: Micros,
+    /// What a cost of one is.
+    scale: Micros,
+    energy: f64,
+    /// Moves of the trial that is under way, with where each task was.
+    made: Vec<(u32, u32)>,
+}
+
+impl<'a> Chain<'a> {
+    fn new(state: State<'a>, random: Random) -> Self {
+        let (best, best_value) = (state.block.clone(), state.value());
+        let mut chain = Self { state, random, best, best_value, scale: best_value, energy: 0.0, made: Vec::new() };
+        chain.energy = chain.total();
+        chain
+    }
+
+    fn run(&mut self, budget: Budget<'_>, least: Micros) {
+        let mut trials = 0;
+        let mut round = 0.0;
+        loop {
+            let spent = budget.spent(trials);
+            if spent >= 1.0 || self.best_value <= least {
+                break;
+            }
+            let at = spent * ROUNDS;
+            if at.floor() > round {
+                round = at.floor();
+                self.restart();
+            }
+            let heat = HOT * (COLD / HOT).powf(at.fract());
+            for _ in 0..STRIDE {
+                self.trial(heat);
+            }
+            trials += STRIDE;
+            budget.tell(self.best_value);
+        }
+    }
+
+    /// From the best again.
+    fn restart(&mut self) {
+        self.state.block.clone_from(&self.best);
+        self.state.recount();
+        self.scale = self.best_value;
+        self.energy = self.total();
+    }
+
+    fn total(&self) -> f64 {
+        self.state.cost.iter().map(|cost| self.of(*cost)).sum()
+    }
+
+    /// What a block adds to the energy: a high power of its cost, so that the highest counts most.
+    fn of(&self, cost: Micros) -> f64 {
+        power(cost / self.scale)
+    }
+
+    fn trial(&mut self, heat: f64) {
+        let tasks = self.state.model.tasks();
+        let task = self.random.below(tasks);
+        let from = self.state.block[task];
+        let before = self.energy;
+        self.made.clear();
+        let kind = self.random.below(8);
+        if kind == 0 {
+            self.draw(task);
+        } else {
+            let (low, high) = self.state.range(task);
+            if low == high {
+                return;
+            }
+            let mut to = low + self.random.below((high - low) as usize) as u32;
+            if to >= from {
+                to += 1;
+            }
+            self.shift(task, to);
+            if kind < 4 {
+                let other = self.random.below(tasks);
+                if other != task && self.state.block[other] == to {
+                    let (low, high) = self.state.range(other);
+                    if (low..=high).contains(&from) {
+                        self.shift(other, from);
+                    }
+                }
+            }
+        }
+        if self.made.is_empty() {
+            return;
+        }
+        let worse = self.energy - before;
+        if worse > 0.0 && self.random.unit() >= (-worse / heat).exp() {
+            while let Some((task, was)) = self.made.pop() {
+                self.state.shift(task as usize, was as usize);
+            }
+            self.energy = before;
+            return;
+        }
+        let value = self.state.value();
+        if value < self.best_value * (1.0 - 1e-12) {
+            self.best_value = value;
+            self.best.clone_from(&self.state.block);
+        }
+    }
+
+    fn shift(&mut self, task: usize, to: u32) {
+        let (from, to) = (self.state.block[task] as usize, to as usize);
+        let change = self.state.change(task, to);
+        let costs = self.state.costs_after(task, to, change);
+        self.energy -= self.of(self.state.cost[from]) + self.of(self.state.cost[to]);
+        self.energy += self.of(costs.0) + self.of(costs.1);
+        self.state.make(task, to, change, costs);
+        self.made.push((task as u32, from as u32));
+    }
+
+    /// Moves a task to the next or the last block, and with it all that have to come along.
+    fn draw(&mut self, task: usize) {
+        let model = self.state.model;
+        let from = self.state.block[task];
+        let forwards = self.random.chance(0.5);
+        if (forwards && from + 1 == model.k as u32) || (!forwards && from == 0) {
+            return;
+        }
+        let to = if forwards { from + 1 } else { from - 1 };
+        let next = if forwards { &model.after } else { &model.before };
+        let mut all = vec![task as u32];
+        let mut at = 0;
+        while at < all.len() {
+            for &other in &next[all[at] as usize] {
+                if self.state.block[other as usize] == from && !all.contains(&other) {
+                    if all.len() == DRAWN {
+                        return;
+                    }
+                    all.push(other);
+                }
+            }
+            at += 1;
+        }
+        for task in all {
+            self.shift(task as usize, to);
+        }
+    }
+}
+
+fn power(x: f64) -> f64 {
+    let x2 = x * x;
+    let x4 = x2 * x2;
+    let x8 = x4 * x4;
+    x8 * x8
+}

@@ -1,0 +1,154 @@
+//! A pipeline that tasks move in: what each block costs, kept up to date move by move.
+
+use super::model::Model;
+use crate::units::Micros;
+
+/// Blocks are numbered so that values never go to a lower number.
+#[derive(Clone)]
+pub(super) struct State<'a> {
+    pub(super) model: &'a Model,
+    pub(super) block: Vec<u32>,
+    /// The order in which the tasks of a block run.
+    pub(super) order: Vec<u32>,
+    /// For each tensor and block, how many tasks there read it.
+    readers: Vec<u32>,
+    pub(super) work: Vec<Micros>,
+    pub(super) io: Vec<Micros>,
+    pub(super) cost: Vec<Micros>,
+}
+
+/// How a move changes the two blocks that it changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Change {
+    pub(super) from_io: Micros,
+    pub(super) to_io: Micros,
+}
+
+impl<'a> State<'a> {
+    pub(super) fn new(model: &'a Model, block: Vec<u32>, order: Vec<u32>) -> Self {
+        let (readers, cost) = (Vec::new(), vec![0.0; model.k]);
+        let mut state = Self { model, block, order, readers, work: Vec::new(), io: Vec::new(), cost };
+        state.recount();
+        state
+    }
+
+    /// Everything from the blocks alone: sums that have been changed often are rounded otherwise than fresh ones.
+    pub(super) fn recount(&mut self) {
+        let (model, k) = (self.model, self.model.k);
+        self.readers.clear();
+        self.readers.resize(model.tensors.len() * k, 0);
+        self.work = vec![0.0; k];
+        self.io = vec![0.0; k];
+        for (task, block) in self.block.iter().enumerate() {
+            self.work[*block as usize] += model.work[task];
+        }
+        for (index, tensor) in model.tensors.iter().enumerate() {
+            let counts = &mut self.readers[index * k..(index + 1) * k];
+            tensor.readers.iter().for_each(|reader| counts[self.block[*reader as usize] as usize] += 1);
+            let home = self.block[tensor.producer as usize] as usize;
+            if (counts[home] as usize) < tensor.readers.len() {
+                self.io[home] += tensor.time;
+            }
+            for (block, count) in counts.iter().enumerate() {
+                if block != home && *count > 0 {
+                    self.io[block] += tensor.time;
+                }
+            }
+        }
+        (0..k).for_each(|block| self.cost[block] = self.cost_of(block));
+    }
+
+    fn cost_of(&self, block: usize) -> Micros {
+        self.model.block_cost(self.work[block], self.overflow(block), self.io[block])
+    }
+
+    /// Eq. (2), counted anew: what is alive in a block depends on all of it.
+    fn overflow(&self, block: usize) -> Micros {
+        let Some(memory) = &self.model.memory else { return 0.0 };
+        let is_here = |task: &u32| self.block[*task as usize] as usize == block;
+        let tasks: Vec<u32> = self.order.iter().copied().filter(is_here).collect();
+        memory.overflow(self.model, &tasks)
+    }
+
+    pub(super) fn value(&self) -> Micros {
+        self.cost.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// The lowest and the highest block that a task may be in while the others stay.
+    pub(super) fn range(&self, task: usize) -> (u32, u32) {
+        let block = |task: &u32| self.block[*task as usize];
+        let low = self.model.before[task].iter().map(block).max().unwrap_or(0);
+        let high = self.model.after[task].iter().map(block).min().unwrap_or(self.model.k as u32 - 1);
+        (low, high)
+    }
+
+    /// What a move would change: only the two blocks, as to all others it is elsewhere before and after.
+    pub(super) fn change(&self, task: usize, to: usize) -> Change {
+        let (model, k, from) = (self.model, self.model.k, self.block[task] as usize);
+        let (mut from_io, mut to_io) = (0.0, 0.0);
+        for &index in &model.makes[task] {
+            let tensor = &model.tensors[index as usize];
+            let all = tensor.readers.len() as u32;
+            let (here, there) = (self.readers[index as usize * k + from], self.readers[index as usize * k + to]);
+            // It left this block where any reader is elsewhere; it will enter it where any reader stays.
+            let (left, enters) = (here < all, here > 0);
+            let (entered, leaves) = (there > 0, there < all);
+            from_io += tensor.time * (f64::from(u8::from(enters)) - f64::from(u8::from(left)));
+            to_io += tensor.time * (f64::from(u8::from(leaves)) - f64::from(u8::from(entered)));
+        }
+        for &index in &model.reads[task] {
+            let tensor = &model.tensors[index as usize];
+            let all = tensor.readers.len() as u32;
+            let (here, there) = (self.readers[index as usize * k + from], self.readers[index as usize * k + to]);
+            let home = self.block[tensor.producer as usize] as usize;
+            if home == from {
+                // It stays at home, and must leave it now.
+                from_io += if here == all { tensor.time } else { 0.0 };
+            } else if here == 1 {
+                from_io -= tensor.time;
+            }
+            if home == to {
+                to_io -= if there + 1 == all { tensor.time } else { 0.0 };
+            } else if there == 0 {
+                to_io += tensor.time;
+            }
+        }
+        Change { from_io, to_io }
+    }
+
+    /// What both blocks would cost.
+    pub(super) fn costs_after(&mut self, task: usize, to: usize, change: Change) -> (Micros, Micros) {
+        let (from, work) = (self.block[task] as usize, self.model.work[task]);
+        let (mut from_overflow, mut to_overflow) = (0.0, 0.0);
+        if self.model.memory.is_some() {
+            self.block[task] = to as u32;
+            (from_overflow, to_overflow) = (self.overflow(from), self.overflow(to));
+            self.block[task] = from as u32;
+        }
+        let cost = |block: usize, work: Micros, overflow: Micros, io: Micros| {
+            self.model.block_cost(self.work[block] + work, overflow, self.io[block] + io)
+        };
+        (cost(from, -work, from_overflow, change.from_io), cost(to, work, to_overflow, change.to_io))
+    }
+
+    /// Makes a move, of which the costs are known.
+    pub(super) fn make(&mut self, task: usize, to: usize, change: Change, costs: (Micros, Micros)) {
+        let (model, k, from) = (self.model, self.model.k, self.block[task] as usize);
+        for &index in &model.reads[task] {
+            self.readers[index as usize * k + from] -= 1;
+            self.readers[index as usize * k + to] += 1;
+        }
+        self.block[task] = to as u32;
+        self.work[from] -= model.work[task];
+        self.work[to] += model.work[task];
+        self.io[from] += change.from_io;
+        self.io[to] += change.to_io;
+        (self.cost[from], self.cost[to]) = costs;
+    }
+
+    pub(super) fn shift(&mut self, task: usize, to: usize) {
+        let change = self.change(task, to);
+        let costs = self.costs_after(task, to, change);
+        self.make(task, to, change, costs);
+    }
+}

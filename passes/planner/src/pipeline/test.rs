@@ -1,0 +1,161 @@
+//! The parts of pipelines against their definitions, on small random graphs where everything can be tried.
+
+use std::collections::BTreeMap;
+
+use super::brkga::Sliced;
+use super::cost::{self, Blocks};
+use super::line::Line;
+use super::model::Model;
+use super::order;
+use super::slice::{Slicer, Slicing, costs};
+use super::state::State;
+use super::{PipelineCost, bounds};
+use crate::problem::{Device, Node, Pipeline, Problem, Tensor};
+use crate::random::Random;
+use crate::solve::Options;
+
+const SLACK: f64 = 1e-9;
+
+/// Tasks with several results each, of which some are large; every third problem has little memory.
+fn problem(nodes: usize, random: &mut Random) -> Problem {
+    let device = Device { id: 0, name: "cu".to_owned(), memory: None, batch_sizes: vec![1] };
+    let mut problem = Problem::new("random", vec![device], vec![vec![None]]);
+    let node = |id: usize, random: &mut Random| Node {
+        id,
+        name: None,
+        time: BTreeMap::from([(1, vec![Some(1.0)])]),
+        weight: random.below(6) as f64,
+        input: 0.0,
+        output: None,
+        scratch: random.below(4) as f64,
+        pin: None,
+        module: None,
+    };
+    problem.nodes = (0..nodes).map(|id| node(id, random)).collect();
+    let mut tensors = Vec::new();
+    for from in 0..nodes {
+        for _ in 0..random.below(3) {
+            let to: Vec<usize> = (from + 1..nodes).filter(|_| random.chance(0.35)).collect();
+            tensors.push(Tensor { from, bytes: random.below(9) as f64, to });
+        }
+    }
+    problem.tensors = Some(tensors);
+    let work = (0..nodes).map(|_| random.below(12) as f64).collect();
+    let memory = (random.below(3) == 0).then(|| random.below(20) as f64);
+    problem.mtpp = Some(Pipeline { work, k: vec![1 + random.below(4) as u32], bandwidth: 0.5, memory });
+    problem
+}
+
+fn options(random: &mut Random) -> Options {
+    Options { pipeline_cost: Some(PipelineCost::ALL[random.below(2)]), ..Options::default() }
+}
+
+/// What the definition says of a slicing.
+fn defined(problem: &Problem, model: &Model, order: &[u32], slicing: &Slicing) -> f64 {
+    let blocks = Sliced { order: order.to_vec(), slicing: slicing.clone() }.blocks();
+    value(problem, model, &blocks, order)
+}
+
+fn value(problem: &Problem, model: &Model, blocks: &[u32], order: &[u32]) -> f64 {
+    let nodes: Vec<usize> = order.iter().flat_map(|task| model.nodes[*task as usize].iter().copied()).collect();
+    let blocks = Blocks { block: &model.node_blocks(blocks), order: &nodes, k: model.k };
+    cost::bottleneck(problem, problem.mtpp.as_ref().unwrap(), model.cost, &blocks)
+}
+
+/// Every set of ends of at most k blocks.
+fn all_slicings(tasks: usize, k: usize) -> impl Iterator<Item = Vec<usize>> {
+    (0..1_u32 << (tasks - 1))
+        .filter(move |cuts| (cuts.count_ones() as usize) < k)
+        .map(move |cuts| (1..tasks).filter(|place| cuts >> (place - 1) & 1 == 1).chain([tasks]).collect())
+}
+
+#[test]
+fn slicings_are_the_best_of_every_order() {
+    let mut random = Random::new(1);
+    for round in 0..3000 {
+        let size = 1 + random.below(9);
+        let (problem, options) = (problem(size, &mut random), options(&mut random));
+        let model = Model::new(&problem, &options).unwrap();
+        let order = order::by_keys(&model, &order::random_keys(&model, &mut random));
+        let line = Line::new(&model, &order);
+        let least = bounds::simple(&model).value;
+        let guess = random.below(60) as f64;
+        let slicing = Slicer::new(&model, least).best(&line, guess);
+        let mut best = f64::INFINITY;
+        for ends in all_slicings(size, model.k) {
+            let each = costs(&model, &line, &ends).into_iter().fold(0.0, f64::max);
+            let slicing = Slicing { ends, value: each };
+            let defined = defined(&problem, &model, &order, &slicing);
+            assert!((each - defined).abs() < SLACK, "{round}: {each} is {defined}\n{}", problem.write());
+            best = best.min(each);
+        }
+        assert!((slicing.value - best).abs() < SLACK, "{round}: {slicing:?}, not {best}\n{}", problem.write());
+        assert!(slicing.ends.len() <= model.k);
+        assert!(Slicer::new(&model, least).below(&line, best).is_none());
+        assert!(least <= best + SLACK);
+    }
+}
+
+#[test]
+fn moves_keep_costs_up_to_date() {
+    let mut random = Random::new(2);
+    for round in 0..300 {
+        let size = 2 + random.below(10);
+        let (problem, options) = (problem(size, &mut random), options(&mut random));
+        let model = Model::new(&problem, &options).unwrap();
+        let order: Vec<u32> = (0..size as u32).collect();
+        let mut state = State::new(&model, vec![0; size], order.clone());
+        for _ in 0..50 {
+            let task = random.below(size);
+            let (low, high) = state.range(task);
+            let to = low + random.below((high - low + 1) as usize) as u32;
+            if to != state.block[task] {
+                state.shift(task, to as usize);
+            }
+            let defined = value(&problem, &model, &state.block, &order);
+            assert!((state.value() - defined).abs() < SLACK, "{round}: {} is {defined}", state.value());
+        }
+    }
+}
+
+#[test]
+fn tasks_between_those_that_share_a_device_share_it() {
+    let mut random = Random::new(3);
+    let mut problem = problem(5, &mut random);
+    let tensor = |from: usize, to: usize| Tensor { from, bytes: 1.0, to: vec![to] };
+    problem.tensors = Some(vec![tensor(0, 1), tensor(1, 2), tensor(2, 3), tensor(0, 4)]);
+    problem.colocate = Some(vec![vec![2, 0]]);
+    let model = Model::new(&problem, &Options::default()).unwrap();
+    assert_eq!(model.nodes, [vec![0, 1, 2], vec![4], vec![3]].to_vec());
+    assert_eq!((model.tensors.len(), model.after[0].len()), (2, 2));
+}
+
+/// Heavy tasks, light tasks, and one heavy tensor between the first of each: work as Lemma B.2 has it.
+fn worst_case(k: usize, with_edge: bool) -> Problem {
+    let mut problem = problem(2 * k, &mut Random::new(4));
+    let light = 1.0 / (k as f64 + 1.0);
+    let work = (0..2 * k).map(|node| if node < k { 1.0 - light } else { light }).collect();
+    problem.mtpp = Some(Pipeline { work, k: vec![k as u32], bandwidth: 1.0, memory: None });
+    let tensor = Tensor { from: 0, bytes: 10.0 * k as f64, to: vec![k] };
+    problem.tensors = Some(if with_edge { vec![tensor] } else { Vec::new() });
+    problem
+}
+
+#[test]
+fn the_papers_worst_orders() {
+    for k in 2..7 {
+        // Lemma B.2: nothing can be cut without the heavy tensor, so all is in one block.
+        let problem = worst_case(k, true);
+        let model = Model::new(&problem, &Options::default()).unwrap();
+        let place = |node: usize| model.nodes.iter().position(|nodes| nodes == &[node]).unwrap() as u32;
+        let order: Vec<u32> = (0..k).chain((k..2 * k).rev()).map(place).collect();
+        let sliced = Slicer::new(&model, bounds::simple(&model).value).best(&Line::new(&model, &order), 1.0);
+        assert!((sliced.value - k as f64).abs() < SLACK, "{k}: {sliced:?}");
+        // Remark B.3: without it, two heavy tasks or one with all light ones.
+        let problem = worst_case(k, false);
+        let model = Model::new(&problem, &Options::default()).unwrap();
+        let order: Vec<u32> = (0..2 * k as u32).collect();
+        let sliced = Slicer::new(&model, bounds::simple(&model).value).best(&Line::new(&model, &order), 1.0);
+        assert!((sliced.value - 2.0 * k as f64 / (k as f64 + 1.0)).abs() < SLACK, "{k}: {sliced:?}");
+    }
+}
