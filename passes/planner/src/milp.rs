@@ -20,6 +20,7 @@ use crate::bounds;
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::mip::{Column, Program};
+use crate::pipeline;
 use crate::plan::{Batch, Limit, Objective, Schedule};
 use crate::problem::Problem;
 use crate::solve::{Options, Solution};
@@ -54,6 +55,9 @@ trait Formulation {
 
 /// The tight program, from the best plan of a short search.
 pub(crate) fn milp(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    if objective == Objective::Pipeline {
+        return pipeline::milp(problem, objective, options);
+    }
     let clock = Instant::now();
     let instance = Instance::new(problem, objective)?;
     let start = start(problem, objective, options, instance.tasks());

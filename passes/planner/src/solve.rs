@@ -87,7 +87,7 @@ static ALGORITHMS: &[Algorithm] = &[
     entry("greedy", SCHEDULES, Effort::Fixed, "each task where it ends first, breadth-first", baseline::greedy),
     entry("heft", SCHEDULES, Effort::Fixed, "each task where it ends first, by upward rank, in gaps", baseline::heft),
     entry("milp-split", SCHEDULES, Effort::Limited, "modules between cuts, one after the other", solver::milp_split),
-    entry("milp", SCHEDULES, Effort::Limited, "an integer program of the whole, through HiGHS", milp::milp),
+    entry("milp", ALL, Effort::Limited, "an integer program of the whole, through HiGHS", milp::milp),
     entry("milp-paper", LATENCY, Effort::Limited, "DiviML's own integer program, for comparison", milp::paper),
     entry("exact", LATENCY, Effort::Limited, "every schedule that no other makes superfluous", solver::exact),
     entry("anneal", ALL, Effort::Limited, "simulated annealing from the best of these", search::anneal),

@@ -1,0 +1,135 @@
+//! Pipelines by integer programs: the best one with proof, or at least a bound that holds for all.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use super::model::Model;
+use super::program::{Formulation, Shape};
+use super::state::State;
+use crate::error::Error;
+use crate::mip::{Event, Limits};
+use crate::plan::{Bound, Limit};
+use crate::solve::Options;
+use crate::units::Micros;
+
+/// What bounds may be off by, in parts of the best value: tolerances of the solver.
+const SLACK: f64 = 1e-7;
+/// Simplex iterations when nothing is said.
+const ITERATIONS: u64 = 200_000;
+
+/// What is known: blocks that hold, and what nothing is better than.
+pub(super) struct Known {
+    pub(super) value: Micros,
+    pub(super) blocks: Vec<u32>,
+    pub(super) order: Vec<u32>,
+    pub(super) bound: Bound,
+}
+
+impl Known {
+    pub(super) fn is_closed(&self) -> bool {
+        self.bound.value >= self.value * (1.0 - 1e-9)
+    }
+
+    pub(super) fn prove(&mut self, bound: Bound) {
+        if bound.value > self.bound.value {
+            self.bound = bound;
+        }
+    }
+}
+
+/// How much an integer program may take.
+pub(super) fn limits(options: &Options, since: Instant) -> Limits {
+    let (iterations, seconds) = match options.limit {
+        None => (ITERATIONS, None),
+        Some(Limit::Iterations(count)) => (count, None),
+        Some(Limit::Seconds(seconds)) => (u64::MAX, Some((seconds - since.elapsed().as_secs_f64()).max(0.0))),
+    };
+    Limits { seed: options.seed, iterations, seconds }
+}
+
+/// The exact program: better blocks or a better bound than is known. Overflow of memory is left out, which leaves bounds
+/// valid; what solutions really cost is counted.
+pub(super) fn exact(model: &Model, known: &mut Known, limits: &Limits, options: &Options) -> Result<(), Error> {
+    if known.is_closed() || model.k < 2 || known.value <= 0.0 {
+        return Ok(());
+    }
+    let scale = known.value;
+    let step = step(model, scale);
+    // Only what is better is looked for: where nothing is found, what is known is the best.
+    let most = scale - step;
+    let formulation = Formulation::new(model, &Shape::exact(model.k), scale, known.bound.value.min(most), most);
+    let mut found: Option<(Micros, Vec<u32>)> = None;
+    let mut see = |values: &[f64]| {
+        let blocks = formulation.blocks(values);
+        let value = State::new(model, blocks.clone(), known.order.clone()).value();
+        if value < found.as_ref().map_or(scale, |(value, _)| *value) {
+            options.watch.plan(value);
+            found = Some((value, blocks));
+        }
+    };
+    let mut watch = |event: Event<'_>| {
+        match event {
+            Event::Solution(values) => see(values),
+            Event::Bound(bound) => options.watch.bound(safe(model, bound, scale).min(scale), "exact"),
+        }
+        ControlFlow::Continue(())
+    };
+    let outcome = formulation.program.solve(limits, None, &mut watch)?;
+    if let Some(values) = &outcome.values {
+        see(values);
+    }
+    if let Some((value, blocks)) = found {
+        (known.value, known.blocks) = (value, blocks);
+    }
+    let proven = if outcome.bound.is_infinite() && outcome.finished {
+        // Nothing is better by a step; where steps are whole, nothing is better at all.
+        if grain(model, scale).is_some() { scale } else { most }
+    } else {
+        safe(model, outcome.bound, scale)
+    };
+    known.prove(Bound::new(proven.min(known.value), "exact"));
+    Ok(())
+}
+
+/// A relaxation's bound.
+pub(super) fn relaxed(model: &Model, shape: &Shape, known: &Known, limits: &Limits) -> Result<Micros, Error> {
+    let scale = known.value;
+    let formulation = Formulation::new(model, shape, scale, 0.0, scale);
+    let outcome = formulation.program.solve(limits, None, &mut |_| ControlFlow::Continue(()))?;
+    // Where nothing fits below what is known, that is the bound.
+    Ok(if outcome.bound.is_infinite() { scale } else { safe(model, outcome.bound, scale).min(scale) })
+}
+
+/// A program's bound in microseconds, less what tolerances may have made of it; where all sums are multiples of something,
+/// up to the next.
+fn safe(model: &Model, bound: f64, scale: Micros) -> Micros {
+    let bound = (bound - SLACK) * scale;
+    match grain(model, scale) {
+        Some(grain) if bound.is_finite() => (bound / grain - 1e-6).ceil() * grain,
+        _ => bound,
+    }
+    .max(0.0)
+}
+
+/// By how much a better value is better at least, or what is not worth looking for.
+fn step(model: &Model, scale: Micros) -> Micros {
+    grain(model, scale).unwrap_or(scale * SLACK)
+}
+
+/// What all costs are multiples of: found where all numbers are whole, and told apart by the solver.
+fn grain(model: &Model, scale: Micros) -> Option<Micros> {
+    const MOST: f64 = 1e12;
+    let numbers = model.work.iter().copied().chain(model.tensors.iter().map(|tensor| tensor.time));
+    let mut common = 0_u64;
+    for number in numbers {
+        if number.fract() != 0.0 || number > MOST {
+            return None;
+        }
+        let (mut a, mut b) = (common, number as u64);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        common = a;
+    }
+    Some(common as f64).filter(|grain| *grain > scale * SLACK && model.memory.is_none())
+}
