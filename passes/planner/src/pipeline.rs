@@ -8,6 +8,7 @@ mod bounds;
 mod brkga;
 mod choice;
 mod cost;
+mod known;
 mod line;
 mod milp;
 mod model;
@@ -25,79 +26,106 @@ use std::time::Instant;
 use crate::error::Error;
 use crate::plan::{Bound, Limit, Objective, Schedule, Stages};
 use crate::problem::Problem;
-use crate::search::chains::Allowance;
 use crate::solve::{Options, Solution};
 
 pub use choice::{OrderSearch, PipelineCost};
 use cost::Blocks;
-use milp::Known;
+use known::Known;
 use model::Model;
 
-/// Moves that annealing tries when nothing is said: about two seconds on two cores.
-const MOVES: u64 = 8_000_000;
-/// Orders that it starts from.
-const ORDERS: u64 = 100;
-/// Shares of the time that go into a start for integer programs: when they are asked for, and when a good plan is.
-const START: f64 = 0.1;
-const HALF: f64 = 0.5;
 /// Integer programs with more places of edges than this are not worth the time it takes to write them down.
 const MOST_PLACES: usize = 400_000;
+/// A first start for integer programs: seconds, their share of all time, moves.
+const BRIEF_SECONDS: f64 = 0.5;
+const BRIEF_SHARE: f64 = 0.1;
+const BRIEF_MOVES: u64 = 400_000;
+/// What of the time that is left a first attempt at a proof may take, and then a longer search.
+const PROOF_SHARE: f64 = 0.2;
+const SEARCH_SHARE: f64 = 0.6;
 
 /// Orders, and the best slicing of each.
 pub(crate) fn slicegraph(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let model = Model::new(problem, options)?;
-    let bound = bounds::simple(&model);
-    let sliced = brkga::search(&model, bound.value, options);
+    let bound = bounds::best(&model);
+    let sliced = brkga::search(&model, bound.value, options, None);
     Ok(solution(problem, &model, &sliced.blocks(), &sliced.order, bound))
 }
 
 /// Annealing on blocks, from a few orders' best slicing.
 pub(crate) fn anneal(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let model = Model::new(problem, options)?;
-    let known = annealed(&model, options);
-    Ok(solution(problem, &model, &known.blocks, &known.order, known.bound))
+    let mut known = Known::start(&model, options);
+    known.anneal(&model, options);
+    Ok(answer(problem, &model, known))
 }
 
 /// The exact integer program, from a short search.
 pub(crate) fn milp(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let since = Instant::now();
     let model = Model::new(problem, options)?;
-    let mut known = annealed(&model, &share(options, START));
-    milp::exact(&model, &mut known, &milp::limits(options, since), options)?;
-    Ok(solution(problem, &model, &known.blocks, &known.order, known.bound))
+    let mut known = Known::start(&model, &brief(options));
+    known.anneal(&model, &brief(options));
+    milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options)?;
+    Ok(answer(problem, &model, known))
 }
 
-/// What serves pipelines where no algorithm is asked for: annealing, then the integer program for what time is left.
+/// What serves pipelines where no algorithm is asked for: a short search and an attempt to prove it the best, which is
+/// enough for many models; else a longer search, and what time is left for a proof or at least a bound.
 pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let since = Instant::now();
     let model = Model::new(problem, options)?;
-    let mut known = annealed(&model, &share(options, HALF));
     let edges: usize = model.tensors.iter().map(|tensor| tensor.readers.len()).sum();
-    if edges * model.k <= MOST_PLACES {
-        milp::exact(&model, &mut known, &milp::limits(options, since), options)?;
+    let provable = edges * model.k <= MOST_PLACES;
+    let mut known = Known::start(&model, &brief(options));
+    if provable {
+        known.anneal(&model, &brief(options));
+        milp::exact(&model, &mut known, &milp::limits(options, since, PROOF_SHARE), options)?;
     }
-    Ok(solution(problem, &model, &known.blocks, &known.order, known.bound))
+    known.anneal(&model, &left(options, since, if provable { SEARCH_SHARE } else { 1.0 }));
+    if provable {
+        milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options)?;
+    }
+    Ok(answer(problem, &model, known))
 }
 
-/// The same options with a part of the time; iterations are each part's own.
-fn share(options: &Options, share: f64) -> Options {
+/// Every bound by name, weakest first, each with its share of the limit.
+pub fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
+    problem.check_form()?;
+    let since = Instant::now();
+    let model = Model::new(problem, options)?;
+    let mut known = Known::start(&model, &brief(options));
+    known.anneal(&model, &brief(options));
+    let simple = bounds::simple(&model);
+    let mut all = vec![simple.clone()];
+    all.extend((model.tasks() <= bounds::MOST_TASKS).then(|| bounds::windows(&model, simple.value)));
+    all.push(milp::bottleneck(&model, &known, &milp::limits(options, since, 0.2))?);
+    all.push(milp::bottleneck_guess(&model, &known, &milp::limits(options, since, 0.4))?);
+    milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options)?;
+    all.push(known.bound);
+    Ok(all)
+}
+
+/// The same options with little to do.
+fn brief(options: &Options) -> Options {
+    let limit = match options.limit {
+        Some(Limit::Seconds(seconds)) => Limit::Seconds((seconds * BRIEF_SHARE).min(BRIEF_SECONDS)),
+        Some(Limit::Iterations(count)) => Limit::Iterations(count.min(BRIEF_MOVES)),
+        None => Limit::Iterations(BRIEF_MOVES),
+    };
+    Options { limit: Some(limit), ..options.clone() }
+}
+
+/// The same options with a share of the time that is left; iterations are each part's own.
+fn left(options: &Options, since: Instant, share: f64) -> Options {
     let limit = options.limit.map(|limit| match limit {
-        Limit::Seconds(seconds) => Limit::Seconds(seconds * share),
+        Limit::Seconds(seconds) => Limit::Seconds((seconds - since.elapsed().as_secs_f64()).max(0.0) * share),
         Limit::Iterations(count) => Limit::Iterations(count),
     });
     Options { limit, ..options.clone() }
 }
 
-fn annealed(model: &Model, options: &Options) -> Known {
-    let bound = bounds::simple(model);
-    let allowance = Allowance::new(options, MOVES);
-    let orders = Options { limit: Some(Limit::Iterations(ORDERS)), order: None, ..options.clone() };
-    let sliced = brkga::search(model, bound.value, &orders);
-    let value = sliced.slicing.value;
-    options.watch.plan(value);
-    let found = anneal::anneal(model, &sliced.blocks(), &sliced.order, bound.value, &allowance);
-    let (value, blocks) = found.filter(|(found, _)| *found < value).unwrap_or_else(|| (value, sliced.blocks()));
-    Known { value, blocks, order: sliced.order, bound }
+fn answer(problem: &Problem, model: &Model, known: Known) -> Solution {
+    solution(problem, model, &known.blocks, &known.order, known.bound)
 }
 
 /// The plan for blocks whose tasks run in this order.

@@ -60,11 +60,12 @@ struct Effort {
 }
 
 impl Effort {
-    fn new(options: &Options) -> Self {
+    fn new(options: &Options, seconds: Option<f64>) -> Self {
+        let until = seconds.map(|seconds| (Instant::now(), seconds));
         match options.limit {
-            Some(Limit::Iterations(orders)) => Self { orders, until: None },
+            Some(Limit::Iterations(orders)) => Self { orders, until },
             Some(Limit::Seconds(seconds)) => Self { orders: u64::MAX, until: Some((Instant::now(), seconds)) },
-            None => Self { orders: ORDERS, until: None },
+            None => Self { orders: ORDERS, until },
         }
     }
 
@@ -80,11 +81,12 @@ impl Effort {
     }
 }
 
-/// The best slicing of the orders that are looked at. Nothing is better than the least value.
-pub(super) fn search(model: &Model, least: Micros, options: &Options) -> Sliced {
+/// The best slicing of the orders that are looked at: as many as the options say, and no longer than so many seconds.
+/// Nothing is better than the least value.
+pub(super) fn search(model: &Model, least: Micros, options: &Options, seconds: Option<f64>) -> Sliced {
     let method = options.order.unwrap_or_default();
     let mut random = Random::new(options.seed);
-    let mut effort = Effort::new(options);
+    let mut effort = Effort::new(options, seconds);
     // The paper's sizes: 10 for 100 orders, 100 for 10,000.
     let size = ((effort.orders as f64).sqrt() as u64).clamp(4, POPULATION) as usize;
     let looker = Looker { model, least, method };

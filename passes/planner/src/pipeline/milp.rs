@@ -1,14 +1,18 @@
 //! Pipelines by integer programs: the best one with proof, or at least a bound that holds for all.
 
 use std::ops::ControlFlow;
+use std::thread;
 use std::time::Instant;
 
+use super::bounds;
+use super::known::Known;
 use super::model::Model;
 use super::program::{Formulation, Shape};
 use super::state::State;
 use crate::error::Error;
 use crate::mip::{Event, Limits};
 use crate::plan::{Bound, Limit};
+use crate::search::chains::cores;
 use crate::solve::Options;
 use crate::units::Micros;
 
@@ -17,32 +21,12 @@ const SLACK: f64 = 1e-7;
 /// Simplex iterations when nothing is said.
 const ITERATIONS: u64 = 200_000;
 
-/// What is known: blocks that hold, and what nothing is better than.
-pub(super) struct Known {
-    pub(super) value: Micros,
-    pub(super) blocks: Vec<u32>,
-    pub(super) order: Vec<u32>,
-    pub(super) bound: Bound,
-}
-
-impl Known {
-    pub(super) fn is_closed(&self) -> bool {
-        self.bound.value >= self.value * (1.0 - 1e-9)
-    }
-
-    pub(super) fn prove(&mut self, bound: Bound) {
-        if bound.value > self.bound.value {
-            self.bound = bound;
-        }
-    }
-}
-
-/// How much an integer program may take.
-pub(super) fn limits(options: &Options, since: Instant) -> Limits {
+/// How much an integer program may take: its own iterations, or a share of the time that is left.
+pub(super) fn limits(options: &Options, since: Instant, share: f64) -> Limits {
     let (iterations, seconds) = match options.limit {
         None => (ITERATIONS, None),
         Some(Limit::Iterations(count)) => (count, None),
-        Some(Limit::Seconds(seconds)) => (u64::MAX, Some((seconds - since.elapsed().as_secs_f64()).max(0.0))),
+        Some(Limit::Seconds(seconds)) => (u64::MAX, Some((seconds - since.elapsed().as_secs_f64()).max(0.0) * share)),
     };
     Limits { seed: options.seed, iterations, seconds }
 }
@@ -91,9 +75,46 @@ pub(super) fn exact(model: &Model, known: &mut Known, limits: &Limits, options: 
     Ok(())
 }
 
+/// Section 3.2: some stage has at least its share of the work; what the cheapest such one costs.
+pub(super) fn bottleneck(model: &Model, known: &Known, limits: &Limits) -> Result<Bound, Error> {
+    let shape = Shape::bottleneck(bounds::simple(model).value);
+    Ok(Bound::new(relaxed(model, &shape, known, limits)?, "bottleneck"))
+}
+
+/// Section 3.3: the same for each number of stages before it; the least holds. Cores take turns, each program has its share.
+pub(super) fn bottleneck_guess(model: &Model, known: &Known, limits: &Limits) -> Result<Bound, Error> {
+    let work = bounds::simple(model).value;
+    let workers = cores().min(model.k);
+    let rounds = model.k.div_ceil(workers);
+    let iterations = limits.iterations.div_ceil(model.k as u64);
+    let each = Limits { seconds: limits.seconds.map(|seconds| seconds / rounds as f64), iterations, ..*limits };
+    let some = |worker: usize| -> Result<Micros, Error> {
+        let mut least = f64::INFINITY;
+        for before in (worker..model.k).step_by(workers) {
+            let bound = relaxed(model, &Shape::guess(work, before, model.k), known, &each)?;
+            least = least.min(bound);
+        }
+        Ok(least)
+    };
+    let all: Vec<Result<Micros, Error>> = thread::scope(|scope| {
+        let some = &some;
+        let threads: Vec<_> = (0..workers).map(|worker| scope.spawn(move || some(worker))).collect();
+        let panicked = || Error::Bug("a bound's thread panicked".to_owned());
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
+    });
+    let mut least = f64::INFINITY;
+    for bound in all {
+        least = least.min(bound?);
+    }
+    Ok(Bound::new(least, "bottleneck-guess"))
+}
+
 /// A relaxation's bound.
-pub(super) fn relaxed(model: &Model, shape: &Shape, known: &Known, limits: &Limits) -> Result<Micros, Error> {
+fn relaxed(model: &Model, shape: &Shape, known: &Known, limits: &Limits) -> Result<Micros, Error> {
     let scale = known.value;
+    if scale <= 0.0 {
+        return Ok(0.0);
+    }
     let formulation = Formulation::new(model, shape, scale, 0.0, scale);
     let outcome = formulation.program.solve(limits, None, &mut |_| ControlFlow::Continue(()))?;
     // Where nothing fits below what is known, that is the bound.

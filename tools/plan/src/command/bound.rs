@@ -1,6 +1,7 @@
 //! `divi-plan bound`.
 
-use divi_planner::{Instance, Objective, bounds};
+use divi_planner::plan::{Bound, Limit};
+use divi_planner::{Instance, Objective, Options, bounds, pipeline};
 use lexopt::Parser;
 use serde_json::json;
 
@@ -8,17 +9,28 @@ use super::{parse, value};
 use crate::files;
 
 const USAGE: &str = "\
-usage: divi-plan bound PROBLEM [--objective=latency|batch] [--json]
+usage: divi-plan bound PROBLEM [OPTIONS]
 
 Prints lower bounds on every plan's value, in microseconds, one a line by name, the best last.
+
+  --objective=NAME     latency, batch or pipeline; by default batch where the problem queues
+                       several inputs, else latency
+  --k=N                how many stages a pipeline may have, instead of what the problem says
+  --pipeline-cost=NAME what a stage takes: serial or overlap
+  --time-limit=S       how long integer programs for pipelines may take, by default 10 seconds
+  --json               as JSON
 ";
 
 pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let mut objective: Option<Objective> = None;
     let mut as_json = false;
+    let mut options = Options { limit: Some(Limit::Seconds(10.0)), ..Options::default() };
     let parsed = parse(parser, USAGE, |name, parser| {
         match name {
             "objective" => objective = Some(value(parser, name)?),
+            "k" => options.stages = Some(value(parser, name)?),
+            "pipeline-cost" => options.pipeline_cost = Some(value(parser, name)?),
+            "time-limit" => options.limit = Some(seconds(value(parser, name)?)?),
             "json" => as_json = true,
             _ => return Ok(false),
         }
@@ -29,14 +41,15 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let problem = files::problem(problem)?;
     let by_default = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
     let objective = objective.unwrap_or(by_default);
-    if objective == Objective::Pipeline {
-        return Err(
-            "there are no bounds for objective pipeline by themselves; solve proves one with its plan".to_owned()
-        );
-    }
-    let instance = Instance::new(&problem, objective).map_err(|error| error.to_string())?;
-    let bounds = bounds::all(&instance);
-    let best = bounds::best(&instance);
+    let bounds = if objective == Objective::Pipeline {
+        pipeline::all_bounds(&problem, &options)
+    } else {
+        Instance::new(&problem, objective).map(|instance| bounds::all(&instance))
+    };
+    let bounds = bounds.map_err(|error| error.to_string())?;
+    // Of equals the first.
+    let better = |best: Bound, bound: &Bound| if bound.value > best.value { bound.clone() } else { best };
+    let best = bounds.iter().fold(Bound::new(0.0, "nothing"), better);
     let text = if as_json {
         let by_name: serde_json::Map<String, serde_json::Value> =
             bounds.into_iter().map(|bound| (bound.by, bound.value.into())).collect();
@@ -48,4 +61,12 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
         text
     };
     files::write(arguments.output.as_deref(), &text)
+}
+
+fn seconds(seconds: f64) -> Result<Limit, String> {
+    if seconds.is_finite() && seconds >= 0.0 {
+        Ok(Limit::Seconds(seconds))
+    } else {
+        Err("--time-limit must be a number of seconds from 0 on".to_owned())
+    }
 }
