@@ -1,13 +1,15 @@
 //! Maximum-throughput pipelines (MTPP): blocks of tasks, one a stage, of which the slowest is to be as fast as possible.
 //!
-//! [`slicegraph`] is the paper's algorithm: orders of the tasks, each cut at the best places. [`anneal`] moves tasks between
-//! blocks, which reaches what orders alone do not.
+//! On equal devices, [`slicegraph`] is the paper's algorithm: orders of the tasks, each cut at the best places. [`anneal`] moves tasks between
+//! blocks, which reaches what orders alone do not, and [`milp`]
+//! proves. Where devices differ, [`fleet`] anneals.
 
 mod anneal;
 mod bounds;
 mod brkga;
 mod choice;
 mod cost;
+mod fleet;
 mod known;
 mod line;
 mod milp;
@@ -53,6 +55,9 @@ pub(crate) fn slicegraph(problem: &Problem, _: Objective, options: &Options) -> 
 
 /// Annealing on blocks, from a few orders' best slicing.
 pub(crate) fn anneal(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
+    if problem.mtpp.is_none() {
+        return fleet::plan(problem, options);
+    }
     let model = Model::new(problem, options)?;
     let mut known = Known::start(&model, options);
     known.anneal(&model, options);
@@ -72,6 +77,9 @@ pub(crate) fn milp(problem: &Problem, _: Objective, options: &Options) -> Result
 /// What serves pipelines where no algorithm is asked for: a short search and an attempt to prove it the best, which is
 /// enough for many models; else a longer search, and what time is left for a proof or at least a bound.
 pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+    if problem.mtpp.is_none() {
+        return fleet::plan(problem, options);
+    }
     let since = Instant::now();
     let model = Model::new(problem, options)?;
     let edges: usize = model.tensors.iter().map(|tensor| tensor.readers.len()).sum();

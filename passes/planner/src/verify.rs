@@ -2,16 +2,17 @@
 //!
 //! Nothing here is shared with a solver, nor with the instance that solvers work on: what is wrong there cannot be wrong
 //! here in the same way. Latency is the case of one queued input, so both schedules are verified as launches. Pipelines
-//! are verified on the problem's pipeline view; what is not verified yet is refused, and said so.
+//! are verified block by block, or device by device; what is not verified yet is refused, and said so.
 
 mod holds;
 mod launches;
 mod memory;
 mod pipeline;
 mod precedence;
+mod stages;
 
 use crate::error::{Error, Finding};
-use crate::plan::{Objective, Plan, Schedule, Stages};
+use crate::plan::{Objective, Plan, Schedule};
 use crate::problem::{Contention, MOST_INPUTS, Problem};
 use crate::units::{Micros, number};
 
@@ -57,9 +58,6 @@ fn refuse(finding: Finding) -> Error {
 fn refuse_unverifiable(problem: &Problem, plan: &Plan) -> Result<(), Error> {
     let not_yet = |place: &str, what: &str| Err(refuse(Finding::new(place, format!("{what}: not verified yet"))));
     match &plan.schedule {
-        Schedule::Pipeline { stages: Some(Stages { block_device: Some(_), .. }), .. } => {
-            return not_yet("block_device", "blocks on devices of their own");
-        }
         Schedule::Edge { .. } => return not_yet("place", "plans of edge networks"),
         Schedule::Pipeline { .. } | Schedule::Latency { .. } | Schedule::Batch { .. } => {}
     }

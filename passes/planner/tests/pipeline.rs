@@ -137,7 +137,7 @@ fn optimum(problem: &Problem, model: PipelineCost) -> f64 {
 fn small_pipelines_are_mostly_the_best() {
     let mut random = Random::new(7);
     let (mut count, mut found) = (0, [0; SEARCHES.len()]);
-    for round in 0..240 {
+    for round in 0..120 {
         let memory = round % 4 == 3;
         let problem = small(&mut random, memory);
         let model = PipelineCost::ALL[round % 2];
@@ -217,6 +217,7 @@ fn what_cannot_be_planned_is_said() {
     // More stages than tasks are allowed, and left empty.
     let plan = pipeline(&problem, "auto", &Options { stages: Some(99), ..limited(100) });
     assert!(matches!(plan.schedule, Schedule::Pipeline { k: 10, .. }));
+    // Devices of their own may be fewer; slicegraph is for equal ones.
     problem.mtpp = None;
-    says(&problem, &limited(1), "the problem has no pipeline view (mtpp)");
+    says(&problem, &limited(1), "the problem has no pipeline view (mtpp); auto and anneal");
 }

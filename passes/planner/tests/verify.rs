@@ -208,13 +208,7 @@ fn certificates() {
 fn what_cannot_be_verified_is_refused() {
     let problem = problem(&[]);
     let mut pipeline = plan(&problem);
-    let stages = Some(Stages { block_device: Some(vec![0, 1]), order: None });
-    pipeline.schedule = Schedule::Pipeline { block: vec![0, 0, 1, 1], k: 2, bottleneck: 9.0, stages };
     pipeline.objective = divi_planner::Objective::Pipeline;
-    refuses(&problem, &pipeline, "block_device: blocks on devices of their own: not verified yet");
-    assert_eq!(Plan::read(&pipeline.write()), Ok(pipeline.clone()));
-    pipeline.schedule = Schedule::Pipeline { block: vec![0, 0, 1, 1], k: 2, bottleneck: 9.0, stages: None };
-    refuses(&problem, &pipeline, "pipelines on devices' own times: not verified yet");
     pipeline.schedule = Schedule::Edge { place: vec![0, 0, 1, 1], period: 9.0 };
     refuses(&problem, &pipeline, "plans of edge networks: not verified yet");
     pipeline.limit = Some(Limit::Seconds(1.5));
@@ -259,6 +253,39 @@ fn pipelines() {
     assert_eq!(verify(&diamond, &overlapping), Ok(35.0));
     overlapping.pipeline_cost = Some("free".to_owned());
     refuses(&diamond, &overlapping, "pipeline_cost: is free; there are serial and overlap");
+}
+
+/// The diamond on its own devices: in on a, left and right on b, out on a again; all but left could run on a.
+#[test]
+fn pipelines_on_devices() {
+    let diamond = problem(&[]);
+    let with = |block: &[usize], devices: &[usize], bottleneck: f64| {
+        let stages = Some(Stages { block_device: Some(devices.to_vec()), order: None });
+        let schedule = Schedule::Pipeline { block: block.to_vec(), k: 3, bottleneck, stages };
+        Plan::new(&diamond, "by hand", schedule, Bound::new(0.0, "nothing"))
+    };
+    let time = |node: usize, device: usize| diamond.nodes[node].time[&1][device].unwrap();
+    let way = |node: usize, from: usize, to: usize| {
+        let latency = diamond.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0);
+        diamond.nodes[node].output.unwrap() / diamond.bandwidth[from][to].unwrap() + latency
+    };
+    // What a hands on or gets: in's value once, left's and right's.
+    let moved = way(0, 0, 1) + way(1, 1, 0) + way(2, 1, 0);
+    let (a, b) = (time(0, 0) + time(3, 0), time(1, 1) + time(2, 1));
+    let plan = with(&[0, 1, 1, 2], &[0, 1, 0], moved + f64::max(a, b));
+    assert_eq!(verify(&diamond, &plan), Ok(moved + f64::max(a, b)));
+    assert_eq!(Plan::read(&plan.write()), Ok(plan.clone()));
+    let mut overlapping = plan.clone();
+    overlapping.pipeline_cost = Some("overlap".to_owned());
+    let slowest = [a, b, way(0, 0, 1), way(1, 1, 0) + way(2, 1, 0)].into_iter().fold(0.0, f64::max);
+    refuses(&diamond, &overlapping, &format!("but the plan takes {slowest}: off by"));
+    refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 1], 9.0), "block_device: has 2 entries, but there is a block 2");
+    refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 7, 0], 9.0), "block_device: block 1 is on device 7, but there are 2");
+    refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 0, 0], 9.0), "node 1 (left): is on device 0");
+    refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 1, 1], 9.0), "node 3 (out): is on device 1");
+    let schedule = Schedule::Pipeline { block: vec![0, 0, 1, 1], k: 2, bottleneck: 9.0, stages: None };
+    let nowhere = Plan::new(&diamond, "by hand", schedule, Bound::new(0.0, "nothing"));
+    refuses(&diamond, &nowhere, "block_device: is missing, and the problem has no pipeline view (mtpp)");
 }
 
 /// The same with fast memory of 30 bytes, which is too little for the second block.

@@ -11,10 +11,10 @@ const STRIDE: u64 = 256;
 /// A task draws at most so many others along.
 const DRAWN: usize = 12;
 /// The first and the last temperature, in blocks that cost as much as the worst did at the start.
-const HOT: f64 = 0.3;
-const COLD: f64 = 0.002;
-/// How often it cools down; each time from the best so far.
-const ROUNDS: f64 = 1.0;
+pub(super) const HOT: f64 = 0.3;
+pub(super) const COLD: f64 = 0.002;
+/// Trials after which blocks get other numbers.
+const RENUMBER: u64 = 1 << 16;
 
 /// The best blocks that were found, from where the search starts.
 pub(super) fn anneal(
@@ -56,18 +56,15 @@ impl<'a> Chain<'a> {
 
     fn run(&mut self, budget: Budget<'_>, least: Micros) {
         let mut trials = 0;
-        let mut round = 0.0;
         loop {
             let spent = budget.spent(trials);
             if spent >= 1.0 || self.best_value <= least {
                 break;
             }
-            let at = spent * ROUNDS;
-            if at.floor() > round {
-                round = at.floor();
-                self.restart();
+            if trials % RENUMBER == 0 {
+                self.renumber();
             }
-            let heat = HOT * (COLD / HOT).powf(at.fract());
+            let heat = HOT * (COLD / HOT).powf(spent);
             for _ in 0..STRIDE {
                 self.trial(heat);
             }
@@ -76,11 +73,28 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// From the best again.
-    fn restart(&mut self) {
-        self.state.block.clone_from(&self.best);
+    /// Kahn's order of the blocks, chosen at random where it can be: which blocks a task may move to depends on it.
+    fn renumber(&mut self) {
+        let (model, blocks) = (self.state.model, &mut self.state.block);
+        let mut waits_for = vec![false; model.k * model.k];
+        for (task, before) in model.before.iter().enumerate() {
+            for &other in before {
+                waits_for[blocks[task] as usize * model.k + blocks[other as usize] as usize] = true;
+            }
+        }
+        let mut left: Vec<usize> = (0..model.k).collect();
+        let mut number = vec![0; model.k];
+        for next in 0..model.k {
+            let is_free =
+                |block: usize| left.iter().all(|other| *other == block || !waits_for[block * model.k + other]);
+            let free: Vec<usize> = left.iter().copied().filter(|block| is_free(*block)).collect();
+            // Values never go to a lower number, so the lowest is free.
+            let Some(&block) = free.get(self.random.below(free.len())) else { return };
+            number[block] = next as u32;
+            left.retain(|other| *other != block);
+        }
+        blocks.iter_mut().for_each(|block| *block = number[*block as usize]);
         self.state.recount();
-        self.scale = self.best_value;
         self.energy = self.total();
     }
 
@@ -179,7 +193,8 @@ impl<'a> Chain<'a> {
     }
 }
 
-fn power(x: f64) -> f64 {
+/// The sixteenth power.
+pub(super) fn power(x: f64) -> f64 {
     let x2 = x * x;
     let x4 = x2 * x2;
     let x8 = x4 * x4;

@@ -1,8 +1,8 @@
-//! Pipelines on equal devices: what the slowest block takes (MTPP's eq. 3), and that values only flow forwards.
+//! Pipelines: that values only flow forwards, and on equal devices what the slowest block takes (MTPP's eq. 3).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::holds;
+use super::{holds, stages};
 use crate::error::Finding;
 use crate::plan::{Plan, Stages};
 use crate::problem::{Pipeline, Problem};
@@ -15,23 +15,36 @@ struct Times {
     moving: Micros,
 }
 
-/// The slowest block's time; or what is wrong with the blocks. Without the problem's pipeline view, that it is not verified
-/// yet is said.
+/// The slowest block's time, or device's where blocks have devices; or what is wrong with the blocks.
 pub(super) fn bottleneck(
     problem: &Problem,
     plan: &Plan,
     block: &[usize],
     k: u32,
-    stages: Option<&Stages>,
+    staged: Option<&Stages>,
 ) -> Result<Micros, Vec<Finding>> {
     let wrong = |place: &str, message: String| Err(vec![Finding::new(place, message)]);
-    let Some(view) = &problem.mtpp else {
-        return wrong("block", "pipelines on devices' own times: not verified yet".to_owned());
-    };
+    let devices = staged.and_then(|staged| staged.block_device.as_ref());
     check_blocks(problem, block, k)?;
     check_flow(problem, block)?;
+    let view = match (&problem.mtpp, devices) {
+        (Some(view), None) => view,
+        (None, Some(devices)) => {
+            return stages::slowest(problem, plan, block, devices, &tensors(problem));
+        }
+        (Some(_), Some(_)) => {
+            return wrong(
+                "block_device",
+                "is there, but the problem's pipeline view (mtpp) has equal devices".to_owned(),
+            );
+        }
+        (None, None) => {
+            return wrong("block_device", "is missing, and the problem has no pipeline view (mtpp)".to_owned());
+        }
+    };
+    check_company(problem, block)?;
     let mut times = times(problem, view, block);
-    let order = stages.and_then(|stages| stages.order.as_ref());
+    let order = staged.and_then(|staged| staged.order.as_ref());
     if let Some(order) = order {
         holds::check_order(problem, block, k, order)?;
     }
@@ -72,6 +85,11 @@ fn check_blocks(problem: &Problem, block: &[usize], k: u32) -> Result<(), Vec<Fi
         findings
             .push(Finding::new(problem.node_label(node), format!("is in block {of}, but there are {k}, from 0 on")));
     }
+    if findings.is_empty() { Ok(()) } else { Err(findings) }
+}
+
+fn check_company(problem: &Problem, block: &[usize]) -> Result<(), Vec<Finding>> {
+    let mut findings = Vec::new();
     for group in problem.colocate.iter().flatten() {
         for node in group.iter().filter(|node| block[**node] != block[group[0]]) {
             let message = format!(

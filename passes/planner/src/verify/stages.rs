@@ -1,0 +1,129 @@
+//! Pipelines whose blocks are on devices of their own: what the slowest device takes, or the slowest link.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::exceeds;
+use crate::error::Finding;
+use crate::plan::Plan;
+use crate::problem::Problem;
+use crate::units::{Bytes, Micros, human_bytes};
+
+/// Every tensor: who makes it, how large it is, who reads it.
+type Values = Vec<(usize, Bytes, Vec<usize>)>;
+
+/// A device takes the work of all its tasks; each tensor that it gets, once; each that it hands on, once, as long as the
+/// longest way takes. With overlap, devices and links each take their own. Blocks have been checked already.
+pub(super) fn slowest(
+    problem: &Problem,
+    plan: &Plan,
+    block: &[usize],
+    block_device: &[usize],
+    values: &Values,
+) -> Result<Micros, Vec<Finding>> {
+    let mut findings = Vec::new();
+    let Some(device) = devices(problem, block, block_device, &mut findings) else { return Err(findings) };
+    let mut work: BTreeMap<usize, Micros> = BTreeMap::new();
+    for (node, on) in device.iter().enumerate() {
+        *work.entry(*on).or_default() += time(problem, node, *on, &mut findings);
+    }
+    check_memory(problem, &device, &mut findings);
+    check_company(problem, &device, &mut findings);
+    let mut moving: BTreeMap<usize, Micros> = BTreeMap::new();
+    let mut links: BTreeMap<(usize, usize), Micros> = BTreeMap::new();
+    for (from, bytes, readers) in values {
+        let home = device[*from];
+        let elsewhere: BTreeSet<usize> = readers.iter().map(|to| device[*to]).filter(|on| *on != home).collect();
+        let mut longest: Micros = 0.0;
+        for to in elsewhere {
+            if problem.bandwidth[home][to] == Some(0.0) {
+                let (there, here) = (problem.device_label(to), problem.device_label(home));
+                let message = format!("its value is read on {there}, but no link leads there from {here}");
+                findings.push(Finding::new(problem.node_label(*from), message));
+                continue;
+            }
+            let latency = problem.link_latency.as_ref().and_then(|latency| latency[home][to]).unwrap_or(0.0);
+            let takes = problem.bandwidth[home][to].map_or(0.0, |bandwidth| bytes / bandwidth) + latency;
+            longest = longest.max(takes);
+            *moving.entry(to).or_default() += takes;
+            *links.entry((home, to)).or_default() += takes;
+        }
+        *moving.entry(home).or_default() += longest;
+    }
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    let most = |times: &mut dyn Iterator<Item = Micros>| times.fold(0.0, f64::max);
+    match plan.pipeline_cost.as_deref() {
+        None | Some("serial") => {
+            let both = |(on, work): (&usize, &Micros)| work + moving.get(on).copied().unwrap_or(0.0);
+            Ok(most(&mut work.iter().map(both)))
+        }
+        Some("overlap") => Ok(most(&mut work.into_values().chain(links.into_values()))),
+        Some(other) => {
+            let message = format!("is {other}; there are serial and overlap");
+            Err(vec![Finding::new("pipeline_cost", message)])
+        }
+    }
+}
+
+/// Each node's device, where every block has one that is there.
+fn devices(
+    problem: &Problem,
+    block: &[usize],
+    block_device: &[usize],
+    findings: &mut Vec<Finding>,
+) -> Option<Vec<usize>> {
+    for (of, on) in block_device.iter().enumerate().filter(|(_, on)| **on >= problem.devices.len()) {
+        let message = format!("block {of} is on device {on}, but there are {}", problem.devices.len());
+        findings.push(Finding::new("block_device", message));
+    }
+    if let Some(of) = block.iter().find(|of| **of >= block_device.len()) {
+        let message = format!("has {} entries, but there is a block {of}", block_device.len());
+        findings.push(Finding::new("block_device", message));
+    }
+    findings.is_empty().then(|| block.iter().map(|of| block_device[*of]).collect())
+}
+
+/// A node's time for one input, where it may run there.
+fn time(problem: &Problem, node: usize, on: usize, findings: &mut Vec<Finding>) -> Micros {
+    let label = problem.node_label(node);
+    if let Some(pin) = problem.nodes[node].pin.filter(|pin| *pin != on) {
+        let message = format!("is on {}, but is pinned to {}", problem.device_label(on), problem.device_label(pin));
+        findings.push(Finding::new(label, message));
+        return 0.0;
+    }
+    let time = problem.nodes[node].time.get(&1).and_then(|times| times[on]);
+    let time = time.filter(|_| problem.devices[on].batch_sizes.contains(&1));
+    time.unwrap_or_else(|| {
+        let message = format!("is on {}, which does not run one input of it", problem.device_label(on));
+        findings.push(Finding::new(label, message));
+        0.0
+    })
+}
+
+/// Several inputs are under way at once: a device holds all that its tasks touch.
+fn check_memory(problem: &Problem, device: &[usize], findings: &mut Vec<Finding>) {
+    for (on, memory) in problem.devices.iter().enumerate().filter_map(|(on, device)| Some((on, device.memory?))) {
+        let mut held = 0.0;
+        for node in problem.nodes.iter().filter(|node| device[node.id] == on) {
+            let own = problem.tensors.iter().flatten().filter(|tensor| tensor.from == node.id);
+            let results = node.output.unwrap_or_else(|| own.map(|tensor| tensor.bytes).sum());
+            held += node.weight + node.input + results;
+        }
+        if exceeds(held, memory) {
+            let (needs, has, short) = (human_bytes(held), human_bytes(memory), human_bytes(held - memory));
+            let message = format!("needs {needs}, has {has}: {short} short");
+            findings.push(Finding::new(problem.device_label(on), message));
+        }
+    }
+}
+
+fn check_company(problem: &Problem, device: &[usize], findings: &mut Vec<Finding>) {
+    for group in problem.colocate.iter().flatten() {
+        for node in group.iter().filter(|node| device[**node] != device[group[0]]) {
+            let (on, other) = (problem.device_label(device[*node]), problem.node_label(group[0]));
+            let message = format!("is on {on}, but shares a device with {other}, which is not there");
+            findings.push(Finding::new(problem.node_label(*node), message));
+        }
+    }
+}
