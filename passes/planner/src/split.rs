@@ -3,7 +3,7 @@
 //! Each module between two cuts is solved exactly for every pair of devices at its ends, and a dynamic program puts them
 //! together: for one input, that is exact. Memory couples modules, so where it binds the sum of the modules is a bound,
 //! and the plan is the one put together if it fits, else that of the search over the whole. Where there is no cut,
-//! modules have several channels between them: see [`channels`].
+//! modules have several channels between them and are solved one after the other, then repaired.
 
 mod around;
 mod borders;
