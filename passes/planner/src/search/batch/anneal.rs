@@ -17,8 +17,10 @@ const WIDTH: usize = 16;
 const STRIDE: usize = 6;
 /// How often tasks of a window are put back before it moves on.
 const TRIALS: usize = 16;
-/// Times the temperature that a search of single steps has: several tasks change at once here.
-const HOTTER: f64 = 2.0;
+/// Times the temperature that a search of single steps has: here every step ends where nothing near is better. Where memory
+/// binds, little can change without making something worse first.
+const HEAT: f64 = 0.5;
+const HEAT_IF_TIGHT: f64 = 2.0;
 
 /// One chain: the best value, and the choice that has it.
 pub(super) fn run(
@@ -37,7 +39,7 @@ pub(super) fn run(
 /// The temperature to begin with. Large neighbourhoods take nothing that is worse.
 pub(super) fn hot(model: &Model, method: Method) -> Micros {
     match method {
-        Method::Anneal => model.mean_time() * HOTTER,
+        Method::Anneal => model.mean_time() * if model.tight { HEAT_IF_TIGHT } else { HEAT },
         Method::Neighbourhoods => 0.0,
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct Model {
     there: Vec<Bytes>,
     each: Vec<Bytes>,
     capacity: Vec<Bytes>,
+    /// Whether memory binds.
+    pub(super) tight: bool,
     /// Every cut that there is, unless there are too many.
     pub(super) menu: Option<Menu>,
     /// What a device's time is worth, and a byte of its memory.
@@ -84,6 +86,7 @@ impl Model {
             there: (0..tasks).map(there).collect(),
             each: (0..tasks).map(|task| limits.bytes(instance, task, unit) - there(task)).collect(),
             capacity: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
+            tight: limits != Limits::None,
             menu: Menu::full(devices, units),
             time_worth,
             byte_worth: (0..devices).map(|device| memory[device] / instance.capacity_bytes(device).max(1.0)).collect(),

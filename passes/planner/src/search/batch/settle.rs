@@ -9,8 +9,10 @@ use crate::random::Random;
 use crate::units::Micros;
 
 /// What counts beside the makespan when a task is put back, in shares of it: what its parts are worth, so that tasks with
-/// slack leave time and memory to others, and the longest path through it, so that slack is left.
-const WORTH: f64 = 0.2;
+/// slack leave time and memory to others, and the longest path through it, so that slack is left. Memory makes the first
+/// count more.
+const WORTH: f64 = 0.1;
+const WORTH_IF_TIGHT: f64 = 0.2;
 const PATH: f64 = 0.02;
 
 /// What is weighed when a task is put back; kept so that nothing is allocated anew.
@@ -86,7 +88,8 @@ impl Scales {
             let time = model.time(window.tasks[local] as usize, device, part.count_ones());
             if time.is_finite() && window.fits(model, local, device, part) {
                 route.time = time;
-                route.worth = model.worth(window.tasks[local] as usize, device, part);
+                let share = if model.tight { WORTH_IF_TIGHT } else { WORTH };
+                route.worth = share * model.worth(window.tasks[local] as usize, device, part);
                 for peer in &self.sources {
                     let shared = peer.part & part;
                     if shared != 0 {
@@ -128,7 +131,7 @@ impl Scales {
                     longest = later(longest, self.paths[usize::from(*part)]);
                     worth += self.routes[usize::from(*part)].worth;
                 }
-                let weight = later(longest, floor) + WORTH * worth + PATH * longest;
+                let weight = later(longest, floor) + worth + PATH * longest;
                 if weight < least || weight == least && random.next_u64() & 1 == 0 {
                     (chosen, least) = (Some((place, number)), weight);
                 }
