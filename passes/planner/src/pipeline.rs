@@ -1,8 +1,7 @@
 //! Maximum-throughput pipelines (MTPP): blocks of tasks, one a stage, of which the slowest is to be as fast as possible.
 //!
-//! On equal devices, [`slicegraph`] is the paper's algorithm: orders of the tasks, each cut at the best places. [`anneal`] moves tasks between
-//! blocks, which reaches what orders alone do not, and [`milp`]
-//! proves. Where devices differ, [`fleet`] anneals.
+//! On equal devices, `slicegraph` is the paper's algorithm: orders of the tasks, each cut at the best places. `anneal` moves
+//! tasks between blocks, which reaches what orders alone do not, and `milp` proves. Where devices differ, `fleet` anneals.
 
 mod anneal;
 mod bounds;

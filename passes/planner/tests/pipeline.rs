@@ -217,7 +217,7 @@ fn what_cannot_be_planned_is_said() {
     // More stages than tasks are allowed, and left empty.
     let plan = pipeline(&problem, "auto", &Options { stages: Some(99), ..limited(100) });
     assert!(matches!(plan.schedule, Schedule::Pipeline { k: 10, .. }));
-    // Devices of their own may be fewer; slicegraph is for equal ones.
+    // Slicegraph is for equal devices.
     problem.mtpp = None;
     says(&problem, &limited(1), "the problem has no pipeline view (mtpp); auto and anneal");
 }

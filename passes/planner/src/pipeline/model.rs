@@ -93,7 +93,7 @@ impl Model {
     pub(super) fn new(problem: &Problem, options: &Options) -> Result<Self, Error> {
         let Some(view) = &problem.mtpp else {
             return Err(Error::Unsupported(
-                "the problem has no pipeline view (mtpp); pipelines on devices' own times are not planned yet"
+                "the problem has no pipeline view (mtpp); auto and anneal plan pipelines on devices' own times"
                     .to_owned(),
             ));
         };
