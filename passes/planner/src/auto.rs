@@ -2,6 +2,7 @@
 
 mod latency;
 
+use std::thread;
 use std::time::Instant;
 
 use crate::baseline;
@@ -9,6 +10,7 @@ use crate::bounds;
 use crate::error::Error;
 use crate::exact::Timetable;
 use crate::instance::Instance;
+use crate::milp;
 use crate::pipeline;
 use crate::plan::{Limit, Objective};
 use crate::problem::Problem;
@@ -40,23 +42,44 @@ fn one_input(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     latency::solve(&instance, options, started, best)?.ok_or_else(|| listed.err().unwrap_or_else(none))
 }
 
-/// A queue: the best baseline, and unless that cannot be better, a search.
+/// A queue: the best baseline, and unless that cannot be better, a search, and an integer program that proves beside it.
 fn queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let started = Instant::now();
     let (start, name) = baseline::best(problem, Objective::Batch)?;
     options.watch.plan(start.value());
-    let bound = bounds::best(&Instance::new(problem, Objective::Batch)?);
+    let instance = Instance::new(problem, Objective::Batch)?;
+    let bound = bounds::best(&instance);
     if bound.value >= start.value() * (1.0 - CLOSED) {
         options.watch.taken(name);
         return Ok(Solution { schedule: start, bound: Some(bound) });
     }
-    let limit = options.limit.map(|limit| match limit {
-        Limit::Seconds(seconds) => Limit::Seconds((seconds - started.elapsed().as_secs_f64()).max(0.0)),
-        Limit::Iterations(count) => Limit::Iterations(count),
-    });
+    let left = |seconds: f64| (seconds - started.elapsed().as_secs_f64()).max(0.0);
+    // What an integer program gets done in a time is not the same every time.
+    let (limit, has_room) = match options.limit {
+        Some(Limit::Seconds(seconds)) => {
+            (Some(Limit::Seconds(left(seconds))), milp::has_room(&instance, left(seconds)))
+        }
+        limit => (limit, false),
+    };
     let options = Options { limit, watch: options.watch.clone(), ..*options };
-    let found = search::split_queue(problem, &options)?;
-    let improved = found.schedule.value() < start.value();
-    options.watch.taken(if improved { "milp-split" } else { name });
-    Ok(Solution { schedule: if improved { found.schedule } else { start }, bound: Some(bound) })
+    let (program, found) = thread::scope(|scope| {
+        let program = has_room.then(|| scope.spawn(|| milp::milp(problem, Objective::Batch, &options)));
+        let found = search::split_queue(problem, &options);
+        let program = program.map(|program| program.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        (program.and_then(Result::ok), found)
+    });
+    let mut best = Solution { schedule: start, bound: Some(bound) };
+    let mut taken = name;
+    for (name, found) in [("milp-split", Some(found?)), ("milp", program)] {
+        let Some(found) = found else { continue };
+        if found.schedule.value() < best.schedule.value() {
+            best.schedule = found.schedule.clone();
+            taken = name;
+        }
+        if found.bound_value() > best.bound_value() {
+            best.bound = found.bound;
+        }
+    }
+    options.watch.taken(taken);
+    Ok(best)
 }

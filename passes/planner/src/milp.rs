@@ -40,6 +40,9 @@ const MOST_FLOWS: usize = 200_000;
 const START_TRIALS: u64 = 500;
 const START_SECONDS: f64 = 0.0025;
 
+/// With less time than this for a task, the program is hardly built before it is over.
+const SECONDS_A_TASK: f64 = 0.05;
+
 /// A program whose solutions are schedules.
 trait Formulation {
     /// The solution that a schedule is; none where the program has no room for it.
@@ -62,6 +65,19 @@ pub(crate) fn milp(problem: &Problem, objective: Objective, options: &Options) -
     let instance = Instance::new(problem, objective)?;
     let start = start(problem, objective, options, instance.tasks());
     solve(&instance, objective, options, clock, start)
+}
+
+/// Whether so many seconds are enough for the tight program to be worth building.
+pub(crate) fn has_room(instance: &Instance, seconds: f64) -> bool {
+    let size = instance.tasks() as f64 * f64::from(instance.inputs()).sqrt();
+    seconds >= SECONDS_A_TASK * size
+}
+
+/// What the tight program proves in so many seconds about all plans, and a better one if it has any. None where the
+/// program is too large.
+pub(crate) fn within(instance: &Instance, options: &Options, seconds: f64, start: &Schedule) -> Option<Solution> {
+    let options = Options { limit: Some(Limit::Seconds(seconds)), watch: options.watch.clone(), ..*options };
+    solve(instance, start.objective(), &options, Instant::now(), Ok(start.clone())).ok()
 }
 
 /// Looks for what is better than the start, if there is one.

@@ -53,6 +53,13 @@ pub struct Solution {
     pub bound: Option<Bound>,
 }
 
+impl Solution {
+    /// What is proven; nothing is 0.
+    pub(crate) fn bound_value(&self) -> f64 {
+        self.bound.as_ref().map_or(0.0, |bound| bound.value)
+    }
+}
+
 /// From a problem that is well-formed to an answer for the objective.
 pub type Solver = fn(&Problem, Objective, &Options) -> Result<Solution, Error>;
 

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::exact::search::SAME;
 use crate::exact::{Answer, Limits, Timetable, no_placement};
 use crate::instance::Instance;
+use crate::milp;
 use crate::plan::{Bound, Limit};
 use crate::race::Race;
 use crate::search;
@@ -24,6 +25,8 @@ const SEARCH_FIRST: f64 = 0.1;
 const MOST_FIRST: Duration = Duration::from_secs(3);
 /// With no limit at all, the share of a proof's own effort: about ten seconds.
 const UNLIMITED_SHARE: f64 = 0.15;
+/// The share of the time after which a proof that is not done leaves the rest to an integer program.
+const EXACT_SHARE: f64 = 0.6;
 /// The share of trials for what the proof has found.
 const SEARCH_AGAIN: f64 = 0.25;
 
@@ -124,7 +127,8 @@ fn search_from(instance: &Instance, options: &Options, share: f64, race: &Race, 
     best.take(found, "lns");
 }
 
-/// Until the time is over: search on all cores, first alone, then with a proof beside it.
+/// Until the time is over: search on all cores, first alone, then with a proof beside it: by partial schedules, then by an
+/// integer program.
 fn side_by_side(instance: &Instance, options: &Options, started: Instant, seconds: f64, best: &mut Best) {
     let left = || (seconds - started.elapsed().as_secs_f64()).max(0.0);
     let race = Race::new(best.value());
@@ -143,19 +147,36 @@ fn side_by_side(instance: &Instance, options: &Options, started: Instant, second
     let known = best.schedule.clone();
     let (answer, found) = thread::scope(|scope| {
         let proof = scope.spawn(|| {
+            let has_room = milp::has_room(instance, left() * (1.0 - EXACT_SHARE));
+            let limits = if has_room { limits.share(EXACT_SHARE) } else { limits };
             let answer = split::solve(instance, &limits, known.as_ref());
-            answer.schedule.iter().for_each(|schedule| race.report(schedule.value));
-            if answer.bound >= race.best() * (1.0 - SAME) {
-                race.end();
-            }
-            answer
+            let proven = |value: f64, bound: f64| {
+                race.report(value);
+                if bound >= race.best() * (1.0 - SAME) {
+                    race.end();
+                }
+            };
+            let plan = answer.schedule.as_ref().or(known.as_ref());
+            proven(plan.map_or(f64::INFINITY, |plan| plan.value), answer.bound);
+            let program = plan.filter(|_| has_room && !race.is_over()).and_then(|plan| {
+                let start = plan.clone().into_schedule();
+                milp::within(instance, options, left(), &start)
+            });
+            program.iter().for_each(|program| proven(program.schedule.value(), program.bound_value()));
+            (answer, program)
         });
         let found = known.as_ref().and_then(|start| search::neighbourhoods_from(instance, start, &searching(left())));
         (proof.join(), found)
     });
     best.take(found, "lns");
     match answer {
-        Ok(answer) => best.take_answer(answer),
+        Ok((answer, program)) => {
+            best.take_answer(answer);
+            if let Some(Solution { schedule, bound }) = program {
+                best.take(Timetable::new(&schedule), "milp");
+                bound.into_iter().for_each(|bound| best.prove(bound));
+            }
+        }
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }
