@@ -129,7 +129,7 @@ fn watch(progress: Option<Watch>, part: Arc<OnceLock<&'static str>>) -> Watch {
 
 fn summary(plan: &Plan, part: Option<&str>, seconds: f64) -> serde_json::Value {
     json!({
-        "algorithm": plan.algorithm, "found_by": part.unwrap_or(&plan.algorithm), "objective": plan.objective.name(), "value": plan.value, "bound": plan.bound,
-        "bound_by": plan.bound_by, "gap": plan.gap, "seconds": seconds,
+        "algorithm": plan.algorithm, "found_by": part.unwrap_or(&plan.algorithm), "objective": plan.objective.name(),
+        "value": plan.value, "bound": plan.bound, "bound_by": plan.bound_by, "gap": plan.gap, "seconds": seconds,
     })
 }
