@@ -27,6 +27,8 @@ const MOST_FIRST: Duration = Duration::from_secs(3);
 const UNLIMITED_SHARE: f64 = 0.15;
 /// The share of the time after which a proof that is not done leaves the rest to an integer program.
 const EXACT_SHARE: f64 = 0.6;
+/// The share of what is left that the program may take: it does not look at the clock all the time.
+const PROGRAM_SHARE: f64 = 0.95;
 /// The share of trials for what the proof has found.
 const SEARCH_AGAIN: f64 = 0.25;
 
@@ -160,7 +162,7 @@ fn side_by_side(instance: &Instance, options: &Options, started: Instant, second
             proven(plan.map_or(f64::INFINITY, |plan| plan.value), answer.bound);
             let program = plan.filter(|_| has_room && !race.is_over()).and_then(|plan| {
                 let start = plan.clone().into_schedule();
-                milp::within(instance, options, left(), &start)
+                milp::within(instance, options, left() * PROGRAM_SHARE, &start)
             });
             program.iter().for_each(|program| proven(program.schedule.value(), program.bound_value()));
             (answer, program)
