@@ -2,7 +2,7 @@
 
 use super::bounds::Bounds;
 use super::graph::Graph;
-use super::layer::{Birth, Layer};
+use super::layer::{Layer, State};
 use super::masks::Masks;
 use super::set::Set;
 use super::symmetry::Classes;
@@ -40,7 +40,7 @@ impl<const WORDS: usize> Context<'_, WORDS> {
             }
         }
         let mut layer = Layer::default();
-        let birth = Birth {
+        let root = State {
             done: Set::EMPTY,
             front: self.masks.sources,
             parent: 0,
@@ -52,7 +52,7 @@ impl<const WORDS: usize> Context<'_, WORDS> {
             sum: 0.0,
         };
         let order: Vec<u8> = if self.classes.is_empty() { Vec::new() } else { (0..devices as u8).collect() };
-        layer.add(birth, &figures, &order);
+        layer.add(root, &figures, &order);
         layer
     }
 }

@@ -6,7 +6,7 @@
 //! more is known about the past, and no less is needed for the future.
 
 use super::context::Context;
-use super::layer::{Birth, Layer, State};
+use super::layer::{Layer, State};
 use super::set::Set;
 use crate::units::Micros;
 
@@ -113,7 +113,7 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
     fn load(&mut self, place: usize, layer: &Layer<WORDS>, before: &Layer<WORDS>) {
         let devices = self.context.graph.devices;
         let state = &layer.states[place];
-        let figures = layer.figures(state);
+        let figures = layer.figures(place);
         self.free_us.copy_from_slice(&figures[..devices]);
         if self.counts_memory {
             self.held.copy_from_slice(&figures[devices..2 * devices]);
@@ -126,7 +126,7 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         if let Some(parent) = before.states.get(state.parent as usize) {
             self.earlier_front = parent.front;
             let order = layer.order(place, devices);
-            let rows = parent.front.iter().zip(before.figures(parent)[self.header..].chunks(devices));
+            let rows = parent.front.iter().zip(before.figures(state.parent as usize)[self.header..].chunks(devices));
             for (task, row) in rows {
                 for device in 0..devices {
                     let from = order.map_or(device, |order| usize::from(order[device]));
@@ -199,7 +199,7 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         }
         let undone = masks.all.without(&done);
         let Some(first) = undone.iter().next() else {
-            let birth = Birth {
+            let last = State {
                 done,
                 front: Set::EMPTY,
                 parent,
@@ -212,7 +212,7 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
             };
             self.order.iter_mut().enumerate().for_each(|(place, device)| *device = place as u8);
             if reach <= cutoff {
-                next.add(birth, &[], &self.order);
+                next.add(last, &[], &self.order);
             }
             return;
         };
@@ -227,9 +227,9 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
             return;
         }
         let (sum, device) = self.write_figures(&front, device);
-        let birth =
-            Birth { done, front, parent, task: task as u16, device: device as u8, begun: start, reach, bound, sum };
-        next.add(birth, &self.figures, &self.order);
+        let child =
+            State { done, front, parent, task: task as u16, device: device as u8, begun: start, reach, bound, sum };
+        next.add(child, &self.figures, &self.order);
     }
 
     /// Earliest starts after the extension, up to a horizon; the longest path through them and the horizon, or nothing if

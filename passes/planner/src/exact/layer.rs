@@ -29,27 +29,21 @@ pub(crate) struct State<const WORDS: usize> {
     pub(crate) bound: Micros,
     /// The sum of the figures that are times: a state that is at least as good as another has no larger one.
     pub(crate) sum: f64,
+}
+
+/// What a layer knows of a state: where its figures are, and whether no other is at least as good.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
     figures: usize,
     length: u32,
     alive: bool,
 }
 
-/// What it takes to make a state, without its figures.
-pub(crate) struct Birth<const WORDS: usize> {
-    pub(crate) done: Set<WORDS>,
-    pub(crate) front: Set<WORDS>,
-    pub(crate) parent: u32,
-    pub(crate) task: u16,
-    pub(crate) device: u8,
-    pub(crate) begun: Micros,
-    pub(crate) reach: Micros,
-    pub(crate) bound: Micros,
-    pub(crate) sum: f64,
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Layer<const WORDS: usize> {
     pub(crate) states: Vec<State<WORDS>>,
+    /// By state.
+    entries: Vec<Entry>,
     figures: Vec<f64>,
     /// For each state the order of its devices in terms of its parent's; empty where no two devices are equal.
     orders: Vec<u8>,
@@ -59,8 +53,9 @@ pub(crate) struct Layer<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> Layer<WORDS> {
-    pub(crate) fn figures(&self, state: &State<WORDS>) -> &[f64] {
-        &self.figures[state.figures..state.figures + state.length as usize]
+    pub(crate) fn figures(&self, place: usize) -> &[f64] {
+        let Entry { figures, length, .. } = self.entries[place];
+        &self.figures[figures..figures + length as usize]
     }
 
     pub(crate) fn order(&self, place: usize, devices: usize) -> Option<&[u8]> {
@@ -72,19 +67,20 @@ impl<const WORDS: usize> Layer<WORDS> {
     }
 
     /// Adds a state unless another is at least as good; those that it is at least as good as die.
-    pub(crate) fn add(&mut self, birth: Birth<WORDS>, figures: &[f64], order: &[u8]) {
-        let rivals = self.rivals.entry(birth.done).or_default();
+    pub(crate) fn add(&mut self, state: State<WORDS>, figures: &[f64], order: &[u8]) {
+        let rivals = self.rivals.entry(state.done).or_default();
         let mut index = rivals.len().saturating_sub(MOST_RIVALS);
         while index < rivals.len() {
-            let rival = &mut self.states[rivals[index] as usize];
-            let theirs = &self.figures[rival.figures..rival.figures + figures.len()];
-            if rival.sum <= birth.sum {
-                if rival.reach <= birth.bound && no_worse(theirs, figures) {
+            let place = rivals[index] as usize;
+            let (rival, entry) = (&self.states[place], &mut self.entries[place]);
+            let theirs = &self.figures[entry.figures..entry.figures + figures.len()];
+            if rival.sum <= state.sum {
+                if rival.reach <= state.bound && no_worse(theirs, figures) {
                     return;
                 }
                 index += 1;
-            } else if birth.reach <= rival.bound && no_worse(figures, theirs) {
-                rival.alive = false;
+            } else if state.reach <= rival.bound && no_worse(figures, theirs) {
+                entry.alive = false;
                 self.living -= 1;
                 rivals.swap_remove(index);
             } else {
@@ -92,31 +88,17 @@ impl<const WORDS: usize> Layer<WORDS> {
             }
         }
         rivals.push(self.states.len() as u32);
-        let Birth { done, front, parent, task, device, begun, reach, bound, sum } = birth;
-        let (start, length) = (self.figures.len(), figures.len() as u32);
+        self.entries.push(Entry { figures: self.figures.len(), length: figures.len() as u32, alive: true });
         self.figures.extend_from_slice(figures);
         self.orders.extend_from_slice(order);
         self.living += 1;
-        self.states.push(State {
-            done,
-            front,
-            parent,
-            task,
-            device,
-            begun,
-            reach,
-            bound,
-            sum,
-            figures: start,
-            length,
-            alive: true,
-        });
+        self.states.push(state);
     }
 
     /// Buries the dead, and keeps the most promising states if there are more than `width`. Returns the least bound of
     /// what was given up, infinite if nothing was.
     pub(crate) fn thin(&mut self, width: usize, devices: usize) -> Micros {
-        let mut kept: Vec<usize> = (0..self.states.len()).filter(|index| self.states[*index].alive).collect();
+        let mut kept: Vec<usize> = (0..self.states.len()).filter(|index| self.entries[*index].alive).collect();
         let mut given_up = f64::INFINITY;
         if kept.len() > width {
             let rank = |index: &usize| (self.states[*index].bound, self.states[*index].sum);
@@ -130,10 +112,10 @@ impl<const WORDS: usize> Layer<WORDS> {
         }
         let old = std::mem::take(self);
         for index in kept {
-            let mut state = old.states[index].clone();
+            let state = old.states[index].clone();
             self.rivals.entry(state.done).or_default().push(self.states.len() as u32);
-            let figures = old.figures(&state);
-            state.figures = self.figures.len();
+            let figures = old.figures(index);
+            self.entries.push(Entry { figures: self.figures.len(), ..old.entries[index] });
             self.figures.extend_from_slice(figures);
             if let Some(order) = old.order(index, devices) {
                 self.orders.extend_from_slice(order);
