@@ -12,13 +12,10 @@ use crate::exact::Timetable;
 use crate::instance::Instance;
 use crate::milp;
 use crate::pipeline;
-use crate::plan::{Limit, Objective};
+use crate::plan::{Limit, Objective, closes};
 use crate::problem::Problem;
 use crate::search;
 use crate::solve::{Options, Solution};
-
-/// A plan that is this close to its bound is the best there is.
-const CLOSED: f64 = 1e-9;
 
 /// Never worse than the best baseline. Iterations are each part's own, seconds are shared.
 pub(crate) fn auto(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
@@ -49,7 +46,7 @@ fn queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     options.watch.plan(start.value());
     let instance = Instance::new(problem, Objective::Batch)?;
     let bound = bounds::best(&instance);
-    if bound.value >= start.value() * (1.0 - CLOSED) {
+    if closes(bound.value, start.value()) {
         options.watch.taken(name);
         return Ok(Solution { schedule: start, bound: Some(bound) });
     }
@@ -64,13 +61,13 @@ fn queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let options = Options { limit, watch: options.watch.clone(), ..*options };
     let (program, found) = thread::scope(|scope| {
         let program = has_room.then(|| scope.spawn(|| milp::milp(problem, Objective::Batch, &options)));
-        let found = search::split_queue(problem, &options);
+        let found = search::split_queue_from(&instance, start.clone(), &options);
         let program = program.map(|program| program.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         (program.and_then(Result::ok), found)
     });
     let mut best = Solution { schedule: start, bound: Some(bound) };
     let mut taken = name;
-    for (name, found) in [("milp-split", Some(found?)), ("milp", program)] {
+    for (name, found) in [("milp-split", Some(found)), ("milp", program)] {
         let Some(found) = found else { continue };
         if found.schedule.value() < best.schedule.value() {
             best.schedule = found.schedule.clone();

@@ -27,7 +27,7 @@ pub(crate) mod test;
 use std::time::Instant;
 
 use crate::instance::Instance;
-use crate::plan::{Limit, Schedule};
+use crate::plan::{Limit, Schedule, closes};
 use crate::race::Race;
 use crate::units::Micros;
 use crate::watch::Watch;
@@ -133,7 +133,7 @@ impl Timetable {
 impl Answer {
     /// Whether no schedule is better.
     pub fn is_optimal(&self) -> bool {
-        self.schedule.as_ref().is_some_and(|schedule| self.bound >= schedule.value * (1.0 - search::SAME))
+        self.schedule.as_ref().is_some_and(|schedule| closes(self.bound, schedule.value))
     }
 }
 

@@ -181,6 +181,11 @@ impl Bound {
 /// What sums of times differ by when they are added up in another order.
 const ROUNDING: f64 = 1e-9;
 
+/// Whether a bound proves that nothing is better than what has this value.
+pub(crate) fn closes(bound: Micros, value: Micros) -> bool {
+    bound >= value * (1.0 - ROUNDING)
+}
+
 /// `(value − bound) / value`; a plan that costs nothing is optimal.
 pub fn gap(value: Micros, bound: Micros) -> f64 {
     if value > 0.0 { ((value - bound) / value).max(0.0) } else { 0.0 }

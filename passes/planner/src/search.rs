@@ -68,13 +68,18 @@ fn improve(problem: &Problem, objective: Objective, options: &Options, method: M
 pub(crate) fn split_queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, Objective::Batch)?;
     let (start, _) = baseline::best(problem, Objective::Batch)?;
+    Ok(split_queue_from(&instance, start, options))
+}
+
+/// The same from a schedule that is known.
+pub(crate) fn split_queue_from(instance: &Instance, start: Schedule, options: &Options) -> Solution {
     // The cut that a stretch begins with is the end of the one before.
     let own = |stretch: &Stretch| stretch.places.start + usize::from(stretch.entered)..stretch.places.end;
     let tasks = |stretch: &Stretch| instance.order()[own(stretch)].to_vec();
-    let stretches: Vec<Vec<usize>> = stretches(&instance).iter().map(tasks).collect();
-    let Schedule::Batch { batches, .. } = &start else { return Ok(Solution { schedule: start, bound: None }) };
-    let found = batch::split(&instance, batches, &stretches, &Allowance::new(options, QUEUE_TRIALS));
-    Ok(better(start, found))
+    let stretches: Vec<Vec<usize>> = stretches(instance).iter().map(tasks).collect();
+    let Schedule::Batch { batches, .. } = &start else { return Solution { schedule: start, bound: None } };
+    let found = batch::split(instance, batches, &stretches, &Allowance::new(options, QUEUE_TRIALS));
+    better(start, found)
 }
 
 /// The biased (1+1) evolutionary algorithm: starts with each task where it runs fastest, changes about one task at a time,

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::bounds;
 use crate::error::Error;
-use crate::exact::search::SAME;
 use crate::exact::{Answer, Limits, Timetable, no_placement};
 use crate::instance::Instance;
 use crate::milp;
-use crate::plan::{Bound, Limit};
+use crate::plan::{Bound, Limit, closes};
 use crate::race::Race;
 use crate::search;
 use crate::solve::{Options, Solution};
@@ -69,7 +68,7 @@ impl Best {
     }
 
     fn is_closed(&self) -> bool {
-        self.bound.value >= self.value() * (1.0 - SAME)
+        closes(self.bound.value, self.value())
     }
 }
 
@@ -154,7 +153,7 @@ fn side_by_side(instance: &Instance, options: &Options, started: Instant, second
             let answer = split::solve(instance, &limits, known.as_ref());
             let proven = |value: f64, bound: f64| {
                 race.report(value);
-                if bound >= race.best() * (1.0 - SAME) {
+                if closes(bound, race.best()) {
                     race.end();
                 }
             };

@@ -9,7 +9,7 @@ use super::{Formulation, times, timetable};
 use crate::error::{Error, Finding};
 use crate::instance::Instance;
 use crate::mip::{Column, Event, Limits, Program};
-use crate::plan::{Batch, Bound, Limit, Objective, Schedule};
+use crate::plan::{Batch, Bound, Limit, Objective, Schedule, closes};
 use crate::problem::MemoryModel;
 use crate::solve::{Options, Solution};
 use crate::units::Micros;
@@ -19,8 +19,6 @@ use crate::watch::Watch;
 const NAME: &str = "milp";
 /// What bounds may be off by, in horizons: tolerances of the solver, summed up over a schedule.
 const SLACK: f64 = 1e-6;
-/// A plan that is this close to its bound is the best there is.
-const CLOSED: f64 = 1e-9;
 /// So many plans that do not fit are forbidden before the search ends.
 const MOST_MISFITS: usize = 200;
 /// What part of the effort goes into the relaxed program before the search.
@@ -69,7 +67,7 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn is_closed(&self, bound: Micros) -> bool {
-        self.best.as_ref().is_some_and(|(value, _)| bound >= value * (1.0 - CLOSED))
+        self.best.as_ref().is_some_and(|(value, _)| closes(bound, *value))
     }
 
     /// Solves, and solves again as long as what comes out does not fit.

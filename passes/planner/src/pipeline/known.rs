@@ -2,7 +2,7 @@
 
 use super::model::Model;
 use super::{anneal, bounds, brkga};
-use crate::plan::{Bound, Limit};
+use crate::plan::{Bound, Limit, closes};
 use crate::search::chains::Allowance;
 use crate::solve::Options;
 use crate::units::Micros;
@@ -12,8 +12,6 @@ const MOVES: u64 = 8_000_000;
 /// Orders that are looked at for a start, and the share of the time that they may take.
 const ORDERS: u64 = 100;
 const ORDERS_SHARE: f64 = 0.2;
-/// A plan that is this close to its bound is the best there is.
-const CLOSED: f64 = 1e-9;
 
 /// Blocks that hold, with the order in which their tasks run.
 pub(super) struct Known {
@@ -38,7 +36,7 @@ impl Known {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.bound.value >= self.value * (1.0 - CLOSED)
+        closes(self.bound.value, self.value)
     }
 
     pub(super) fn prove(&mut self, bound: Bound) {
