@@ -55,7 +55,7 @@ pub(crate) fn slicegraph(problem: &Problem, _: Objective, options: &Options) -> 
 /// Annealing on blocks, from a few orders' best slicing.
 pub(crate) fn anneal(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     if problem.mtpp.is_none() {
-        return fleet::plan(problem, options);
+        return fleet::annealed(problem, options);
     }
     let model = Model::new(problem, options)?;
     let mut known = Known::start(&model, options);
@@ -65,6 +65,9 @@ pub(crate) fn anneal(problem: &Problem, _: Objective, options: &Options) -> Resu
 
 /// The exact integer program, from a short search.
 pub(crate) fn milp(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
+    if problem.mtpp.is_none() {
+        return fleet::exact(problem, options);
+    }
     let since = Instant::now();
     let model = Model::new(problem, options)?;
     let mut known = Known::start(&model, &brief(options));
@@ -77,7 +80,7 @@ pub(crate) fn milp(problem: &Problem, _: Objective, options: &Options) -> Result
 /// enough for many models; else a longer search, and what time is left for a proof or at least a bound.
 pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     if problem.mtpp.is_none() {
-        return fleet::plan(problem, options);
+        return fleet::auto(problem, options);
     }
     let since = Instant::now();
     let model = Model::new(problem, options)?;
@@ -98,6 +101,9 @@ pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Err
 /// Every bound by name, weakest first, each with its share of the limit.
 pub fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
     problem.check_form()?;
+    if problem.mtpp.is_none() {
+        return fleet::all_bounds(problem, options);
+    }
     let since = Instant::now();
     let model = Model::new(problem, options)?;
     let mut known = Known::start(&model, &brief(options));

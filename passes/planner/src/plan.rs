@@ -81,6 +81,8 @@ pub struct Plan {
     pub contention: Option<Contention>,
     /// The pipeline's cost model: `serial` or `overlap`.
     pub pipeline_cost: Option<String>,
+    /// Whether a device may have several stages of a pipeline.
+    pub shared_devices: bool,
     pub schedule: Schedule,
     /// When tensors move, where contention matters.
     pub transfers: Vec<Transfer>,
@@ -210,6 +212,7 @@ impl Plan {
             inputs: None,
             contention: None,
             pipeline_cost: None,
+            shared_devices: false,
             schedule,
             transfers: Vec::new(),
             copies: Vec::new(),

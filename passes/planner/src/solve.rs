@@ -26,6 +26,8 @@ pub struct Options {
     pub stages: Option<u32>,
     /// What a stage of a pipeline costs, instead of serial.
     pub pipeline_cost: Option<PipelineCost>,
+    /// Whether a device may have several stages of a pipeline.
+    pub shared_devices: bool,
     /// How `slicegraph` looks for orders, instead of brkga.
     pub order: Option<OrderSearch>,
     /// Who is told of plans and bounds as they are found.
@@ -40,6 +42,7 @@ impl Default for Options {
             inputs: None,
             stages: None,
             pipeline_cost: None,
+            shared_devices: false,
             order: None,
             watch: Watch::default(),
         }
@@ -189,6 +192,7 @@ fn solve_as_is(
     }
     if objective == Objective::Pipeline {
         plan.pipeline_cost = options.pipeline_cost.map(|cost| cost.name().to_owned());
+        plan.shared_devices = options.shared_devices;
     }
     if algorithm.effort == Effort::Limited {
         plan.seed = options.seed;

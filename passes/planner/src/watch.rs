@@ -36,6 +36,16 @@ impl Watch {
         })
     }
 
+    /// Told of plans, and of no bound.
+    pub(crate) fn without_bounds(&self) -> Self {
+        let told = self.clone();
+        Self::new(move |news| {
+            if !matches!(news, News::Bound(..)) {
+                told.tell(news);
+            }
+        })
+    }
+
     pub(crate) fn plan(&self, value: Micros) {
         if value.is_finite() {
             self.tell(News::Plan(value));

@@ -272,7 +272,9 @@ fn pipelines_on_devices() {
     // What a hands on or gets: in's value once, left's and right's.
     let moved = way(0, 0, 1) + way(1, 1, 0) + way(2, 1, 0);
     let (a, b) = (time(0, 0) + time(3, 0), time(1, 1) + time(2, 1));
-    let plan = with(&[0, 1, 1, 2], &[0, 1, 0], moved + f64::max(a, b));
+    let mut plan = with(&[0, 1, 1, 2], &[0, 1, 0], moved + f64::max(a, b));
+    refuses(&diamond, &plan, "device 0 (cpu): has blocks 0, 2, but devices are not shared");
+    plan.shared_devices = true;
     assert_eq!(verify(&diamond, &plan), Ok(moved + f64::max(a, b)));
     assert_eq!(Plan::read(&plan.write()), Ok(plan.clone()));
     let mut overlapping = plan.clone();
@@ -286,6 +288,15 @@ fn pipelines_on_devices() {
     let schedule = Schedule::Pipeline { block: vec![0, 0, 1, 1], k: 2, bottleneck: 9.0, stages: None };
     let nowhere = Plan::new(&diamond, "by hand", schedule, Bound::new(0.0, "nothing"));
     refuses(&diamond, &nowhere, "block_device: is missing, and the problem has no pipeline view (mtpp)");
+    // What only brings an input or takes an output is no stage.
+    let mut ported = diamond.clone();
+    for node in [0, 3] {
+        ported.nodes[node].time.values_mut().flatten().flatten().for_each(|time| *time = 0.0);
+    }
+    let stages = Some(Stages { block_device: Some(vec![0, 1, 0]), order: None });
+    let schedule = Schedule::Pipeline { block: vec![0, 1, 1, 2], k: 3, bottleneck: moved + b, stages };
+    let plan = Plan::new(&ported, "by hand", schedule, Bound::new(0.0, "nothing"));
+    assert_eq!(verify(&ported, &plan), Ok(moved + b));
 }
 
 /// The same with fast memory of 30 bytes, which is too little for the second block.

@@ -44,12 +44,23 @@ struct Chain<'a> {
     energy: f64,
     /// Moves of the trial that is under way, with where each task was.
     made: Vec<(u32, u32)>,
+    /// Room for tasks that move together.
+    drawn: Vec<u32>,
 }
 
 impl<'a> Chain<'a> {
     fn new(state: State<'a>, random: Random) -> Self {
         let (best, best_value) = (state.block.clone(), state.value());
-        let mut chain = Self { state, random, best, best_value, scale: best_value, energy: 0.0, made: Vec::new() };
+        let mut chain = Self {
+            state,
+            random,
+            best,
+            best_value,
+            scale: best_value,
+            energy: 0.0,
+            made: Vec::new(),
+            drawn: Vec::new(),
+        };
         chain.energy = chain.total();
         chain
     }
@@ -174,22 +185,29 @@ impl<'a> Chain<'a> {
         }
         let to = if forwards { from + 1 } else { from - 1 };
         let next = if forwards { &model.after } else { &model.before };
-        let mut all = vec![task as u32];
-        let mut at = 0;
-        while at < all.len() {
-            for &other in &next[all[at] as usize] {
-                if self.state.block[other as usize] == from && !all.contains(&other) {
-                    if all.len() == DRAWN {
-                        return;
-                    }
-                    all.push(other);
+        let mut drawn = std::mem::take(&mut self.drawn);
+        draw(next, &self.state.block, task, &mut drawn);
+        drawn.iter().for_each(|task| self.shift(*task as usize, to));
+        self.drawn = drawn;
+    }
+}
+
+/// A task, and all of its block that have to come along when it moves in this direction; nobody where that is too many.
+pub(super) fn draw(next: &[Vec<u32>], block: &[u32], task: usize, drawn: &mut Vec<u32>) {
+    drawn.clear();
+    drawn.push(task as u32);
+    let mut at = 0;
+    while at < drawn.len() {
+        for &other in &next[drawn[at] as usize] {
+            if block[other as usize] == block[task] && !drawn.contains(&other) {
+                if drawn.len() == DRAWN {
+                    drawn.clear();
+                    return;
                 }
+                drawn.push(other);
             }
-            at += 1;
         }
-        for task in all {
-            self.shift(task as usize, to);
-        }
+        at += 1;
     }
 }
 

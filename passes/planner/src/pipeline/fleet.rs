@@ -1,49 +1,63 @@
-//! Pipelines on devices of their own: each block runs on a device, with that device's times and links.
+//! Pipelines on devices of their own: each stage runs on a device, with that device's times and links.
 //!
-//! A device does all its blocks for each input, so it takes their sum. A tensor moves once to each device that reads it. One
-//! that comes in costs what its way takes; one that goes out is handed on once, for as long as its longest way takes, as
-//! eq. (3) counts it once however many read it; equal devices with a block each are MTPP's. Where compute and transfers
-//! overlap, the slowest is a device's work or a link's transfers. Several inputs are under way at the same time, so a device
-//! holds all that its tasks ever touch (DiviML's eq. 6), whatever the problem's memory model.
+//! A tensor moves once to each device that reads it. One that comes in costs what its way takes; one that goes out is handed on
+//! once, for as long as its longest way takes, as eq. (3) counts it once however many read it; equal devices are MTPP's. Where
+//! compute and transfers overlap, the slowest is a device's work or a link's transfers. Several inputs are under way at the
+//! same time, so a device holds all that its tasks ever touch (DiviML's eq. 6), whatever the problem's memory model.
+//!
+//! A device has one stage, unless devices are shared: then it does all its stages for each input, and takes their sum. Ports
+//! are no part of that: a model's inputs come from where they are, and its outputs go where they are wanted.
 
 mod anneal;
 mod bound;
+mod loads;
+mod pipe;
+mod plan;
+mod program;
+mod sequence;
+mod slice;
 mod start;
 
 use super::PipelineCost;
+use super::model::{Model, Tensor as Moved};
 use super::together::together;
-use crate::error::Error;
-use crate::plan::{Objective, Schedule, Stages};
+use crate::error::{Error, Finding};
+use crate::plan::Objective;
 use crate::problem::{Domains, Problem};
-use crate::search::chains::Allowance;
-use crate::solve::{Options, Solution};
+use crate::solve::Options;
 use crate::units::{Bytes, Micros};
 
-/// Sets of devices are bits of a word.
-const MOST_DEVICES: usize = 64;
-/// Moves that annealing tries when nothing is said; each looks at the whole pipeline.
-const MOVES: u64 = 1_000_000;
+use pipe::Pipe;
+pub(super) use plan::{all_bounds, annealed, auto, exact};
 
 /// A value, and its bytes.
 struct Tensor {
-    producer: usize,
+    producer: u32,
     readers: Vec<u32>,
     bytes: Bytes,
 }
 
-/// Tasks and devices, numbered; tasks so that each comes after those whose values it reads.
+/// Tasks and devices, numbered. First come the tasks that do something, each after those whose values it reads, then ports.
 struct Fleet {
     devices: usize,
-    /// At most so many blocks.
+    /// At most so many stages.
     k: usize,
+    /// Whether a device may have several.
+    shared: bool,
     cost: PipelineCost,
     nodes: Vec<Vec<usize>>,
+    /// How many tasks are no ports.
+    working: usize,
     /// By task and device; infinite where it cannot run.
     time: Vec<Micros>,
     /// What each task takes from memory, and what each device has.
     held: Vec<Bytes>,
     capacity: Vec<Bytes>,
     tensors: Vec<Tensor>,
+    /// The tensors that each task makes, and reads.
+    makes: Vec<Vec<u32>>,
+    reads: Vec<Vec<u32>>,
+    /// Without ports.
     before: Vec<Vec<u32>>,
     after: Vec<Vec<u32>>,
     /// By pair of devices: microseconds a byte, infinite without a link; and the latency.
@@ -51,53 +65,27 @@ struct Fleet {
     latency: Vec<Micros>,
 }
 
-/// Each task's block, and each block's device. Values never go to a block with a lower number.
-#[derive(Clone, Debug, PartialEq)]
-struct Pipe {
-    block: Vec<u32>,
-    device: Vec<usize>,
-}
-
-/// The best pipeline that annealing finds, and a bound on all of them.
-pub(super) fn plan(problem: &Problem, options: &Options) -> Result<Solution, Error> {
-    // Those that share a device are kept in one block, which makes them one task; a bound must not count on it.
-    let singly = problem.topological_order().map_err(|finding| Error::Problem(vec![finding]))?;
-    let bound = Fleet::new(problem, options, singly.into_iter().map(|node| vec![node]).collect())?.bound(options)?;
-    let fleet = Fleet::new(problem, options, together(problem)?)?;
-    let start = fleet.start()?;
-    let value = fleet.value(&start);
-    options.watch.plan(value);
-    let allowance = Allowance::new(options, MOVES);
-    let found = anneal::anneal(&fleet, &start, bound.value, &allowance).filter(|(found, _)| *found < value);
-    let (bottleneck, best) = found.unwrap_or((value, start));
-    let mut block = vec![0; problem.nodes.len()];
-    for (nodes, of) in fleet.nodes.iter().zip(&best.block) {
-        nodes.iter().for_each(|node| block[*node] = *of as usize);
-    }
-    let stages = Some(Stages { block_device: Some(best.device), order: None });
-    let schedule = Schedule::Pipeline { block, k: fleet.k as u32, bottleneck, stages };
-    Ok(Solution { schedule, bound: Some(bound) })
-}
-
 impl Fleet {
-    /// The problem's form has been checked. Without a number of stages there may be one more than devices: a model's
-    /// inputs and outputs are on the same one.
-    fn new(problem: &Problem, options: &Options, nodes: Vec<Vec<usize>>) -> Result<Self, Error> {
+    /// The problem's form has been checked. Tasks that share a device are one, and so are those on a path between such. Where
+    /// that is a choice, bounds must not count on it; relaxed, it is left out.
+    fn new(problem: &Problem, options: &Options, relaxed: bool) -> Result<Self, Error> {
         let devices = problem.devices.len();
-        if devices > MOST_DEVICES {
-            let message = format!("pipelines are planned for at most {MOST_DEVICES} devices; there are {devices}");
-            return Err(Error::Unsupported(message));
-        }
         let domains = Domains::new(problem, Objective::Latency);
         if let Some(finding) = domains.contradiction() {
             return Err(Error::Infeasible(vec![finding]));
         }
-        let k = options.stages.map_or(devices + 1, |k| k as usize).min(nodes.len());
+        let shared = options.shared_devices;
+        let most = if shared { usize::MAX } else { devices };
+        let ports = ports(problem, |node| relaxed || domains.allowed[node].len() == 1);
+        let groups = if shared && relaxed { Vec::new() } else { groups(problem, &domains, &ports, shared) };
+        let mut nodes = together(problem, &groups)?;
+        let (others, last): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|nodes| !ports[nodes[0]]);
+        let working = others.len();
+        nodes = others.into_iter().chain(last).collect();
+        let k = options.stages.map_or(devices, |k| k as usize).min(most).min(working.max(1));
         if k == 0 {
             return Err(Error::Unsupported("a pipeline has at least one stage, not 0".to_owned()));
         }
-        let mut task_of = vec![0; problem.nodes.len()];
-        nodes.iter().enumerate().for_each(|(task, nodes)| nodes.iter().for_each(|node| task_of[*node] = task));
         let time_of = |node: usize, device: usize| {
             let time = problem.nodes[node].time.get(&1).and_then(|times| times[device]);
             time.filter(|_| domains.allowed[node].contains(&device)).unwrap_or(f64::INFINITY)
@@ -107,7 +95,9 @@ impl Fleet {
         let mut fleet = Self {
             devices,
             k,
+            shared,
             cost: options.pipeline_cost.unwrap_or_default(),
+            working,
             time: nodes
                 .iter()
                 .flat_map(|nodes| (0..devices).map(|device| nodes.iter().map(|node| time_of(*node, device)).sum()))
@@ -115,36 +105,58 @@ impl Fleet {
             held: nodes.iter().map(|nodes| nodes.iter().map(|node| held_by(*node)).sum()).collect(),
             capacity: problem.devices.iter().map(|device| device.memory.unwrap_or(f64::INFINITY)).collect(),
             tensors: Vec::new(),
-            before: vec![Vec::new(); nodes.len()],
-            after: vec![Vec::new(); nodes.len()],
+            makes: vec![Vec::new(); nodes.len()],
+            reads: vec![Vec::new(); nodes.len()],
+            before: vec![Vec::new(); working],
+            after: vec![Vec::new(); working],
             slowness: pairs(devices, |from, to| problem.bandwidth[from][to].map_or(0.0, |bandwidth| 1.0 / bandwidth)),
             latency: pairs(devices, |from, to| {
                 problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0)
             }),
             nodes,
         };
-        if let Some(task) = (0..fleet.nodes.len()).find(|task| fleet.times(*task).iter().all(|time| time.is_infinite()))
-        {
-            let names: Vec<String> = fleet.nodes[task].iter().map(|node| problem.node_label(*node)).collect();
-            let message = format!("no device runs all of {}, which share one or are between such", names.join(", "));
-            return Err(Error::NotFound(message));
-        }
-        fleet.add_tensors(problem, &task_of);
+        fleet.check_times(problem)?;
+        fleet.add_tensors(problem);
         Ok(fleet)
     }
 
-    fn add_tensors(&mut self, problem: &Problem, task_of: &[usize]) {
+    fn check_times(&self, problem: &Problem) -> Result<(), Error> {
+        let stuck = (0..self.tasks()).find(|task| self.times(*task).iter().all(|time| time.is_infinite()));
+        let Some(task) = stuck else { return Ok(()) };
+        let names: Vec<String> = self.nodes[task].iter().map(|node| problem.node_label(*node)).collect();
+        if self.shared {
+            let message = format!("no device runs all of {}, which share one or are between such", names.join(", "));
+            return Err(Error::NotFound(message));
+        }
+        let message = "must be one stage, as some of them share a device and the others are between these, but no device \
+                       runs them all; --allow-shared-devices gives a device several stages";
+        Err(Error::Infeasible(vec![Finding::new(names.join(", "), message)]))
+    }
+
+    fn add_tensors(&mut self, problem: &Problem) {
+        let mut task_of = vec![0_u32; problem.nodes.len()];
+        for (task, nodes) in self.nodes.iter().enumerate() {
+            nodes.iter().for_each(|node| task_of[*node] = task as u32);
+        }
         for tensor in problem.all_tensors() {
             let producer = task_of[tensor.from];
-            let mut readers: Vec<u32> = tensor.to.iter().map(|to| task_of[*to] as u32).collect();
-            readers.retain(|reader| *reader as usize != producer);
+            let mut readers: Vec<u32> = tensor.to.iter().map(|to| task_of[*to]).collect();
+            readers.retain(|reader| *reader != producer);
             readers.sort_unstable();
             readers.dedup();
-            self.after[producer].extend(&readers);
-            readers.iter().for_each(|reader| self.before[*reader as usize].push(producer as u32));
-            if !readers.is_empty() {
-                self.tensors.push(Tensor { producer, readers, bytes: tensor.bytes });
+            if readers.is_empty() {
+                continue;
             }
+            let index = self.tensors.len() as u32;
+            self.makes[producer as usize].push(index);
+            for &reader in &readers {
+                self.reads[reader as usize].push(index);
+                if !self.is_port(producer as usize) && !self.is_port(reader as usize) {
+                    self.after[producer as usize].push(reader);
+                    self.before[reader as usize].push(producer);
+                }
+            }
+            self.tensors.push(Tensor { producer, readers, bytes: tensor.bytes });
         }
     }
 
@@ -152,11 +164,16 @@ impl Fleet {
         self.nodes.len()
     }
 
+    fn is_port(&self, task: usize) -> bool {
+        task >= self.working
+    }
+
     /// A task's time on each device.
     fn times(&self, task: usize) -> &[Micros] {
         &self.time[task * self.devices..(task + 1) * self.devices]
     }
 
+    /// Infinite where there is no link.
     fn move_time(&self, bytes: Bytes, from: usize, to: usize) -> Micros {
         let pair = from * self.devices + to;
         // Nothing at all does not move over a link that is not there either.
@@ -166,58 +183,74 @@ impl Fleet {
         bytes * self.slowness[pair] + self.latency[pair]
     }
 
-    /// The lowest and the highest block that a task may be in while the others stay.
-    fn range(&self, pipe: &Pipe, task: usize) -> (u32, u32) {
-        let block = |task: &u32| pipe.block[*task as usize];
-        let low = self.before[task].iter().map(block).max().unwrap_or(0);
-        let high = self.after[task].iter().map(block).min().unwrap_or(self.k as u32 - 1);
-        (low, high)
+    /// The ways from a device and to it.
+    fn ways(&self, device: usize) -> impl Iterator<Item = (usize, usize)> {
+        let others = (0..self.devices).filter(move |other| *other != device);
+        others.flat_map(move |other| [(device, other), (other, device)])
     }
 
-    /// What the slowest takes; infinite where something cannot be.
-    fn value(&self, pipe: &Pipe) -> Micros {
-        let mut loads = Vec::new();
-        self.loads(pipe, &mut loads);
-        loads.into_iter().fold(0.0, f64::max)
+    /// The same tasks without ports, on equal devices.
+    fn on_equals(&self, work: impl Fn(usize) -> Micros, time: impl Fn(Bytes) -> Micros) -> Model {
+        let work = (0..self.working).map(work).collect();
+        let mut model = Model::plain(self.k, self.cost, work, self.nodes[..self.working].to_vec());
+        for tensor in self.tensors.iter().filter(|tensor| !self.is_port(tensor.producer as usize)) {
+            let readers = tensor.readers.iter().copied().filter(|reader| !self.is_port(*reader as usize)).collect();
+            let (producer, bytes) = (tensor.producer, tensor.bytes);
+            model.add(Moved { producer, readers, time: time(bytes), bytes });
+        }
+        model.tidy();
+        model
     }
 
-    /// What each device takes, and after them, where they count by themselves, each link.
-    fn loads(&self, pipe: &Pipe, loads: &mut Vec<Micros>) {
-        let devices = self.devices;
-        loads.clear();
-        loads.resize(devices + devices * devices, 0.0);
-        let mut held = [0.0; MOST_DEVICES];
-        let device_of = |task: usize| pipe.device[pipe.block[task] as usize];
-        for task in 0..self.tasks() {
-            let device = device_of(task);
-            loads[device] += self.times(task)[device];
-            held[device] += self.held[task];
-        }
-        for tensor in &self.tensors {
-            let home = device_of(tensor.producer);
-            let all = tensor.readers.iter().fold(0_u64, |set, reader| set | 1 << device_of(*reader as usize));
-            let mut others = all & !(1 << home);
-            let mut longest: Micros = 0.0;
-            while others != 0 {
-                let to = others.trailing_zeros() as usize;
-                others &= others - 1;
-                let time = self.move_time(tensor.bytes, home, to);
-                longest = longest.max(time);
-                match self.cost {
-                    PipelineCost::Serial => loads[to] += time,
-                    PipelineCost::Overlap => loads[devices + home * devices + to] += time,
-                }
-            }
-            if self.cost == PipelineCost::Serial {
-                loads[home] += longest;
-            }
-        }
-        for (device, held) in held.iter().enumerate().take(devices) {
-            if *held > self.capacity[device] {
-                loads[device] = f64::INFINITY;
-            }
-        }
+    /// As if all devices were the best one for each task, with the best link: what is a bound there is one here, unless
+    /// devices are shared, which lets stages wait for each other in a circle.
+    fn at_best(&self) -> Model {
+        let quickest = |task: usize| self.times(task).iter().copied().fold(f64::INFINITY, f64::min);
+        let way = |bytes: Bytes| {
+            let all = (0..self.devices).flat_map(|device| self.ways(device));
+            all.map(|(from, to)| self.move_time(bytes, from, to)).fold(f64::INFINITY, f64::min)
+        };
+        // With one device nothing moves.
+        self.on_equals(quickest, |bytes| if self.devices < 2 { 0.0 } else { way(bytes) })
     }
+
+    /// Whether devices do not differ but for ports: then the model of equal devices is this one without them.
+    fn is_even(&self) -> bool {
+        let link = |(from, to): (usize, usize)| {
+            (self.slowness[from * self.devices + to], self.latency[from * self.devices + to])
+        };
+        let links: Vec<(f64, Micros)> = (0..self.devices).flat_map(|device| self.ways(device)).map(link).collect();
+        !self.shared
+            && links.windows(2).all(|two| two[0] == two[1])
+            && (0..self.working).all(|task| self.times(task).windows(2).all(|two| two[0] == two[1]))
+    }
+}
+
+/// The nodes that only bring a model's inputs or take its outputs: they take no time, and nothing is before them or behind.
+/// One that has to share a device is one of them if it may.
+fn ports(problem: &Problem, may_share: impl Fn(usize) -> bool) -> Vec<bool> {
+    let (mut reads, mut is_read) = (vec![false; problem.nodes.len()], vec![false; problem.nodes.len()]);
+    for tensor in problem.all_tensors() {
+        is_read[tensor.from] |= !tensor.to.is_empty();
+        tensor.to.iter().for_each(|to| reads[*to] = true);
+    }
+    let alone = |node: usize| problem.colocate.iter().flatten().all(|group| group.len() < 2 || !group.contains(&node));
+    let takes_none = |node: usize| {
+        problem.nodes[node].time.get(&1).is_some_and(|times| times.iter().flatten().all(|time| *time == 0.0))
+    };
+    let is_port = |node: usize| takes_none(node) && !(reads[node] && is_read[node]) && (alone(node) || may_share(node));
+    (0..problem.nodes.len()).map(is_port).collect()
+}
+
+/// The nodes that must share a stage: those that share a device, and those that only one device runs.
+fn groups(problem: &Problem, domains: &Domains, ports: &[bool], shared: bool) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = problem.colocate.iter().flatten().cloned().collect();
+    if !shared {
+        let bound_to = |device: usize| (0..problem.nodes.len()).filter(move |node| domains.allowed[*node] == [device]);
+        groups.extend((0..problem.devices.len()).map(|device| bound_to(device).collect()));
+    }
+    groups.iter_mut().for_each(|group| group.retain(|node| !ports[*node]));
+    groups
 }
 
 fn pairs(devices: usize, of: impl Fn(usize, usize) -> f64) -> Vec<f64> {

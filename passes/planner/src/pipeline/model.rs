@@ -98,7 +98,7 @@ impl Model {
             ));
         };
         let k = stages(view, options)?;
-        let nodes = together(problem)?;
+        let nodes = together(problem, problem.colocate.as_deref().unwrap_or_default())?;
         let mut task_of = vec![0_u32; problem.nodes.len()];
         for (task, nodes) in nodes.iter().enumerate() {
             nodes.iter().for_each(|node| task_of[*node] = task as u32);
@@ -106,23 +106,14 @@ impl Model {
         let sum = |figure: &dyn Fn(usize) -> f64| -> Vec<f64> {
             nodes.iter().map(|nodes| nodes.iter().map(|node| figure(*node)).sum()).collect()
         };
-        let mut model = Self {
-            k: k.min(nodes.len()),
-            cost: options.pipeline_cost.unwrap_or_default(),
-            work: sum(&|node| view.work[node]),
-            tensors: Vec::new(),
-            makes: vec![Vec::new(); nodes.len()],
-            reads: vec![Vec::new(); nodes.len()],
-            before: vec![Vec::new(); nodes.len()],
-            after: vec![Vec::new(); nodes.len()],
-            memory: view.memory.map(|capacity| Memory {
-                capacity,
-                bandwidth: view.bandwidth,
-                weight: sum(&|node| problem.nodes[node].weight),
-                scratch: sum(&|node| problem.nodes[node].scratch),
-            }),
-            nodes,
-        };
+        let memory = view.memory.map(|capacity| Memory {
+            capacity,
+            bandwidth: view.bandwidth,
+            weight: sum(&|node| problem.nodes[node].weight),
+            scratch: sum(&|node| problem.nodes[node].scratch),
+        });
+        let work = sum(&|node| view.work[node]);
+        let mut model = Self { memory, ..Self::plain(k, options.pipeline_cost.unwrap_or_default(), work, nodes) };
         for tensor in problem.all_tensors() {
             let producer = task_of[tensor.from];
             let mut readers: Vec<u32> = tensor.to.iter().map(|to| task_of[*to]).filter(|to| *to != producer).collect();
@@ -130,14 +121,36 @@ impl Model {
             readers.dedup();
             model.add(Tensor { producer, readers, time: tensor.bytes / view.bandwidth, bytes: tensor.bytes });
         }
-        for list in model.before.iter_mut().chain(&mut model.after) {
-            list.sort_unstable();
-            list.dedup();
-        }
+        model.tidy();
         Ok(model)
     }
 
-    fn add(&mut self, tensor: Tensor) {
+    /// Tasks without tensors and with as much memory as they like.
+    pub(super) fn plain(k: usize, cost: PipelineCost, work: Vec<Micros>, nodes: Vec<Vec<usize>>) -> Self {
+        let none = vec![Vec::new(); nodes.len()];
+        Self {
+            k: k.min(nodes.len()),
+            cost,
+            work,
+            tensors: Vec::new(),
+            makes: none.clone(),
+            reads: none.clone(),
+            before: none.clone(),
+            after: none,
+            memory: None,
+            nodes,
+        }
+    }
+
+    /// When all tensors are there.
+    pub(super) fn tidy(&mut self) {
+        for list in self.before.iter_mut().chain(&mut self.after) {
+            list.sort_unstable();
+            list.dedup();
+        }
+    }
+
+    pub(super) fn add(&mut self, tensor: Tensor) {
         let producer = tensor.producer as usize;
         if tensor.readers.is_empty() {
             // It stays where it is; as long as its task runs it takes room.

@@ -1,20 +1,20 @@
-//! Which nodes must share a block: those that share a device, and those on a path between such, as blocks must not wait for
-//! each other in a circle.
+//! Which nodes must share a block: those of a group, and those on a path between such, as blocks must not wait for each other
+//! in a circle.
 
 use crate::error::Error;
 use crate::problem::Problem;
 
 /// The nodes of each task. Nodes of a task are in an order in which they can run, and so are the tasks.
-pub(super) fn together(problem: &Problem) -> Result<Vec<Vec<usize>>, Error> {
+pub(super) fn together(problem: &Problem, groups: &[Vec<usize>]) -> Result<Vec<Vec<usize>>, Error> {
     let order = problem.topological_order().map_err(|finding| Error::Problem(vec![finding]))?;
-    if problem.colocate.iter().flatten().all(|group| group.len() < 2) {
+    if groups.iter().all(|group| group.len() < 2) {
         return Ok(order.into_iter().map(|node| vec![node]).collect());
     }
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); order.len()];
     for tensor in problem.all_tensors() {
         next[tensor.from].extend(tensor.to);
     }
-    for group in problem.colocate.iter().flatten() {
+    for group in groups {
         // A circle through the group makes it one component.
         for (place, &node) in group.iter().enumerate() {
             next[node].push(group[(place + 1) % group.len()]);

@@ -42,6 +42,8 @@ struct Keys {
     #[serde(default)]
     pipeline_cost: Option<String>,
     #[serde(default)]
+    shared_devices: bool,
+    #[serde(default)]
     device: Option<Vec<usize>>,
     #[serde(default)]
     start: Option<Vec<Micros>>,
@@ -96,6 +98,7 @@ impl Keys {
             inputs: self.inputs,
             contention: self.contention,
             pipeline_cost: self.pipeline_cost,
+            shared_devices: self.shared_devices,
             schedule,
             transfers: self.transfers,
             copies: self.copies,

@@ -31,6 +31,9 @@ impl Plan {
         if let Some(cost) = &self.pipeline_cost {
             object.key("pipeline_cost", &string(cost));
         }
+        if self.shared_devices {
+            object.key("shared_devices", "true");
+        }
         self.schedule_keys(&mut object);
         if !self.transfers.is_empty() {
             object.key("transfers", &list(&self.transfers, transfer));

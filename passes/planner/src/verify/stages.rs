@@ -28,6 +28,9 @@ pub(super) fn slowest(
     }
     check_memory(problem, &device, &mut findings);
     check_company(problem, &device, &mut findings);
+    if !plan.shared_devices {
+        check_sharing(problem, block, block_device, values, &mut findings);
+    }
     let mut moving: BTreeMap<usize, Micros> = BTreeMap::new();
     let mut links: BTreeMap<(usize, usize), Micros> = BTreeMap::new();
     for (from, bytes, readers) in values {
@@ -125,5 +128,32 @@ fn check_company(problem: &Problem, device: &[usize], findings: &mut Vec<Finding
             let message = format!("is on {on}, but shares a device with {other}, which is not there");
             findings.push(Finding::new(problem.node_label(*node), message));
         }
+    }
+}
+
+/// A device has one block, but for blocks of nodes that only bring inputs or take outputs: no time, nothing before them or
+/// nothing behind.
+fn check_sharing(
+    problem: &Problem,
+    block: &[usize],
+    block_device: &[usize],
+    values: &Values,
+    findings: &mut Vec<Finding>,
+) {
+    let makes: BTreeSet<usize> = values.iter().filter(|value| !value.2.is_empty()).map(|value| value.0).collect();
+    let reads: BTreeSet<usize> = values.iter().flat_map(|value| value.2.iter().copied()).collect();
+    let works = |node: &usize| {
+        let times = problem.nodes[*node].time.get(&1);
+        let takes_time = times.is_none_or(|times| times.iter().flatten().any(|time| *time > 0.0));
+        takes_time || (makes.contains(node) && reads.contains(node))
+    };
+    let mut of_device: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for node in (0..block.len()).filter(works) {
+        of_device.entry(block_device[block[node]]).or_default().insert(block[node]);
+    }
+    for (on, blocks) in of_device.into_iter().filter(|(_, blocks)| blocks.len() > 1) {
+        let names: Vec<String> = blocks.iter().map(usize::to_string).collect();
+        let message = format!("has blocks {}, but devices are not shared (shared_devices)", names.join(", "));
+        findings.push(Finding::new(problem.device_label(on), message));
     }
 }

@@ -16,6 +16,8 @@ Prints lower bounds on every plan's value, in microseconds, one a line by name, 
   --objective=NAME     latency, batch or pipeline; by default batch where the problem queues
                        several inputs, else latency
   --k=N                how many stages a pipeline may have, instead of what the problem says
+  --allow-shared-devices
+                       a device may have several stages, and takes their sum
   --pipeline-cost=NAME what a stage takes: serial or overlap
   --time-limit=S       how long integer programs for pipelines may take, by default 10 seconds
   --json               as JSON
@@ -29,6 +31,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
         match name {
             "objective" => objective = Some(value(parser, name)?),
             "k" => options.stages = Some(value(parser, name)?),
+            "allow-shared-devices" => options.shared_devices = true,
             "pipeline-cost" => options.pipeline_cost = Some(value(parser, name)?),
             "time-limit" => options.limit = Some(seconds(value(parser, name)?)?),
             "json" => as_json = true,

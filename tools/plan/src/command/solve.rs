@@ -26,6 +26,8 @@ Writes a plan, and on stderr what it costs, what is proven, and how long it took
   --algorithm=NAME     by default {DEFAULT_ALGORITHM}
   --inputs=N           how many inputs are queued, instead of what the problem says; 1 is latency
   --k=N                how many stages a pipeline may have, instead of what the problem says
+  --allow-shared-devices
+                       a device may have several stages, and takes their sum
   --pipeline-cost=NAME what a stage takes: serial (inputs, work, outputs; the default), or overlap
                        (the longer of work and transfers)
   --order=NAME         where slicegraph's orders come from: brkga (the default), random, mla or
@@ -57,6 +59,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
             "algorithm" => algorithm = value(parser, name)?,
             "inputs" => options.inputs = Some(value(parser, name)?),
             "k" => options.stages = Some(value(parser, name)?),
+            "allow-shared-devices" => options.shared_devices = true,
             "pipeline-cost" => options.pipeline_cost = Some(value(parser, name)?),
             "order" => options.order = Some(value(parser, name)?),
             "seed" => options.seed = value(parser, name)?,

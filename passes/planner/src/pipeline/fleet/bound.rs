@@ -1,4 +1,4 @@
-//! What no pipeline on these devices can be better than: work alone, dealt out in parts.
+//! What no pipeline on these devices can be better than, without an integer program.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,6 @@ use super::Fleet;
 use crate::error::Error;
 use crate::mip::{Limits, Program};
 use crate::plan::Bound;
-use crate::solve::Options;
 use crate::units::Micros;
 
 /// Programs of more parts than this take too long.
@@ -15,16 +14,23 @@ const MOST_PARTS: usize = 200_000;
 const SLACK: f64 = 1e-7;
 
 impl Fleet {
-    /// Each task is done in parts, on devices that can run it; the best way to deal them out is a linear program. And the
-    /// longest task has to be somewhere as a whole.
-    pub(super) fn bound(&self, options: &Options) -> Result<Bound, Error> {
-        let quickest = |task: usize| self.times(task).iter().copied().fold(f64::INFINITY, f64::min);
-        let longest = (0..self.tasks()).map(quickest).fold(0.0, f64::max);
-        let total: Micros = (0..self.tasks()).map(quickest).sum();
-        let share = total / self.devices.min(self.k) as f64;
-        let simple = Bound::new(longest.max(share), "simple");
+    fn quickest(&self, task: usize) -> Micros {
+        self.times(task).iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The longest task has to be somewhere, and the average device has its share of all work.
+    pub(super) fn simple(&self) -> Bound {
+        let longest = (0..self.tasks()).map(|task| self.quickest(task)).fold(0.0, f64::max);
+        let total: Micros = (0..self.tasks()).map(|task| self.quickest(task)).sum();
+        Bound::new(longest.max(total / self.devices.min(self.k) as f64), "simple")
+    }
+
+    /// Each task is done in parts, on devices that can run it; the best way to deal them out is a linear program. None where
+    /// it is too large, or takes too long.
+    pub(super) fn parts(&self, limits: &Limits) -> Result<Option<Bound>, Error> {
+        let total: Micros = (0..self.tasks()).map(|task| self.quickest(task)).sum();
         if total <= 0.0 || self.tasks() * self.devices > MOST_PARTS {
-            return Ok(simple);
+            return Ok(None);
         }
         let mut program = Program::default();
         let slowest = program.column(0.0, f64::INFINITY, 1.0);
@@ -39,10 +45,8 @@ impl Fleet {
             program.exactly(1.0, parts);
         }
         loads.into_iter().for_each(|load| program.at_most(0.0, load));
-        let limits = Limits { seed: options.seed, iterations: u64::MAX, seconds: None };
-        let outcome = program.solve(&limits, None, &mut |_| ControlFlow::Continue(()))?;
-        let dealt = (outcome.bound - SLACK) * total;
-        let proven = outcome.finished && outcome.bound.is_finite() && dealt > simple.value;
-        Ok(if proven { Bound::new(dealt, "parts") } else { simple })
+        let outcome = program.solve(limits, None, &mut |_| ControlFlow::Continue(()))?;
+        let is_proven = outcome.finished && outcome.bound.is_finite();
+        Ok(is_proven.then(|| Bound::new(((outcome.bound - SLACK) * total).max(0.0), "parts")))
     }
 }

@@ -1,105 +1,159 @@
 //! Pipelines to start from.
 
-use std::ops::Range;
-
+use super::loads::Loads;
+use super::slice::Slicer;
 use super::{Fleet, Pipe};
-use crate::error::Error;
+use crate::error::{Error, Finding};
+use crate::mip::Limits;
+use crate::pipeline::order::{by_keys, random_keys};
+use crate::random::Random;
+use crate::solve::Options;
 use crate::units::Micros;
 
+/// Sequences of devices that are tried, at most; steps that all of them together may take.
+const SEQUENCES: usize = 120;
+const STEPS: usize = 40_000_000;
+/// Orders that are tried on the best sequence.
+const ORDERS: usize = 20;
+
+/// The best so far.
+pub(super) struct Best<'a> {
+    fleet: &'a Fleet,
+    pub(super) found: Option<(Micros, Pipe)>,
+}
+
+impl<'a> Best<'a> {
+    pub(super) fn new(fleet: &'a Fleet) -> Self {
+        Self { fleet, found: None }
+    }
+
+    pub(super) fn value(&self) -> Micros {
+        self.found.as_ref().map_or(f64::INFINITY, |(value, _)| *value)
+    }
+
+    /// Whether it is better.
+    pub(super) fn take(&mut self, pipe: Pipe) -> bool {
+        let value = Loads::new(self.fleet, pipe.devices()).value();
+        let is_better = value < self.value();
+        if is_better {
+            self.found = Some((value, pipe));
+        }
+        is_better
+    }
+}
+
 impl Fleet {
-    /// The best of all on one device, and of the tasks dealt out in order to the fastest devices, as many as are good for
-    /// it, alone or with another one before and behind them.
-    pub(super) fn start(&self) -> Result<Pipe, Error> {
-        let mut best: Option<(Micros, Pipe)> = None;
-        let mut add = |pipe: Option<Pipe>| {
-            let Some(pipe) = pipe else { return };
-            let value = self.value(&pipe);
-            if value.is_finite() && best.as_ref().is_none_or(|(known, _)| value < *known) {
-                best = Some((value, pipe));
-            }
-        };
-        let fastest = self.fastest();
-        for first in 0..self.devices {
-            add(Some(Pipe { block: vec![0; self.tasks()], device: self.filled(vec![first]) }));
-            let others: Vec<usize> = fastest.iter().copied().filter(|device| *device != first).collect();
-            for count in 1..self.k.saturating_sub(1).min(others.len() + 1) {
-                let around: Vec<usize> =
-                    [first].into_iter().chain(others[..count].iter().copied()).chain([first]).collect();
-                add(self.dealt(self.filled(around), 1..count + 1));
+    /// The best of all on one device, and of orders cut among devices in sequence; none where links or memory stand in the way
+    /// of all of them.
+    pub(super) fn start(&self, seed: u64) -> Option<Pipe> {
+        let mut best = Best::new(self);
+        for device in 0..self.devices {
+            best.take(self.pipe(vec![0; self.working], vec![device]));
+        }
+        let mut random = Random::new(seed);
+        let mut slicer = Slicer::new(self);
+        let natural: Vec<u32> = (0..self.working as u32).collect();
+        slicer.lay(&natural);
+        let steps = self.working * self.working * self.k;
+        let mut good = None;
+        for sequence in self.sequences((STEPS / steps.max(1)).clamp(1, SEQUENCES), &mut random) {
+            if self.cut(&slicer, &natural, &sequence, &mut best) {
+                good = Some(sequence);
             }
         }
-        for count in 1..=self.devices.min(self.k) {
-            add(self.dealt(self.filled(fastest[..count].to_vec()), 0..count));
+        // Equal devices only make a difference by their numbers.
+        let sequence = good.unwrap_or_else(|| (0..self.k.min(self.devices)).collect());
+        let model = self.at_best();
+        for _ in 0..ORDERS.min(STEPS / steps.max(1)) {
+            let order = by_keys(&model, &random_keys(&model, &mut random));
+            slicer.lay(&order);
+            self.cut(&slicer, &order, &sequence, &mut best);
         }
-        add(self.as_needed());
-        let none = || {
-            let message = "no pipeline was found to start from: tasks that only some devices run, links or memory stand in \
-                           the way";
-            Error::NotFound(format!("{message} of {} stages; more of them may help", self.k))
-        };
-        best.map(|(_, pipe)| pipe).ok_or_else(none)
-    }
-
-    /// Devices by how many tasks they cannot run, and how long the others take.
-    fn fastest(&self) -> Vec<usize> {
-        let figures = |device: usize| {
-            let times = || (0..self.tasks()).map(move |task| self.times(task)[device]);
-            let total: Micros = times().filter(|time| time.is_finite()).sum();
-            (times().filter(|time| time.is_infinite()).count(), total)
-        };
-        let mut devices: Vec<usize> = (0..self.devices).collect();
-        devices.sort_by(|a, b| {
-            let (a, b) = (figures(*a), figures(*b));
-            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-        });
-        devices
-    }
-
-    /// Devices for all blocks, of which the first are these.
-    fn filled(&self, mut devices: Vec<usize>) -> Vec<usize> {
-        devices.extend((devices.len()..self.k).map(|block| block % self.devices));
-        devices
-    }
-
-    /// Tasks in order over some of the blocks, each where its share of the work is, or before that, or behind it, where it
-    /// can run.
-    fn dealt(&self, device: Vec<usize>, blocks: Range<usize>) -> Option<Pipe> {
-        let quickest = |task: usize| self.times(task).iter().copied().fold(f64::INFINITY, f64::min);
-        let total: Micros = (0..self.tasks()).map(quickest).sum();
-        let mut block: Vec<u32> = Vec::with_capacity(self.tasks());
-        let mut done = 0.0;
-        for task in 0..self.tasks() {
-            let low = self.before[task].iter().map(|before| block[*before as usize]).max().unwrap_or(0) as usize;
-            let share = if total > 0.0 { (done / total * blocks.len() as f64) as usize } else { 0 };
-            let from = (blocks.start + share).min(blocks.end - 1).max(low);
-            let takes = |of: &usize| self.times(task)[device[*of]].is_finite();
-            let of = (low..=from).rev().find(takes).or_else(|| (from + 1..self.k).find(takes))?;
-            block.push(of as u32);
-            done += quickest(task);
+        if best.found.is_none() {
+            self.as_needed().into_iter().for_each(|pipe| {
+                best.take(pipe);
+            });
         }
-        Some(Pipe { block, device })
+        best.found.map(|(_, pipe)| pipe)
     }
 
-    /// Tasks in order, each in the first block that can take it; a new block where none can.
+    /// Some pipeline, by the integer program, or that there is none.
+    pub(super) fn any(&self, limits: &Limits, options: &Options) -> Result<Pipe, Error> {
+        let way = "tasks that only some devices run, links or memory stand in the way";
+        let advice = if self.shared { "a higher --k" } else { "--allow-shared-devices and a higher --k" };
+        let none = || Error::NotFound(format!("no pipeline of {} stages was found: {way}; {advice} may help", self.k));
+        if !self.is_provable() {
+            return Err(none());
+        }
+        // All that can be done, everywhere.
+        let finite = |times: &mut dyn Iterator<Item = Micros>| times.filter(|time| time.is_finite()).sum::<Micros>();
+        let ways = |tensor: &super::Tensor| {
+            let all = (0..self.devices).flat_map(|device| self.ways(device));
+            finite(&mut all.map(|(from, to)| self.move_time(tensor.bytes, from, to)))
+        };
+        let most = finite(&mut self.time.iter().copied()) + self.tensors.iter().map(ways).sum::<Micros>() + 1.0;
+        let found = self.exact(most, 0.0, limits, &options.watch)?;
+        match found.better {
+            Some((_, pipe)) => Ok(pipe),
+            None if found.is_none => {
+                let message = format!("there is no pipeline of {} stages: {way}; {advice} may help", self.k);
+                Err(Error::Infeasible(vec![Finding::new("pipeline", message)]))
+            }
+            None => Err(none()),
+        }
+    }
+
+    /// Cuts an order among devices; whether that is better than what is known.
+    fn cut(&self, slicer: &Slicer<'_>, order: &[u32], sequence: &[usize], best: &mut Best<'_>) -> bool {
+        let Some(ends) = slicer.slice(sequence, best.value()) else { return false };
+        let mut stage = vec![0; self.working];
+        let mut from = 0;
+        for (number, end) in ends.into_iter().enumerate() {
+            order[from..end].iter().for_each(|task| stage[*task as usize] = number as u32);
+            from = end;
+        }
+        best.take(self.pipe(stage, sequence.to_vec()))
+    }
+
+    /// A pipeline of which the first stages are on these devices; the others have any, and ports are near.
+    pub(super) fn pipe(&self, stage: Vec<u32>, mut device: Vec<usize>) -> Pipe {
+        if self.shared {
+            device.extend((device.len()..self.k).map(|stage| stage % self.devices));
+        } else {
+            let left: Vec<usize> = (0..self.devices).filter(|other| !device.contains(other)).collect();
+            device.extend(left);
+        }
+        let mut pipe = Pipe { stage, device, port: Vec::new() };
+        for port in self.working..self.tasks() {
+            let runs = |device: &usize| self.times(port)[*device].is_finite();
+            let made = self.makes[port].iter().flat_map(|tensor| &self.tensors[*tensor as usize].readers);
+            let read = self.reads[port].iter().map(|tensor| &self.tensors[*tensor as usize].producer);
+            let near = made.chain(read).map(|task| *task as usize).find(|task| !self.is_port(*task));
+            let near = near.map(|task| pipe.device_of(task)).filter(runs);
+            pipe.port.push(near.or_else(|| (0..self.devices).find(runs)).unwrap_or(0));
+        }
+        pipe
+    }
+
+    /// Tasks in order, each in the first stage that can take it; a new one where none can.
     fn as_needed(&self) -> Option<Pipe> {
-        let (mut block, mut device): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
-        for task in 0..self.tasks() {
-            let low = self.before[task].iter().map(|before| block[*before as usize]).max().unwrap_or(0) as usize;
-            let takes = |of: &usize| self.times(task)[device[*of]].is_finite();
-            let of = match (low..device.len()).find(takes) {
+        let (mut stage, mut device): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
+        let mut held = vec![0.0; self.devices];
+        for task in 0..self.working {
+            let low = self.before[task].iter().map(|before| stage[*before as usize]).max().unwrap_or(0) as usize;
+            let time = |on: usize| self.times(task)[on];
+            let takes = |on: usize| time(on).is_finite() && held[on] + self.held[task] <= self.capacity[on];
+            let of = match (low..device.len()).find(|stage| takes(device[*stage])) {
                 Some(of) => of,
                 None => {
-                    device
-                        .push((0..self.devices).min_by(|a, b| self.times(task)[*a].total_cmp(&self.times(task)[*b]))?);
+                    let free = (0..self.devices).filter(|on| takes(*on) && (self.shared || !device.contains(on)));
+                    device.push(free.min_by(|a, b| time(*a).total_cmp(&time(*b)))?);
                     device.len() - 1
                 }
             };
-            block.push(of as u32);
+            held[device[of]] += self.held[task];
+            stage.push(of as u32);
         }
-        if device.len() > self.k {
-            return None;
-        }
-        device.extend((device.len()..self.k).map(|block| block % self.devices));
-        Some(Pipe { block, device })
+        (device.len() <= self.k).then(|| self.pipe(stage, device))
     }
 }

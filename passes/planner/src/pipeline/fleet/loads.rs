@@ -1,0 +1,121 @@
+//! What each device and each link of a fleet takes, kept up to date while tasks move.
+
+use super::Fleet;
+use crate::pipeline::PipelineCost;
+use crate::units::{Bytes, Micros};
+
+#[derive(Clone)]
+pub(super) struct Loads<'a> {
+    fleet: &'a Fleet,
+    /// Each task's device.
+    pub(super) on: Vec<usize>,
+    /// For each tensor and device, how many tasks there read it.
+    readers: Vec<u32>,
+    work: Vec<Micros>,
+    /// By device; where transfers count by themselves, by pair of devices.
+    moving: Vec<Micros>,
+    held: Vec<Bytes>,
+    /// Tasks where they cannot run, and tensors that would need a link that is not there.
+    faults: usize,
+}
+
+impl<'a> Loads<'a> {
+    pub(super) fn new(fleet: &'a Fleet, on: Vec<usize>) -> Self {
+        let (work, moving, held) = (Vec::new(), Vec::new(), Vec::new());
+        let mut loads = Self { fleet, on, readers: Vec::new(), work, moving, held, faults: 0 };
+        loads.recount();
+        loads
+    }
+
+    /// Everything from where tasks are alone: sums that have been changed often are rounded otherwise than fresh ones.
+    pub(super) fn recount(&mut self) {
+        let (fleet, devices) = (self.fleet, self.fleet.devices);
+        let places = if fleet.cost == PipelineCost::Overlap { devices * devices } else { devices };
+        self.readers = vec![0; fleet.tensors.len() * devices];
+        (self.work, self.moving, self.held) = (vec![0.0; devices], vec![0.0; places], vec![0.0; devices]);
+        self.faults = 0;
+        (0..fleet.tasks()).for_each(|task| self.count(task, 1.0));
+        for (index, tensor) in fleet.tensors.iter().enumerate() {
+            for &reader in &tensor.readers {
+                self.readers[index * devices + self.on[reader as usize]] += 1;
+            }
+            self.carry(index, 1.0);
+        }
+    }
+
+    /// Moves a task.
+    pub(super) fn place(&mut self, task: usize, to: usize) {
+        let fleet = self.fleet;
+        let from = self.on[task];
+        self.count(task, -1.0);
+        let touched = || fleet.makes[task].iter().chain(&fleet.reads[task]).map(|index| *index as usize);
+        touched().for_each(|index| self.carry(index, -1.0));
+        for &index in &fleet.reads[task] {
+            self.readers[index as usize * fleet.devices + from] -= 1;
+            self.readers[index as usize * fleet.devices + to] += 1;
+        }
+        self.on[task] = to;
+        touched().for_each(|index| self.carry(index, 1.0));
+        self.count(task, 1.0);
+    }
+
+    /// A task, once more or once less.
+    fn count(&mut self, task: usize, times: f64) {
+        let on = self.on[task];
+        let time = self.fleet.times(task)[on];
+        self.held[on] += self.fleet.held[task] * times;
+        if time.is_infinite() {
+            self.fault(times);
+        } else {
+            self.work[on] += time * times;
+        }
+    }
+
+    /// A tensor's ways, once more or once less.
+    fn carry(&mut self, index: usize, times: f64) {
+        let (fleet, devices) = (self.fleet, self.fleet.devices);
+        let tensor = &fleet.tensors[index];
+        let home = self.on[tensor.producer as usize];
+        let mut longest: Micros = 0.0;
+        for to in (0..devices).filter(|to| *to != home) {
+            if self.readers[index * devices + to] == 0 {
+                continue;
+            }
+            let time = fleet.move_time(tensor.bytes, home, to);
+            if time.is_infinite() {
+                self.fault(times);
+                continue;
+            }
+            longest = longest.max(time);
+            match fleet.cost {
+                PipelineCost::Serial => self.moving[to] += time * times,
+                PipelineCost::Overlap => self.moving[home * devices + to] += time * times,
+            }
+        }
+        if fleet.cost == PipelineCost::Serial {
+            self.moving[home] += longest * times;
+        }
+    }
+
+    fn fault(&mut self, times: f64) {
+        self.faults = if times > 0.0 { self.faults + 1 } else { self.faults - 1 };
+    }
+
+    /// Whether every task is where it can be.
+    pub(super) fn holds(&self) -> bool {
+        self.faults == 0 && self.held.iter().zip(&self.fleet.capacity).all(|(held, capacity)| held <= capacity)
+    }
+
+    /// What the slowest takes.
+    pub(super) fn value(&self) -> Micros {
+        if self.holds() { self.each().fold(0.0, f64::max) } else { f64::INFINITY }
+    }
+
+    /// What each device takes, and, where they count by themselves, each link.
+    pub(super) fn each(&self) -> impl Iterator<Item = Micros> {
+        let serial = self.fleet.cost == PipelineCost::Serial;
+        let moving = move |device: usize| if serial { self.moving[device] } else { 0.0 };
+        let links = if serial { &[] } else { self.moving.as_slice() };
+        self.work.iter().enumerate().map(move |(device, work)| work + moving(device)).chain(links.iter().copied())
+    }
+}

@@ -1,0 +1,189 @@
+//! How pipelines on devices of their own are planned.
+
+use std::time::Instant;
+
+use super::anneal::anneal;
+use super::loads::Loads;
+use super::pipe::Pipe;
+use super::{Fleet, program};
+use crate::error::Error;
+use crate::mip::Limits;
+use crate::pipeline::known::Known;
+use crate::pipeline::model::Model;
+use crate::pipeline::{bounds, brief, left, milp};
+use crate::plan::{Bound, Schedule, Stages, closes};
+use crate::problem::Problem;
+use crate::search::chains::Allowance;
+use crate::solve::{Options, Solution};
+use crate::units::Micros;
+
+/// Moves that annealing tries when nothing is said.
+const MOVES: u64 = 4_000_000;
+/// Shares of the time that is left: for a first attempt at a proof, and then for a longer search.
+const PROOF_SHARE: f64 = 0.3;
+const SEARCH_SHARE: f64 = 0.5;
+
+/// What is known while a pipeline is planned.
+struct Plans<'a> {
+    fleet: Fleet,
+    /// The same with what is only a choice left out, where that makes a difference.
+    relaxed: Option<Fleet>,
+    options: &'a Options,
+    since: Instant,
+    value: Micros,
+    pipe: Pipe,
+    bound: Bound,
+}
+
+/// A short search, an attempt at a proof, a longer search, and what time is left for a proof or at least a bound.
+pub(in crate::pipeline) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+    let mut plans = Plans::new(problem, options)?;
+    plans.simply()?;
+    plans.evenly()?;
+    plans.anneal(&brief(options));
+    plans.exact(PROOF_SHARE)?;
+    plans.anneal(&left(options, plans.since, SEARCH_SHARE));
+    plans.exact(1.0)?;
+    Ok(plans.solution(problem))
+}
+
+/// Annealing alone.
+pub(in crate::pipeline) fn annealed(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+    let mut plans = Plans::new(problem, options)?;
+    plans.simply()?;
+    plans.anneal(&left(options, plans.since, 1.0));
+    Ok(plans.solution(problem))
+}
+
+/// The integer program, from a short search.
+pub(in crate::pipeline) fn exact(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+    let mut plans = Plans::new(problem, options)?;
+    plans.simply()?;
+    plans.anneal(&brief(options));
+    plans.exact(1.0)?;
+    Ok(plans.solution(problem))
+}
+
+/// Every bound by name, weakest first.
+pub(in crate::pipeline) fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
+    let mut plans = Plans::new(problem, options)?;
+    let mut all = vec![plans.bound.clone()];
+    all.extend(plans.relaxed().parts(&plans.limits(1.0))?);
+    plans.simply()?;
+    plans.anneal(&brief(options));
+    plans.evenly()?;
+    plans.exact(1.0)?;
+    all.push(plans.bound);
+    Ok(all)
+}
+
+impl<'a> Plans<'a> {
+    fn new(problem: &Problem, options: &'a Options) -> Result<Self, Error> {
+        let since = Instant::now();
+        let fleet = Fleet::new(problem, options, false)?;
+        let is_choice = problem.colocate.iter().flatten().any(|group| group.len() > 1);
+        let relaxed = if is_choice { Some(Fleet::new(problem, options, true)?) } else { None };
+        let pipe = match fleet.start(options.seed) {
+            Some(pipe) => pipe,
+            None => fleet.any(&milp::limits(options, since, 1.0), options)?,
+        };
+        let value = Loads::new(&fleet, pipe.devices()).value();
+        options.watch.plan(value);
+        let bound = relaxed.as_ref().unwrap_or(&fleet).simple();
+        Ok(Self { fleet, relaxed, options, since, value, pipe, bound })
+    }
+
+    fn relaxed(&self) -> &Fleet {
+        self.relaxed.as_ref().unwrap_or(&self.fleet)
+    }
+
+    fn is_closed(&self) -> bool {
+        closes(self.bound.value, self.value * (1.0 - 2.0 * program::SLACK))
+    }
+
+    fn limits(&self, share: f64) -> Limits {
+        milp::limits(self.options, self.since, share)
+    }
+
+    fn prove(&mut self, bound: Bound) {
+        if bound.value > self.bound.value {
+            self.bound = Bound::new(bound.value.min(self.value), bound.by);
+        }
+    }
+
+    /// Work alone, dealt out in parts; and what holds for equal devices, if each were the best.
+    fn simply(&mut self) -> Result<(), Error> {
+        if !self.is_closed() {
+            self.relaxed().parts(&self.limits(PROOF_SHARE))?.into_iter().for_each(|bound| self.prove(bound));
+        }
+        if !self.is_closed() && !self.fleet.shared && self.fleet.working > 0 {
+            self.prove(bounds::best(&self.relaxed().at_best()));
+        }
+        Ok(())
+    }
+
+    fn anneal(&mut self, options: &Options) {
+        if self.is_closed() {
+            return;
+        }
+        let allowance = Allowance::new(options, MOVES);
+        if let Some((value, pipe)) = anneal(&self.fleet, &self.pipe, self.bound.value, &allowance) {
+            self.take(value, pipe);
+        }
+    }
+
+    fn take(&mut self, value: Micros, pipe: Pipe) {
+        if value < self.value {
+            (self.value, self.pipe) = (value, pipe);
+        }
+    }
+
+    /// Devices that only differ by ports: what is known of equal ones is a start, and without ports nothing is worse.
+    fn evenly(&mut self) -> Result<(), Error> {
+        if self.is_closed() || !self.fleet.is_even() || self.fleet.working < 2 {
+            return Ok(());
+        }
+        let model = self.relaxed().at_best();
+        let mut known = Known::start(&model, &brief(self.options));
+        known.anneal(&model, &brief(self.options));
+        milp::exact(&model, &mut known, &self.limits(PROOF_SHARE), self.options)?;
+        if self.relaxed.is_none() {
+            self.take_stages(&model, &known);
+        }
+        self.prove(known.bound);
+        Ok(())
+    }
+
+    /// Blocks of equal devices as stages, with the devices in every sequence that makes a difference.
+    fn take_stages(&mut self, model: &Model, known: &Known) {
+        let mut random = crate::random::Random::new(self.options.seed);
+        let mut found = Vec::new();
+        for sequence in self.fleet.sequences(model.k * model.k, &mut random) {
+            let pipe = self.fleet.pipe(known.blocks.clone(), sequence);
+            found.push((Loads::new(&self.fleet, pipe.devices()).value(), pipe));
+        }
+        found.into_iter().for_each(|(value, pipe)| self.take(value, pipe));
+    }
+
+    fn exact(&mut self, share: f64) -> Result<(), Error> {
+        let fleet = self.relaxed();
+        if self.is_closed() || self.value <= 0.0 || !fleet.is_provable() {
+            return Ok(());
+        }
+        let found = fleet.exact(self.value, self.bound.value, &self.limits(share), &self.options.watch)?;
+        if self.relaxed.is_none() {
+            found.better.into_iter().for_each(|(value, pipe)| self.take(value, pipe));
+        }
+        self.prove(Bound::new(found.bound, "exact"));
+        Ok(())
+    }
+
+    fn solution(self, problem: &Problem) -> Solution {
+        let blocks = self.pipe.blocks(&self.fleet);
+        debug_assert_eq!(blocks.block.len(), problem.nodes.len());
+        let k = blocks.device.len() as u32;
+        let stages = Some(Stages { block_device: Some(blocks.device), order: None });
+        let schedule = Schedule::Pipeline { block: blocks.block, k, bottleneck: self.value, stages };
+        Solution { schedule, bound: Some(self.bound) }
+    }
+}

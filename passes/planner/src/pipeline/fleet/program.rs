@@ -1,0 +1,352 @@
+//! The integer program of pipelines on devices of their own.
+//!
+//! `x[v][d]` says that task v is on device d. Where no device is shared, devices have an order which every value follows. In a
+//! sequence of devices, as in MTPP's program, no value goes from one of the last to one of the first, whichever are called so.
+//! Each sequence that makes a difference is a program of its own; where these are too many, the order of devices that are no
+//! equals is chosen too, `before[d][e]`.
+
+use std::ops::ControlFlow;
+use std::thread;
+use std::time::Instant;
+
+use super::{Fleet, Pipe};
+use crate::error::Error;
+use crate::mip::{Column, Event, Limits, Program};
+use crate::pipeline::PipelineCost;
+use crate::units::Micros;
+use crate::watch::Watch;
+
+use super::loads::Loads;
+
+/// Programs of more rows than this are not worth the time it takes to write them down.
+const MOST_ROWS: usize = 150_000;
+/// More sequences of devices than this are not tried one by one.
+const MOST_SEQUENCES: usize = 12;
+/// So many are tried at the same time, on any number of cores: what one finds helps the next ones.
+const WIDTH: usize = 2;
+/// What bounds may be off by, in parts of the best value: tolerances of the solver.
+pub(super) const SLACK: f64 = 1e-7;
+
+/// What a program has found: a better pipeline, if there was one, and what none is better than.
+pub(super) struct Found {
+    pub(super) better: Option<(Micros, Pipe)>,
+    pub(super) bound: Micros,
+    /// Whether it is proven that nothing is better than the value that was given.
+    pub(super) is_none: bool,
+}
+
+impl Found {
+    /// What is found where both were looked for.
+    fn add(&mut self, other: Self) {
+        let value = |better: &Option<(Micros, Pipe)>| better.as_ref().map_or(f64::INFINITY, |(value, _)| *value);
+        if value(&other.better) < value(&self.better) {
+            self.better = other.better;
+        }
+        self.bound = self.bound.min(other.bound);
+        self.is_none &= other.is_none;
+    }
+}
+
+impl Fleet {
+    /// Whether the integer program is small enough to be tried.
+    pub(super) fn is_provable(&self) -> bool {
+        let edges: usize = self.tensors.iter().map(|tensor| tensor.readers.len()).sum();
+        self.devices > 1 && edges * self.devices * (self.devices + 2) <= MOST_ROWS
+    }
+
+    /// Looks for what is better than a value. What is proven is no more than that.
+    pub(super) fn exact(&self, value: Micros, least: Micros, limits: &Limits, watch: &Watch) -> Result<Found, Error> {
+        let since = Instant::now();
+        let sequences = if self.shared { None } else { self.all_sequences(MOST_SEQUENCES) };
+        let Some(sequences) = sequences else { return self.in_turn(None, value, least, limits, watch) };
+        let mut all = Found { better: None, bound: f64::INFINITY, is_none: true };
+        for (done, pair) in sequences.chunks(WIDTH).enumerate() {
+            let known = all.better.as_ref().map_or(value, |(value, _)| *value);
+            if known <= 0.0 {
+                all.bound = 0.0;
+                break;
+            }
+            let share = 1.0 / (sequences.len().div_ceil(WIDTH) - done) as f64;
+            let limits = Limits {
+                iterations: limits.iterations / sequences.len() as u64,
+                seconds: limits.seconds.map(|seconds| (seconds - since.elapsed().as_secs_f64()).max(0.0) * share),
+                ..*limits
+            };
+            let watch = watch.without_bounds();
+            let look = |sequence: &Vec<usize>| self.in_turn(Some(sequence), known, least, &limits, &watch);
+            let both: Vec<Result<Found, Error>> = thread::scope(|scope| {
+                let threads: Vec<_> = pair.iter().map(|sequence| scope.spawn(|| look(sequence))).collect();
+                let panicked = || Error::Bug("a program's thread panicked".to_owned());
+                threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
+            });
+            for found in both {
+                all.add(found?);
+            }
+        }
+        watch.bound(all.bound, "exact");
+        Ok(all)
+    }
+
+    /// The same for one sequence of devices, or all.
+    fn in_turn(
+        &self,
+        sequence: Option<&[usize]>,
+        value: Micros,
+        least: Micros,
+        limits: &Limits,
+        watch: &Watch,
+    ) -> Result<Found, Error> {
+        let most = value * (1.0 - SLACK);
+        let formulation = Formulation::new(self, sequence, value, least.min(most), most);
+        let mut better: Option<(Micros, Pipe)> = None;
+        let mut see = |values: &[f64]| {
+            let Some(pipe) = self.pipe_on(&formulation.devices(values)) else { return };
+            let found = Loads::new(self, pipe.devices()).value();
+            if found < better.as_ref().map_or(value, |(value, _)| *value) {
+                watch.plan(found);
+                better = Some((found, pipe));
+            }
+        };
+        let outcome = formulation.program.solve(limits, None, &mut |event| {
+            match event {
+                Event::Solution(values) => see(values),
+                Event::Bound(bound) => watch.bound(((bound - SLACK) * value).min(value), "exact"),
+            }
+            ControlFlow::Continue(())
+        })?;
+        outcome.values.iter().for_each(|values| see(values));
+        let is_none = outcome.bound.is_infinite() && outcome.finished;
+        let proven = if is_none { most } else { (outcome.bound - SLACK) * value };
+        let known = better.as_ref().map_or(value, |(value, _)| *value);
+        Ok(Found { better, bound: proven.min(known).max(0.0), is_none })
+    }
+}
+
+/// The program, and what its columns mean.
+struct Formulation<'a> {
+    fleet: &'a Fleet,
+    program: Program,
+    scale: Micros,
+    bottleneck: Column,
+    /// By task and device.
+    places: Vec<Vec<Column>>,
+}
+
+impl<'a> Formulation<'a> {
+    /// The bottleneck is counted in parts of `scale`, and is between two values.
+    fn new(fleet: &'a Fleet, sequence: Option<&[usize]>, scale: Micros, least: Micros, most: Micros) -> Self {
+        let mut program = Program::default();
+        let bottleneck = program.column(least / scale, most / scale, 1.0);
+        let never = program.column(0.0, 0.0, 0.0);
+        let mut places = Vec::with_capacity(fleet.tasks());
+        for task in 0..fleet.tasks() {
+            let takes_part =
+                |device: usize| fleet.is_port(task) || sequence.is_none_or(|sequence| sequence.contains(&device));
+            let mut place = |device: usize| {
+                if fleet.times(task)[device] <= most && takes_part(device) { program.choice() } else { never }
+            };
+            let row: Vec<Column> = (0..fleet.devices).map(&mut place).collect();
+            program.exactly(1.0, row.iter().map(|column| (*column, 1.0)));
+            places.push(row);
+        }
+        let mut made = Self { fleet, program, scale, bottleneck, places };
+        match sequence {
+            Some(sequence) => made.follow(&[sequence.to_vec()]),
+            None if fleet.shared => {}
+            None => made.take_turns(),
+        }
+        match fleet.cost {
+            PipelineCost::Serial => made.serial(),
+            PipelineCost::Overlap => made.overlap(),
+        }
+        made.memory();
+        made
+    }
+
+    /// Each task's device in a solution.
+    fn devices(&self, values: &[f64]) -> Vec<usize> {
+        let most = |row: &Vec<Column>| {
+            let shares = row.iter().map(|column| column.of(values)).enumerate();
+            shares.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(device, _)| device)
+        };
+        self.places.iter().map(most).collect()
+    }
+
+    /// No value goes back in a row of devices.
+    fn follow(&mut self, rows: &[Vec<usize>]) {
+        for task in 0..self.fleet.working {
+            for &before in &self.fleet.before[task] {
+                let (from, to) = (&self.places[before as usize], &self.places[task]);
+                for (row, at) in rows.iter().flat_map(|row| (1..row.len()).map(move |at| (row, at))) {
+                    let late = row[at..].iter().map(|device| (from[*device], 1.0));
+                    let early = row[..at].iter().map(|device| (to[*device], 1.0));
+                    self.program.at_most(1.0, late.chain(early));
+                }
+            }
+        }
+    }
+
+    /// Values follow an order of devices, in which equals have their numbers' order; and no more have tasks than there are
+    /// stages.
+    fn take_turns(&mut self) {
+        let (fleet, devices) = (self.fleet, self.fleet.devices);
+        let equals = fleet.equals();
+        let of = |first: usize| -> Vec<usize> { (0..devices).filter(|device| equals[*device] == first).collect() };
+        self.follow(&(0..devices).map(of).collect::<Vec<_>>());
+        let order = self.order(&equals);
+        let edges =
+            (0..fleet.working).flat_map(|task| fleet.before[task].iter().map(move |before| (*before as usize, task)));
+        for (before, task) in edges {
+            for (one, other) in (0..devices).flat_map(|one| (0..devices).map(move |other| (one, other))) {
+                if equals[one] != equals[other] {
+                    let (is_before, when) = order[one * devices + other];
+                    // One before the other, or the other way round with the opposite value.
+                    let (sign, most) = if when { (-1.0, 1.0) } else { (1.0, 2.0) };
+                    let (from, to) = (self.places[before][one], self.places[task][other]);
+                    self.program.at_most(most, [(from, 1.0), (to, 1.0), (is_before, sign)]);
+                }
+            }
+        }
+        if fleet.k < devices {
+            let used: Vec<Column> = (0..devices).map(|_| self.program.column(0.0, 1.0, 0.0)).collect();
+            for row in &self.places[..fleet.working] {
+                for (place, used) in row.iter().zip(&used) {
+                    self.program.at_least(0.0, [(*used, 1.0), (*place, -1.0)]);
+                }
+            }
+            self.program.at_most(fleet.k as f64, used.into_iter().map(|used| (used, 1.0)));
+        }
+    }
+
+    /// For each pair of devices a column, and whether it is one or zero that says that the first is before the second.
+    fn order(&mut self, equals: &[usize]) -> Vec<(Column, bool)> {
+        let devices = self.fleet.devices;
+        let always = self.program.column(1.0, 1.0, 0.0);
+        let mut order = vec![(always, true); devices * devices];
+        for one in 0..devices {
+            for other in one + 1..devices {
+                let column = if equals[one] == equals[other] { always } else { self.program.choice() };
+                order[one * devices + other] = (column, true);
+                order[other * devices + one] = (column, false);
+            }
+        }
+        // No circle of three, which is enough for none at all.
+        for one in 0..devices {
+            for other in (0..devices).filter(|other| *other != one) {
+                for third in (0..devices).filter(|third| *third > one && *third != other && other > one) {
+                    let circle = [(one, other), (other, third), (third, one)];
+                    let (mut terms, mut most) = (Vec::new(), 2.0);
+                    for (column, when) in circle.map(|(from, to)| order[from * devices + to]) {
+                        terms.push((column, if when { 1.0 } else { -1.0 }));
+                        most -= if when { 0.0 } else { 1.0 };
+                    }
+                    self.program.at_most(most, terms);
+                }
+            }
+        }
+        order
+    }
+
+    /// A device works, gets tensors, and hands tensors on.
+    fn serial(&mut self) {
+        let fleet = self.fleet;
+        for device in 0..fleet.devices {
+            let mut load = self.work(device);
+            for tensor in &fleet.tensors {
+                let gets = self.program.column(0.0, f64::INFINITY, 0.0);
+                let hands = self.program.column(0.0, f64::INFINITY, 0.0);
+                load.extend([(gets, 1.0), (hands, 1.0)]);
+                for &reader in &tensor.readers {
+                    let (maker, reader) = (tensor.producer as usize, reader as usize);
+                    let way = |other: usize, comes: bool| {
+                        let (from, to) = if comes { (other, device) } else { (device, other) };
+                        fleet.move_time(tensor.bytes, from, to) / self.scale
+                    };
+                    let (gets_it, hands_it) = ((gets, maker, reader, true), (hands, reader, maker, false));
+                    for (column, elsewhere, here, comes) in [gets_it, hands_it] {
+                        self.program.crosses(
+                            column,
+                            &self.places[elsewhere],
+                            self.places[here][device],
+                            device,
+                            |other| way(other, comes),
+                        );
+                    }
+                }
+            }
+            self.at_most_the_bottleneck(load);
+        }
+    }
+
+    /// Devices work, and links carry.
+    fn overlap(&mut self) {
+        let fleet = self.fleet;
+        for device in 0..fleet.devices {
+            let work = self.work(device);
+            self.at_most_the_bottleneck(work);
+            for to in (0..fleet.devices).filter(|to| *to != device) {
+                let mut load = Vec::new();
+                for tensor in &fleet.tensors {
+                    let time = fleet.move_time(tensor.bytes, device, to) / self.scale;
+                    let carries = self.program.column(0.0, 1.0, 0.0);
+                    for &reader in &tensor.readers {
+                        let (from, reads) =
+                            (self.places[tensor.producer as usize][device], self.places[reader as usize][to]);
+                        self.program.at_most(1.0, [(from, 1.0), (reads, 1.0), (carries, -1.0)]);
+                    }
+                    if time.is_finite() {
+                        load.push((carries, time));
+                    } else {
+                        self.program.fix(carries, 0.0);
+                    }
+                }
+                self.at_most_the_bottleneck(load);
+            }
+        }
+    }
+
+    fn work(&self, device: usize) -> Vec<(Column, f64)> {
+        let finite = (0..self.fleet.tasks()).filter(|task| self.fleet.times(*task)[device].is_finite());
+        finite.map(|task| (self.places[task][device], self.fleet.times(task)[device] / self.scale)).collect()
+    }
+
+    fn at_most_the_bottleneck(&mut self, mut load: Vec<(Column, f64)>) {
+        load.push((self.bottleneck, -1.0));
+        self.program.at_most(0.0, load);
+    }
+
+    fn memory(&mut self) {
+        let fleet = self.fleet;
+        for (device, capacity) in fleet.capacity.iter().enumerate().filter(|(_, capacity)| capacity.is_finite()) {
+            let unit = capacity.max(1.0);
+            let held = (0..fleet.tasks()).map(|task| (self.places[task][device], fleet.held[task] / unit));
+            self.program.at_most(capacity / unit, held);
+        }
+    }
+}
+
+impl Program {
+    /// A column is at least what it takes from elsewhere, if the other end is here; where there is no way, it cannot be so.
+    fn crosses(
+        &mut self,
+        column: Column,
+        elsewhere: &[Column],
+        here: Column,
+        device: usize,
+        way: impl Fn(usize) -> f64,
+    ) {
+        let others = (0..elsewhere.len()).filter(|other| *other != device);
+        let (mut terms, mut longest) = (vec![(column, 1.0)], 0.0_f64);
+        for other in others {
+            let time = way(other);
+            if time.is_infinite() {
+                self.at_most(1.0, [(elsewhere[other], 1.0), (here, 1.0)]);
+                continue;
+            }
+            longest = longest.max(time);
+            terms.push((elsewhere[other], -time));
+        }
+        terms.push((here, -longest));
+        self.at_least(-longest, terms);
+    }
+}

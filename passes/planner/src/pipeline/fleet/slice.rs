@@ -1,0 +1,119 @@
+//! The best way to cut an order among devices that take their turns in a given sequence.
+//!
+//! Where devices and links differ, what a stage costs depends on where its tensors go to, which is not known while the order is
+//! cut: each device counts as if the others were reached over its best link, and ports as if they were alone. So the result is
+//! a start, and what it really takes is counted afterwards.
+
+use super::Fleet;
+use crate::pipeline::line::Line;
+use crate::pipeline::model::Model;
+use crate::units::{Bytes, Micros};
+
+/// Room for cutting orders of one fleet.
+pub(super) struct Slicer<'a> {
+    fleet: &'a Fleet,
+    /// The fleet as each device sees it, and an order so.
+    models: Vec<Model>,
+    lines: Vec<Line>,
+    held: Vec<Bytes>,
+}
+
+impl<'a> Slicer<'a> {
+    pub(super) fn new(fleet: &'a Fleet) -> Self {
+        let models: Vec<Model> = (0..fleet.devices).map(|device| fleet.as_seen_by(device)).collect();
+        Self { fleet, models, lines: vec![Line::default(); fleet.devices], held: Vec::new() }
+    }
+
+    /// Takes an order of all tasks but ports.
+    pub(super) fn lay(&mut self, order: &[u32]) {
+        self.lines.iter_mut().zip(&self.models).for_each(|(line, model)| line.lay(model, order));
+        self.held = order.iter().map(|task| self.fleet.held[*task as usize]).collect();
+    }
+
+    /// Where each device's stage ends, if none has to take as long as that. Stages may be empty.
+    pub(super) fn slice(&self, sequence: &[usize], most: Micros) -> Option<Vec<usize>> {
+        let tasks = self.held.len();
+        let mut best = vec![f64::INFINITY; tasks + 1];
+        best[0] = 0.0;
+        let mut begins: Vec<Vec<usize>> = Vec::with_capacity(sequence.len());
+        for &device in sequence {
+            // Nothing is a stage too.
+            let (mut next, mut begin) = (best.clone(), (0..=tasks).collect::<Vec<usize>>());
+            for from in (0..tasks).filter(|from| best[*from] < most) {
+                self.extend(device, from, best[from], most, &mut next, &mut begin);
+            }
+            best = next;
+            begins.push(begin);
+        }
+        if best[tasks] >= most {
+            return None;
+        }
+        let mut ends = vec![tasks];
+        for begin in begins[1..].iter().rev() {
+            ends.push(begin[ends[ends.len() - 1]]);
+        }
+        ends.reverse();
+        Some(ends)
+    }
+
+    /// Every stage of a device that begins here.
+    fn extend(
+        &self,
+        device: usize,
+        from: usize,
+        before: Micros,
+        most: Micros,
+        next: &mut [Micros],
+        begin: &mut [usize],
+    ) {
+        let (model, line) = (&self.models[device], &self.lines[device]);
+        let mut stretch = line.stretch(from);
+        let mut held = 0.0;
+        for to in from + 1..=line.len() {
+            stretch.grow();
+            held += self.held[to - 1];
+            let growing = model.block_cost(stretch.work, 0.0, stretch.entering);
+            // Where it cannot run at all, its time is infinite.
+            if growing >= most || held > self.fleet.capacity[device] {
+                break;
+            }
+            let cost = model.block_cost(stretch.work, 0.0, stretch.entering + stretch.leaving).max(before);
+            if cost < next[to] {
+                next[to] = cost;
+                begin[to] = from;
+            }
+        }
+    }
+}
+
+impl Fleet {
+    /// As if all devices were like this one.
+    fn as_seen_by(&self, device: usize) -> Model {
+        let way = |bytes: Bytes| {
+            let times = self.ways(device).map(|(from, to)| self.move_time(bytes, from, to));
+            let best = times.filter(|time| time.is_finite()).fold(f64::INFINITY, f64::min);
+            if best.is_finite() { best } else { 0.0 }
+        };
+        let work = |task: usize| {
+            let tensors =
+                self.makes[task].iter().chain(&self.reads[task]).map(|tensor| &self.tensors[*tensor as usize]);
+            self.times(task)[device] + tensors.map(|tensor| self.port_time(tensor, task, device)).sum::<Micros>()
+        };
+        self.on_equals(work, way)
+    }
+
+    /// What it takes to bring a port's tensor to a device, or to take one there.
+    fn port_time(&self, tensor: &super::Tensor, task: usize, device: usize) -> Micros {
+        let place = |port: usize| self.times(port).iter().position(|time| time.is_finite()).unwrap_or(device);
+        let is_there = |port: usize| self.times(port)[device].is_finite();
+        let way = |from: usize, to: usize| Some(self.move_time(tensor.bytes, from, to)).filter(|time| time.is_finite());
+        let (maker, ports) = (tensor.producer as usize, tensor.readers.iter().map(|reader| *reader as usize));
+        if self.is_port(maker) {
+            // It comes once, with its first reader.
+            let comes = tensor.readers.first() == Some(&(task as u32)) && !is_there(maker);
+            return if comes { way(place(maker), device).unwrap_or(0.0) } else { 0.0 };
+        }
+        let goes = ports.filter(|reader| maker == task && self.is_port(*reader) && !is_there(*reader));
+        goes.map(|port| way(device, place(port)).unwrap_or(0.0)).fold(0.0, f64::max)
+    }
+}
