@@ -8,6 +8,7 @@ mod bounds;
 mod brkga;
 mod choice;
 mod cost;
+mod evolution;
 mod fleet;
 mod known;
 mod line;
@@ -46,6 +47,9 @@ const SEARCH_SHARE: f64 = 0.6;
 
 /// Orders, and the best slicing of each.
 pub(crate) fn slicegraph(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
+    if problem.mtpp.is_none() {
+        return fleet::slicegraph(problem, options);
+    }
     let model = Model::new(problem, options)?;
     let bound = bounds::best(&model);
     let sliced = brkga::search(&model, bound.value, options, None);

@@ -151,7 +151,9 @@ fn small(random: &mut Random, round: usize) -> (Problem, Asked) {
 
 #[test]
 fn small_pipelines_on_devices_are_mostly_the_best() {
-    for (algorithm, rounds, share) in [("auto", 400, 100), ("anneal", 300, 90), ("milp", 200, 95)] {
+    for (algorithm, rounds, share) in
+        [("auto", 400, 100), ("anneal", 300, 90), ("milp", 200, 95), ("slicegraph", 200, 80)]
+    {
         let mut random = Random::new(11);
         let (mut count, mut found) = (0, 0);
         for round in 0..rounds {

@@ -217,7 +217,8 @@ fn what_cannot_be_planned_is_said() {
     // More stages than tasks are allowed, and left empty.
     let plan = pipeline(&problem, "auto", &Options { stages: Some(99), ..limited(100) });
     assert!(matches!(plan.schedule, Schedule::Pipeline { k: 10, .. }));
-    // Slicegraph is for equal devices.
+    // Without the view, what its devices take counts.
     problem.mtpp = None;
-    says(&problem, &limited(1), "the problem has no pipeline view (mtpp); auto and anneal");
+    says(&problem, &Options { stages: Some(0), ..limited(1) }, "at least one stage, not 0");
+    assert!(solve(&problem, Objective::Pipeline, "slicegraph", &limited(1)).is_ok());
 }

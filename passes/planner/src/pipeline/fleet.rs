@@ -11,9 +11,11 @@
 mod anneal;
 mod bound;
 mod loads;
+mod orders;
 mod pipe;
 mod plan;
 mod program;
+mod proof;
 mod sequence;
 mod slice;
 mod start;
@@ -28,7 +30,7 @@ use crate::solve::Options;
 use crate::units::{Bytes, Micros};
 
 use pipe::Pipe;
-pub(super) use plan::{all_bounds, annealed, auto, exact};
+pub(super) use plan::{all_bounds, annealed, auto, exact, slicegraph};
 
 /// A value, and its bytes.
 struct Tensor {

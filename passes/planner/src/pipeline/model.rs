@@ -92,10 +92,7 @@ impl Model {
     /// The problem's form has been checked.
     pub(super) fn new(problem: &Problem, options: &Options) -> Result<Self, Error> {
         let Some(view) = &problem.mtpp else {
-            return Err(Error::Unsupported(
-                "the problem has no pipeline view (mtpp); auto and anneal plan pipelines on devices' own times"
-                    .to_owned(),
-            ));
+            return Err(Error::Unsupported("the problem has no pipeline view (mtpp)".to_owned()));
         };
         let k = stages(view, options)?;
         let nodes = together(problem, problem.colocate.as_deref().unwrap_or_default())?;

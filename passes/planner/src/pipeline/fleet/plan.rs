@@ -2,23 +2,26 @@
 
 use std::time::Instant;
 
+use super::Fleet;
 use super::anneal::anneal;
 use super::loads::Loads;
 use super::pipe::Pipe;
-use super::{Fleet, program};
+use super::proof::Proof;
 use crate::error::Error;
 use crate::mip::Limits;
 use crate::pipeline::known::Known;
-use crate::pipeline::model::Model;
-use crate::pipeline::{bounds, brief, left, milp};
-use crate::plan::{Bound, Schedule, Stages, closes};
+use crate::pipeline::{bounds, brief, brkga, left, milp};
+use crate::plan::{Bound, Schedule, Stages};
 use crate::problem::Problem;
+use crate::random::Random;
 use crate::search::chains::Allowance;
 use crate::solve::{Options, Solution};
 use crate::units::Micros;
 
 /// Moves that annealing tries when nothing is said.
 const MOVES: u64 = 4_000_000;
+/// Sequences of devices that are tried on stages of equal ones.
+const SEQUENCES: usize = 100;
 /// Shares of the time that is left: for a first attempt at a proof, and then for a longer search.
 const PROOF_SHARE: f64 = 0.3;
 const SEARCH_SHARE: f64 = 0.5;
@@ -33,6 +36,7 @@ struct Plans<'a> {
     value: Micros,
     pipe: Pipe,
     bound: Bound,
+    proof: Proof,
 }
 
 /// A short search, an attempt at a proof, a longer search, and what time is left for a proof or at least a bound.
@@ -52,6 +56,20 @@ pub(in crate::pipeline) fn annealed(problem: &Problem, options: &Options) -> Res
     let mut plans = Plans::new(problem, options)?;
     plans.simply()?;
     plans.anneal(&left(options, plans.since, 1.0));
+    Ok(plans.solution(problem))
+}
+
+/// Orders, cut among devices.
+pub(in crate::pipeline) fn slicegraph(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+    let mut plans = Plans::new(problem, options)?;
+    plans.simply()?;
+    if plans.fleet.is_even() && plans.fleet.working > 0 {
+        let model = plans.fleet.at_best();
+        let sliced = brkga::search(&model, plans.bound.value, options, None);
+        plans.take_stages(&sliced.blocks());
+    } else if let Some((value, pipe)) = plans.fleet.search_orders(&plans.pipe, plans.bound.value, options) {
+        plans.take(value, pipe);
+    }
     Ok(plans.solution(problem))
 }
 
@@ -89,8 +107,9 @@ impl<'a> Plans<'a> {
         };
         let value = Loads::new(&fleet, pipe.devices()).value();
         options.watch.plan(value);
-        let bound = relaxed.as_ref().unwrap_or(&fleet).simple();
-        Ok(Self { fleet, relaxed, options, since, value, pipe, bound })
+        let provable = relaxed.as_ref().unwrap_or(&fleet);
+        let (bound, proof) = (provable.simple(), Proof::new(provable));
+        Ok(Self { fleet, relaxed, options, since, value, pipe, bound, proof })
     }
 
     fn relaxed(&self) -> &Fleet {
@@ -98,7 +117,7 @@ impl<'a> Plans<'a> {
     }
 
     fn is_closed(&self) -> bool {
-        closes(self.bound.value, self.value * (1.0 - 2.0 * program::SLACK))
+        Proof::closes(self.bound.value, self.value)
     }
 
     fn limits(&self, share: f64) -> Limits {
@@ -148,33 +167,32 @@ impl<'a> Plans<'a> {
         known.anneal(&model, &brief(self.options));
         milp::exact(&model, &mut known, &self.limits(PROOF_SHARE), self.options)?;
         if self.relaxed.is_none() {
-            self.take_stages(&model, &known);
+            self.take_stages(&known.blocks);
         }
         self.prove(known.bound);
         Ok(())
     }
 
     /// Blocks of equal devices as stages, with the devices in every sequence that makes a difference.
-    fn take_stages(&mut self, model: &Model, known: &Known) {
-        let mut random = crate::random::Random::new(self.options.seed);
-        let mut found = Vec::new();
-        for sequence in self.fleet.sequences(model.k * model.k, &mut random) {
-            let pipe = self.fleet.pipe(known.blocks.clone(), sequence);
-            found.push((Loads::new(&self.fleet, pipe.devices()).value(), pipe));
+    fn take_stages(&mut self, blocks: &[u32]) {
+        let mut random = Random::new(self.options.seed);
+        for sequence in self.fleet.sequences(SEQUENCES, &mut random) {
+            let pipe = self.fleet.pipe(blocks.to_vec(), sequence);
+            self.take(Loads::new(&self.fleet, pipe.devices()).value(), pipe);
         }
-        found.into_iter().for_each(|(value, pipe)| self.take(value, pipe));
     }
 
     fn exact(&mut self, share: f64) -> Result<(), Error> {
-        let fleet = self.relaxed();
+        let (limits, fleet) = (self.limits(share), self.relaxed.as_ref().unwrap_or(&self.fleet));
         if self.is_closed() || self.value <= 0.0 || !fleet.is_provable() {
             return Ok(());
         }
-        let found = fleet.exact(self.value, self.bound.value, &self.limits(share), &self.options.watch)?;
+        let found = self.proof.go_on(fleet, self.value, self.bound.value, &limits, &self.options.watch)?;
         if self.relaxed.is_none() {
             found.better.into_iter().for_each(|(value, pipe)| self.take(value, pipe));
         }
         self.prove(Bound::new(found.bound, "exact"));
+        self.options.watch.bound(self.bound.value, "exact");
         Ok(())
     }
 

@@ -6,8 +6,6 @@
 //! equals is chosen too, `before[d][e]`.
 
 use std::ops::ControlFlow;
-use std::thread;
-use std::time::Instant;
 
 use super::{Fleet, Pipe};
 use crate::error::Error;
@@ -20,10 +18,6 @@ use super::loads::Loads;
 
 /// Programs of more rows than this are not worth the time it takes to write them down.
 const MOST_ROWS: usize = 150_000;
-/// More sequences of devices than this are not tried one by one.
-const MOST_SEQUENCES: usize = 12;
-/// So many are tried at the same time, on any number of cores: what one finds helps the next ones.
-const WIDTH: usize = 2;
 /// What bounds may be off by, in parts of the best value: tolerances of the solver.
 pub(super) const SLACK: f64 = 1e-7;
 
@@ -36,14 +30,9 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// What is found where both were looked for.
-    fn add(&mut self, other: Self) {
-        let value = |better: &Option<(Micros, Pipe)>| better.as_ref().map_or(f64::INFINITY, |(value, _)| *value);
-        if value(&other.better) < value(&self.better) {
-            self.better = other.better;
-        }
-        self.bound = self.bound.min(other.bound);
-        self.is_none &= other.is_none;
+    /// Of what is better; infinite where there is nothing.
+    pub(super) fn value(&self) -> Micros {
+        self.better.as_ref().map_or(f64::INFINITY, |(value, _)| *value)
     }
 }
 
@@ -54,41 +43,8 @@ impl Fleet {
         self.devices > 1 && edges * self.devices * (self.devices + 2) <= MOST_ROWS
     }
 
-    /// Looks for what is better than a value. What is proven is no more than that.
-    pub(super) fn exact(&self, value: Micros, least: Micros, limits: &Limits, watch: &Watch) -> Result<Found, Error> {
-        let since = Instant::now();
-        let sequences = if self.shared { None } else { self.all_sequences(MOST_SEQUENCES) };
-        let Some(sequences) = sequences else { return self.in_turn(None, value, least, limits, watch) };
-        let mut all = Found { better: None, bound: f64::INFINITY, is_none: true };
-        for (done, pair) in sequences.chunks(WIDTH).enumerate() {
-            let known = all.better.as_ref().map_or(value, |(value, _)| *value);
-            if known <= 0.0 {
-                all.bound = 0.0;
-                break;
-            }
-            let share = 1.0 / (sequences.len().div_ceil(WIDTH) - done) as f64;
-            let limits = Limits {
-                iterations: limits.iterations / sequences.len() as u64,
-                seconds: limits.seconds.map(|seconds| (seconds - since.elapsed().as_secs_f64()).max(0.0) * share),
-                ..*limits
-            };
-            let watch = watch.without_bounds();
-            let look = |sequence: &Vec<usize>| self.in_turn(Some(sequence), known, least, &limits, &watch);
-            let both: Vec<Result<Found, Error>> = thread::scope(|scope| {
-                let threads: Vec<_> = pair.iter().map(|sequence| scope.spawn(|| look(sequence))).collect();
-                let panicked = || Error::Bug("a program's thread panicked".to_owned());
-                threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
-            });
-            for found in both {
-                all.add(found?);
-            }
-        }
-        watch.bound(all.bound, "exact");
-        Ok(all)
-    }
-
-    /// The same for one sequence of devices, or all.
-    fn in_turn(
+    /// Looks for what is better than a value, with devices in one sequence, or in any. What is proven is no more than that.
+    pub(super) fn in_turn(
         &self,
         sequence: Option<&[usize]>,
         value: Micros,

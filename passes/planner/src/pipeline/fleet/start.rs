@@ -1,6 +1,7 @@
 //! Pipelines to start from.
 
 use super::loads::Loads;
+use super::proof::Proof;
 use super::slice::Slicer;
 use super::{Fleet, Pipe};
 use crate::error::{Error, Finding};
@@ -57,7 +58,8 @@ impl Fleet {
         let steps = self.working * self.working * self.k;
         let mut good = None;
         for sequence in self.sequences((STEPS / steps.max(1)).clamp(1, SEQUENCES), &mut random) {
-            if self.cut(&slicer, &natural, &sequence, &mut best) {
+            let most = best.value();
+            if self.cut(&slicer, &natural, &sequence, most, &mut best) {
                 good = Some(sequence);
             }
         }
@@ -67,7 +69,8 @@ impl Fleet {
         for _ in 0..ORDERS.min(STEPS / steps.max(1)) {
             let order = by_keys(&model, &random_keys(&model, &mut random));
             slicer.lay(&order);
-            self.cut(&slicer, &order, &sequence, &mut best);
+            let most = best.value();
+            self.cut(&slicer, &order, &sequence, most, &mut best);
         }
         if best.found.is_none() {
             self.as_needed().into_iter().for_each(|pipe| {
@@ -92,7 +95,7 @@ impl Fleet {
             finite(&mut all.map(|(from, to)| self.move_time(tensor.bytes, from, to)))
         };
         let most = finite(&mut self.time.iter().copied()) + self.tensors.iter().map(ways).sum::<Micros>() + 1.0;
-        let found = self.exact(most, 0.0, limits, &options.watch)?;
+        let found = Proof::new(self).go_on(self, most, 0.0, limits, &options.watch)?;
         match found.better {
             Some((_, pipe)) => Ok(pipe),
             None if found.is_none => {
@@ -103,9 +106,16 @@ impl Fleet {
         }
     }
 
-    /// Cuts an order among devices; whether that is better than what is known.
-    fn cut(&self, slicer: &Slicer<'_>, order: &[u32], sequence: &[usize], best: &mut Best<'_>) -> bool {
-        let Some(ends) = slicer.slice(sequence, best.value()) else { return false };
+    /// Cuts an order among devices, if none has to take as long as that; whether it is better than what is known.
+    pub(super) fn cut(
+        &self,
+        slicer: &Slicer<'_>,
+        order: &[u32],
+        sequence: &[usize],
+        most: Micros,
+        best: &mut Best<'_>,
+    ) -> bool {
+        let Some(ends) = slicer.slice(sequence, most) else { return false };
         let mut stage = vec![0; self.working];
         let mut from = 0;
         for (number, end) in ends.into_iter().enumerate() {

@@ -1,0 +1,79 @@
+//! What integer programs prove: one for each sequence of devices, as long as these are few.
+
+use std::thread;
+use std::time::Instant;
+
+use super::Fleet;
+use super::program::{Found, SLACK};
+use crate::error::Error;
+use crate::mip::Limits;
+use crate::units::Micros;
+use crate::watch::Watch;
+
+/// More sequences of devices than this are not tried one by one.
+const MOST_SEQUENCES: usize = 12;
+/// So many are tried at the same time, on any number of cores: what one finds helps the next ones.
+const WIDTH: usize = 2;
+
+/// What is known of each sequence; a single one that is none stands for all.
+pub(super) struct Proof {
+    sequences: Vec<(Option<Vec<usize>>, Micros)>,
+}
+
+impl Proof {
+    pub(super) fn new(fleet: &Fleet) -> Self {
+        let few = if fleet.shared { None } else { fleet.all_sequences(MOST_SEQUENCES) };
+        let sequences = few.map_or_else(|| vec![None], |few| few.into_iter().map(Some).collect());
+        Self { sequences: sequences.into_iter().map(|sequence| (sequence, 0.0)).collect() }
+    }
+
+    /// Whether nothing is better than a value but by what solvers do not tell apart.
+    pub(super) fn closes(bound: Micros, value: Micros) -> bool {
+        bound >= value * (1.0 - 2.0 * SLACK)
+    }
+
+    /// Looks for what is better than a value, in sequences where there may be something. What is proven is no more than that.
+    pub(super) fn go_on(
+        &mut self,
+        fleet: &Fleet,
+        value: Micros,
+        least: Micros,
+        limits: &Limits,
+        watch: &Watch,
+    ) -> Result<Found, Error> {
+        let since = Instant::now();
+        let mut all = Found { better: None, bound: f64::INFINITY, is_none: true };
+        let mut open: Vec<&mut (Option<Vec<usize>>, Micros)> =
+            self.sequences.iter_mut().filter(|(_, proven)| !Self::closes(*proven, value)).collect();
+        let (count, rounds) = (open.len(), open.len().div_ceil(WIDTH));
+        let watch = &if count > 1 { watch.without_bounds() } else { watch.clone() };
+        for (done, some) in open.chunks_mut(WIDTH).enumerate() {
+            let known = all.better.as_ref().map_or(value, |(value, _)| *value);
+            if known <= 0.0 {
+                break;
+            }
+            let left = |seconds: f64| (seconds - since.elapsed().as_secs_f64()).max(0.0) / (rounds - done) as f64;
+            let iterations = limits.iterations / count as u64;
+            let limits = &Limits { iterations, seconds: limits.seconds.map(left), ..*limits };
+            let looks: Vec<Result<Found, Error>> = thread::scope(|scope| {
+                let look = |sequence: Option<Vec<usize>>| {
+                    scope.spawn(move || fleet.in_turn(sequence.as_deref(), known, least, limits, watch))
+                };
+                let threads: Vec<_> = some.iter().map(|(sequence, _)| look(sequence.clone())).collect();
+                let panicked = || Error::Bug("a program's thread panicked".to_owned());
+                threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
+            });
+            for ((_, proven), found) in some.iter_mut().zip(looks) {
+                let found = found?;
+                *proven = proven.max(found.bound);
+                all.is_none &= found.is_none;
+                if found.value() < all.value() {
+                    all.better = found.better;
+                }
+            }
+        }
+        let proven = self.sequences.iter().map(|(_, proven)| *proven).fold(f64::INFINITY, f64::min);
+        all.bound = proven.min(all.value()).min(value);
+        Ok(all)
+    }
+}
