@@ -1,5 +1,6 @@
 //! How pipelines on devices of their own are planned.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::Fleet;
@@ -25,6 +26,8 @@ const SEQUENCES: usize = 100;
 /// Shares of the time that is left: for a first attempt at a proof, and then for a longer search.
 const PROOF_SHARE: f64 = 0.3;
 const SEARCH_SHARE: f64 = 0.5;
+/// The share of a search without shared devices, where they are.
+const ALONE_SHARE: f64 = 0.3;
 
 /// What is known while a pipeline is planned.
 struct Plans<'a> {
@@ -39,15 +42,19 @@ struct Plans<'a> {
     proof: Proof,
 }
 
-/// A short search, an attempt at a proof, a longer search, and what time is left for a proof or at least a bound.
+/// A short search, an attempt at a proof, a longer search, and what time is left for a proof or at least a bound. Where devices
+/// are shared, first the same without, which is a good start.
 pub(in crate::pipeline) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let mut plans = Plans::new(problem, options)?;
-    plans.simply()?;
-    plans.evenly()?;
-    plans.anneal(&brief(options));
-    plans.exact(PROOF_SHARE)?;
-    plans.anneal(&left(options, plans.since, SEARCH_SHARE));
-    plans.exact(1.0)?;
+    if options.shared_devices {
+        let alone = Options { shared_devices: false, ..left(options, plans.since, ALONE_SHARE) };
+        // Without sharing there may be no plan.
+        if let Ok(mut others) = Plans::new(problem, &alone) {
+            others.search()?;
+            plans.take_from(&others);
+        }
+    }
+    plans.search()?;
     Ok(plans.solution(problem))
 }
 
@@ -110,6 +117,27 @@ impl<'a> Plans<'a> {
         let provable = relaxed.as_ref().unwrap_or(&fleet);
         let (bound, proof) = (provable.simple(), Proof::new(provable));
         Ok(Self { fleet, relaxed, options, since, value, pipe, bound, proof })
+    }
+
+    fn search(&mut self) -> Result<(), Error> {
+        self.simply()?;
+        self.evenly()?;
+        self.anneal(&brief(self.options));
+        self.exact(PROOF_SHARE)?;
+        self.anneal(&left(self.options, self.since, SEARCH_SHARE));
+        self.exact(1.0)
+    }
+
+    /// The same pipeline with other rules for stages.
+    fn take_from(&mut self, other: &Plans<'_>) {
+        let mut on: BTreeMap<usize, usize> = BTreeMap::new();
+        for (nodes, device) in other.fleet.nodes.iter().zip(other.pipe.devices()) {
+            on.extend(nodes.iter().map(|node| (*node, device)));
+        }
+        let devices: Vec<usize> = self.fleet.nodes.iter().map(|nodes| on[&nodes[0]]).collect();
+        if let Some(pipe) = self.fleet.pipe_on(&devices) {
+            self.take(Loads::new(&self.fleet, pipe.devices()).value(), pipe);
+        }
     }
 
     fn relaxed(&self) -> &Fleet {
