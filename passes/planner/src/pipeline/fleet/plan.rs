@@ -40,6 +40,8 @@ struct Plans<'a> {
     pipe: Pipe,
     bound: Bound,
     proof: Proof,
+    /// The value when a proof was last tried.
+    tried: Option<Micros>,
 }
 
 /// A short search, an attempt at a proof, a longer search, and what time is left for a proof or at least a bound. Where devices
@@ -116,7 +118,7 @@ impl<'a> Plans<'a> {
         options.watch.plan(value);
         let provable = relaxed.as_ref().unwrap_or(&fleet);
         let (bound, proof) = (provable.simple(), Proof::new(provable));
-        Ok(Self { fleet, relaxed, options, since, value, pipe, bound, proof })
+        Ok(Self { fleet, relaxed, options, since, value, pipe, bound, proof, tried: None })
     }
 
     fn search(&mut self) -> Result<(), Error> {
@@ -212,7 +214,9 @@ impl<'a> Plans<'a> {
 
     fn exact(&mut self, share: f64) -> Result<(), Error> {
         let (limits, fleet) = (self.limits(share), self.relaxed.as_ref().unwrap_or(&self.fleet));
-        if self.is_closed() || self.value <= 0.0 || !fleet.is_provable() {
+        // With as many iterations as before, only something better to begin with makes a difference.
+        let again = self.tried == Some(self.value) && limits.seconds.is_none();
+        if self.is_closed() || self.value <= 0.0 || !fleet.is_provable() || again {
             return Ok(());
         }
         let found = self.proof.go_on(fleet, self.value, self.bound.value, &limits, &self.options.watch)?;
@@ -220,6 +224,7 @@ impl<'a> Plans<'a> {
             found.better.into_iter().for_each(|(value, pipe)| self.take(value, pipe));
         }
         self.prove(Bound::new(found.bound, "exact"));
+        self.tried = Some(self.value);
         self.options.watch.bound(self.bound.value, "exact");
         Ok(())
     }
