@@ -108,8 +108,7 @@ impl<'a> Plans<'a> {
     fn new(problem: &Problem, options: &'a Options) -> Result<Self, Error> {
         let since = Instant::now();
         let fleet = Fleet::new(problem, options, false)?;
-        let is_choice = problem.colocate.iter().flatten().any(|group| group.len() > 1);
-        let relaxed = if is_choice { Some(Fleet::new(problem, options, true)?) } else { None };
+        let relaxed = Some(Fleet::new(problem, options, true)?).filter(|relaxed| relaxed.nodes != fleet.nodes);
         let pipe = match fleet.start(options.seed) {
             Some(pipe) => pipe,
             None => fleet.any(&milp::limits(options, since, 1.0), options)?,
