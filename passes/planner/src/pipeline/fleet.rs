@@ -29,8 +29,12 @@ use crate::problem::{Domains, Problem};
 use crate::solve::Options;
 use crate::units::{Bytes, Micros};
 
+use loads::Loads;
 use pipe::Pipe;
 pub(super) use plan::{all_bounds, annealed, auto, exact, slicegraph};
+
+/// Sums of bytes that are added up in another order may be larger by this factor.
+const ROUNDED: f64 = 1.0 + 1e-12;
 
 /// A value, and its bytes.
 struct Tensor {
@@ -105,7 +109,7 @@ impl Fleet {
                 .flat_map(|nodes| (0..devices).map(|device| nodes.iter().map(|node| time_of(*node, device)).sum()))
                 .collect(),
             held: nodes.iter().map(|nodes| nodes.iter().map(|node| held_by(*node)).sum()).collect(),
-            capacity: problem.devices.iter().map(|device| device.memory.unwrap_or(f64::INFINITY)).collect(),
+            capacity: problem.devices.iter().map(|device| device.memory.unwrap_or(f64::INFINITY) * ROUNDED).collect(),
             tensors: Vec::new(),
             makes: vec![Vec::new(); nodes.len()],
             reads: vec![Vec::new(); nodes.len()],
@@ -183,6 +187,11 @@ impl Fleet {
             return f64::INFINITY;
         }
         bytes * self.slowness[pair] + self.latency[pair]
+    }
+
+    /// What a pipeline's slowest takes.
+    fn value(&self, pipe: &Pipe) -> Micros {
+        Loads::new(self, pipe.devices()).value()
     }
 
     /// The ways from a device and to it.

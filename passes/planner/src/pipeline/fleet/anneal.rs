@@ -17,7 +17,7 @@ const DRAWS: usize = 6;
 const EXCHANGES: usize = 14;
 
 /// The best pipeline that was found.
-pub(super) fn anneal(fleet: &Fleet, start: &Pipe, least: Micros, allowance: &Allowance) -> Option<(Micros, Pipe)> {
+pub(super) fn anneal(fleet: &Fleet, start: &Pipe, least: Micros, allowance: &Allowance) -> Option<Pipe> {
     if fleet.devices < 2 || fleet.working == 0 {
         return None;
     }
@@ -41,7 +41,7 @@ pub(super) fn anneal(fleet: &Fleet, start: &Pipe, least: Micros, allowance: &All
             drawn: Vec::new(),
         };
         chain.run(budget, least);
-        (chain.value, (chain.value, chain.best))
+        (chain.value, chain.best)
     })
 }
 

@@ -21,7 +21,7 @@ type Look = (f64, Option<(Micros, Pipe)>);
 
 impl Fleet {
     /// The best pipeline that is cut from an order, from one that is known on; none where nothing is better.
-    pub(super) fn search_orders(&self, known: &Pipe, least: Micros, options: &Options) -> Option<(Micros, Pipe)> {
+    pub(super) fn search_orders(&self, known: &Pipe, least: Micros, options: &Options) -> Option<Pipe> {
         let method = options.order.unwrap_or_default();
         let model = self.at_best();
         let keys = self.working + self.devices;
@@ -53,7 +53,7 @@ impl Fleet {
             }
             evolution.rank(members);
         }
-        best.found.filter(|(value, _)| *value < start)
+        best.found.filter(|(value, _)| *value < start).map(|(_, pipe)| pipe)
     }
 
     fn look(&self, model: &Model, slicer: &mut Slicer<'_>, keys: &[f64], far: Micros, method: OrderSearch) -> Look {

@@ -74,27 +74,41 @@ impl Pipe {
 impl Fleet {
     /// The pipeline that has each task on its device; none where that takes more stages than there may be.
     pub(super) fn pipe_on(&self, on: &[usize]) -> Option<Pipe> {
-        let (stage, device) = if self.shared {
-            self.as_few_as_can_be(on)
-        } else {
-            let device = self.turns(on)?;
+        let in_turn = self.turns(on).map(|device| {
             let stage = |on: &usize| device.iter().position(|device| device == on).unwrap_or(0) as u32;
             (on[..self.working].iter().map(stage).collect(), device)
-        };
+        });
+        let (stage, device) = in_turn.or_else(|| self.shared.then(|| self.again_and_again(on)))?;
         if device.len() > self.k {
             return None;
         }
         Some(Pipe { port: on[self.working..].to_vec(), ..self.pipe(stage, device) })
     }
 
-    /// Each task in the first stage of its device that can take it.
-    fn as_few_as_can_be(&self, on: &[usize]) -> (Vec<u32>, Vec<usize>) {
-        let (mut stage, mut device): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
-        for (before, on) in self.before.iter().zip(on) {
-            let low = before.iter().map(|before| stage[*before as usize]).max().unwrap_or(0) as usize;
-            let of = (low..device.len()).find(|stage| device[*stage] == *on).unwrap_or(device.len());
-            device.extend((of == device.len()).then_some(*on));
-            stage.push(of as u32);
+    /// Stage after stage, the device that can do most of what is left.
+    fn again_and_again(&self, on: &[usize]) -> (Vec<u32>, Vec<usize>) {
+        const OPEN: u32 = u32::MAX;
+        let (mut stage, mut device): (Vec<u32>, Vec<usize>) = (vec![OPEN; self.working], Vec::new());
+        while stage.contains(&OPEN) {
+            let number = device.len() as u32;
+            let done_by = |device: usize| {
+                let (mut stage, mut count) = (stage.clone(), 0);
+                for task in (0..self.working).filter(|task| on[*task] == device) {
+                    let is_free = self.before[task].iter().all(|before| stage[*before as usize] != OPEN);
+                    if stage[task] == OPEN && is_free {
+                        stage[task] = number;
+                        count += 1;
+                    }
+                }
+                (count, stage)
+            };
+            let all = (0..self.devices).map(|device| (done_by(device), device));
+            // Tasks are in an order in which the first that is left is free.
+            let Some(((_, next), on)) = all.max_by_key(|((count, _), device)| (*count, usize::MAX - device)) else {
+                break;
+            };
+            stage = next;
+            device.push(on);
         }
         (stage, device)
     }

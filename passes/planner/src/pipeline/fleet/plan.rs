@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use super::Fleet;
 use super::anneal::anneal;
-use super::loads::Loads;
 use super::pipe::Pipe;
 use super::proof::Proof;
 use crate::error::Error;
@@ -53,7 +52,7 @@ pub(in crate::pipeline) fn auto(problem: &Problem, options: &Options) -> Result<
         // Without sharing there may be no plan.
         if let Ok(mut others) = Plans::new(problem, &alone) {
             others.search()?;
-            plans.take_from(&others);
+            others.translated(&plans.fleet).into_iter().for_each(|pipe| plans.take(pipe));
         }
     }
     plans.search()?;
@@ -76,8 +75,8 @@ pub(in crate::pipeline) fn slicegraph(problem: &Problem, options: &Options) -> R
         let model = plans.fleet.at_best();
         let sliced = brkga::search(&model, plans.bound.value, options, None);
         plans.take_stages(&sliced.blocks());
-    } else if let Some((value, pipe)) = plans.fleet.search_orders(&plans.pipe, plans.bound.value, options) {
-        plans.take(value, pipe);
+    } else if let Some(pipe) = plans.fleet.search_orders(&plans.pipe, plans.bound.value, options) {
+        plans.take(pipe);
     }
     Ok(plans.solution(problem))
 }
@@ -104,6 +103,15 @@ pub(in crate::pipeline) fn all_bounds(problem: &Problem, options: &Options) -> R
     Ok(all)
 }
 
+/// A pipeline without shared devices, where none was found with them.
+fn alone(problem: &Problem, fleet: &Fleet, options: &Options, error: Error) -> Result<Pipe, Error> {
+    if !fleet.shared || !matches!(error, Error::NotFound(_)) {
+        return Err(error);
+    }
+    let others = Options { shared_devices: false, ..options.clone() };
+    Plans::new(problem, &others).ok().and_then(|others| others.translated(fleet)).ok_or(error)
+}
+
 impl<'a> Plans<'a> {
     fn new(problem: &Problem, options: &'a Options) -> Result<Self, Error> {
         let since = Instant::now();
@@ -111,9 +119,11 @@ impl<'a> Plans<'a> {
         let relaxed = Some(Fleet::new(problem, options, true)?).filter(|relaxed| relaxed.nodes != fleet.nodes);
         let pipe = match fleet.start(options.seed) {
             Some(pipe) => pipe,
-            None => fleet.any(&milp::limits(options, since, 1.0), options)?,
+            None => fleet
+                .any(&milp::limits(options, since, 1.0), options)
+                .or_else(|error| alone(problem, &fleet, options, error))?,
         };
-        let value = Loads::new(&fleet, pipe.devices()).value();
+        let value = fleet.value(&pipe);
         options.watch.plan(value);
         let provable = relaxed.as_ref().unwrap_or(&fleet);
         let (bound, proof) = (provable.simple(), Proof::new(provable));
@@ -130,15 +140,13 @@ impl<'a> Plans<'a> {
     }
 
     /// The same pipeline with other rules for stages.
-    fn take_from(&mut self, other: &Plans<'_>) {
+    fn translated(&self, fleet: &Fleet) -> Option<Pipe> {
         let mut on: BTreeMap<usize, usize> = BTreeMap::new();
-        for (nodes, device) in other.fleet.nodes.iter().zip(other.pipe.devices()) {
+        for (nodes, device) in self.fleet.nodes.iter().zip(self.pipe.devices()) {
             on.extend(nodes.iter().map(|node| (*node, device)));
         }
-        let devices: Vec<usize> = self.fleet.nodes.iter().map(|nodes| on[&nodes[0]]).collect();
-        if let Some(pipe) = self.fleet.pipe_on(&devices) {
-            self.take(Loads::new(&self.fleet, pipe.devices()).value(), pipe);
-        }
+        let devices: Vec<usize> = fleet.nodes.iter().map(|nodes| on[&nodes[0]]).collect();
+        fleet.pipe_on(&devices)
     }
 
     fn relaxed(&self) -> &Fleet {
@@ -175,12 +183,13 @@ impl<'a> Plans<'a> {
             return;
         }
         let allowance = Allowance::new(options, MOVES);
-        if let Some((value, pipe)) = anneal(&self.fleet, &self.pipe, self.bound.value, &allowance) {
-            self.take(value, pipe);
+        if let Some(pipe) = anneal(&self.fleet, &self.pipe, self.bound.value, &allowance) {
+            self.take(pipe);
         }
     }
 
-    fn take(&mut self, value: Micros, pipe: Pipe) {
+    fn take(&mut self, pipe: Pipe) {
+        let value = self.fleet.value(&pipe);
         if value < self.value {
             (self.value, self.pipe) = (value, pipe);
         }
@@ -206,8 +215,7 @@ impl<'a> Plans<'a> {
     fn take_stages(&mut self, blocks: &[u32]) {
         let mut random = Random::new(self.options.seed);
         for sequence in self.fleet.sequences(SEQUENCES, &mut random) {
-            let pipe = self.fleet.pipe(blocks.to_vec(), sequence);
-            self.take(Loads::new(&self.fleet, pipe.devices()).value(), pipe);
+            self.take(self.fleet.pipe(blocks.to_vec(), sequence));
         }
     }
 
@@ -220,7 +228,7 @@ impl<'a> Plans<'a> {
         }
         let found = self.proof.go_on(fleet, self.value, self.bound.value, &limits, &self.options.watch)?;
         if self.relaxed.is_none() {
-            found.better.into_iter().for_each(|(value, pipe)| self.take(value, pipe));
+            found.better.into_iter().for_each(|(_, pipe)| self.take(pipe));
         }
         self.prove(Bound::new(found.bound, "exact"));
         self.tried = Some(self.value);

@@ -14,8 +14,6 @@ use crate::pipeline::PipelineCost;
 use crate::units::Micros;
 use crate::watch::Watch;
 
-use super::loads::Loads;
-
 /// Programs of more rows than this are not worth the time it takes to write them down.
 const MOST_ROWS: usize = 150_000;
 /// What bounds may be off by, in parts of the best value: tolerances of the solver.
@@ -57,7 +55,7 @@ impl Fleet {
         let mut better: Option<(Micros, Pipe)> = None;
         let mut see = |values: &[f64]| {
             let Some(pipe) = self.pipe_on(&formulation.devices(values)) else { return };
-            let found = Loads::new(self, pipe.devices()).value();
+            let found = self.value(&pipe);
             if found < better.as_ref().map_or(value, |(value, _)| *value) {
                 watch.plan(found);
                 better = Some((found, pipe));

@@ -1,6 +1,5 @@
 //! Pipelines to start from.
 
-use super::loads::Loads;
 use super::proof::Proof;
 use super::slice::Slicer;
 use super::{Fleet, Pipe};
@@ -34,7 +33,7 @@ impl<'a> Best<'a> {
 
     /// Whether it is better.
     pub(super) fn take(&mut self, pipe: Pipe) -> bool {
-        let value = Loads::new(self.fleet, pipe.devices()).value();
+        let value = self.fleet.value(&pipe);
         let is_better = value < self.value();
         if is_better {
             self.found = Some((value, pipe));
