@@ -91,6 +91,16 @@ fn seeds_matter_and_nothing_else_does() {
 }
 
 #[test]
+fn sparse_graphs_may_be_large() {
+    let of = |kind| regal(&Regal { kind, nodes: 20_001, seed: 1 });
+    assert_eq!(of(Kind::BarabasiAlbert).unwrap().nodes.len(), 20_001);
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::BarabasiAlbert) {
+        let says = of(kind).unwrap_err().to_string();
+        assert_eq!(says, "nodes is 20001; it must be at least 1 and at most 20000");
+    }
+}
+
+#[test]
 fn graphs_have_the_pipeline_view() {
     for kind in Kind::ALL {
         let options = Regal { kind, nodes: 120, seed: 5 };

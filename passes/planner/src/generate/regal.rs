@@ -16,6 +16,8 @@ const DENSITY: Density =
 const TENSOR: (f64, f64) = (50.0, 10.0);
 /// Deviation of the share of all tensors' sizes that a node costs beside its own.
 const SHARE_DEVIATION: f64 = 0.1;
+/// The most nodes of a kind that looks at all pairs of them.
+const MOST_OF_PAIRS: usize = 20_000;
 
 /// What graph to make.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +36,8 @@ impl Default for Regal {
 /// Makes the graph: a node costs its tensors and a random share of all of them. Costs that would be negative are turned
 /// around, so that none is.
 pub fn regal(options: &Regal) -> Result<Problem, Error> {
-    in_range("nodes", options.nodes, 1, MOST_NODES.min(20_000))?;
+    let most = if options.kind == Kind::BarabasiAlbert { MOST_NODES } else { MOST_OF_PAIRS };
+    in_range("nodes", options.nodes, 1, most)?;
     let mut random = Random::new(options.seed);
     let edges = graph(options.kind, options.nodes, &DENSITY, &mut random);
     let output: Vec<f64> =
