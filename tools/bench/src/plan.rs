@@ -5,12 +5,13 @@ mod curves;
 mod large;
 mod models;
 mod networks;
-mod runs;
 mod speedup;
 mod svg;
 mod tables;
 
 use std::path::PathBuf;
+
+use crate::arguments::seconds;
 
 const USAGE: &str = "\
 usage: divi-bench plan [PART …] [--seconds=S] [--milp-seconds=S] [--svg=FILE]
@@ -71,9 +72,4 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         part(&settings)?;
     }
     Ok(())
-}
-
-fn seconds(argument: &str, text: &str) -> Result<f64, String> {
-    let seconds: Option<f64> = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0);
-    seconds.ok_or_else(|| format!("{argument}: not a number of seconds"))
 }

@@ -6,8 +6,8 @@ use divi_planner::Objective;
 
 use super::Settings;
 use super::networks::Network;
-use super::runs::run;
 use super::svg::{Chart, Line, Panel};
+use crate::runs::run;
 
 /// The networks of the paper's figure: ten modules, queued inputs.
 const PANELS: [(&str, usize, bool); 4] = [

@@ -6,7 +6,7 @@ use divi_planner::random::Random;
 use divi_planner::{Objective, Problem};
 
 use super::Settings;
-use super::runs::run;
+use crate::runs::run;
 
 const NODES: usize = 32;
 const MODULES: usize = 157;

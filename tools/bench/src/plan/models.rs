@@ -8,8 +8,8 @@ use std::process::Command;
 use divi_planner::{Objective, Problem};
 
 use super::Settings;
-use super::networks::read;
-use super::runs::run;
+use crate::files::read;
+use crate::runs::run;
 
 const MODELS: [&str; 10] = [
     "alexnet",

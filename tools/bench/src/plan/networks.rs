@@ -1,10 +1,11 @@
 //! The networks of the tables: instances that ship with divi where there is one, else generated.
 
-use std::fs;
 use std::path::Path;
 
 use divi_planner::Problem;
 use divi_planner::generate::{Rwnn, rwnn};
+
+use crate::files::read;
 
 /// A randomly wired network by its shape.
 #[derive(Clone, Copy)]
@@ -31,9 +32,4 @@ impl Network {
         let network = Rwnn { modules, channels, strong, inputs, ..Rwnn::default() };
         rwnn(&network).map(|problem| (problem, true)).map_err(|error| error.to_string())
     }
-}
-
-pub(super) fn read(file: &str) -> Result<Problem, String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
-    Problem::read(&text).map_err(|error| format!("{file}: {error}"))
 }

@@ -4,7 +4,7 @@ use divi_planner::Objective;
 
 use super::Settings;
 use super::networks::Network;
-use super::runs;
+use crate::runs;
 
 /// Modules, channels, whether strongly dependent, and the paper's seconds for MILP and MILP-SPLIT.
 const ROWS: [(usize, usize, bool, f64, f64); 6] = [

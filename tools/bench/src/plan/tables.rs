@@ -4,7 +4,7 @@ use divi_planner::Objective;
 
 use super::Settings;
 use super::networks::Network;
-use super::runs::{geometric_mean, run};
+use crate::runs::{geometric_mean, run};
 
 /// The columns: the paper's, then ours. The last is what is proven.
 const ALGORITHMS: [(&str, &str); 9] = [

@@ -7,24 +7,34 @@ use divi_planner::plan::Limit;
 use divi_planner::{News, Objective, Options, Plan, Problem, Watch};
 
 /// Two values this close, as a share, are the same.
-const SAME: f64 = 1e-6;
+pub(crate) const SAME: f64 = 1e-6;
 
-pub(super) struct Run {
-    pub(super) plan: Plan,
-    pub(super) seconds: f64,
+pub(crate) struct Run {
+    pub(crate) plan: Plan,
+    pub(crate) seconds: f64,
     /// Each better value with when it was there, in seconds.
-    pub(super) found: Vec<(f64, f64)>,
+    pub(crate) found: Vec<(f64, f64)>,
 }
 
 impl Run {
     /// When a plan of at most this value was there.
-    pub(super) fn reached(&self, value: f64) -> Option<f64> {
+    pub(crate) fn reached(&self, value: f64) -> Option<f64> {
         self.found.iter().find(|(_, found)| *found <= value * (1.0 + SAME)).map(|(seconds, _)| *seconds)
     }
 }
 
 /// Solves with a limit in seconds.
-pub(super) fn run(problem: &Problem, objective: Objective, algorithm: &str, seconds: f64) -> Result<Run, String> {
+pub(crate) fn run(problem: &Problem, objective: Objective, algorithm: &str, seconds: f64) -> Result<Run, String> {
+    run_with(problem, objective, algorithm, Options { limit: Some(Limit::Seconds(seconds)), ..Options::default() })
+}
+
+/// Solves as the options say, but for who is told.
+pub(crate) fn run_with(
+    problem: &Problem,
+    objective: Objective,
+    algorithm: &str,
+    options: Options,
+) -> Result<Run, String> {
     let found: Arc<Mutex<Vec<(f64, f64)>>> = Arc::default();
     let started = Instant::now();
     let watch = {
@@ -36,15 +46,14 @@ pub(super) fn run(problem: &Problem, objective: Objective, algorithm: &str, seco
             }
         })
     };
-    let options = Options { limit: Some(Limit::Seconds(seconds)), watch, ..Options::default() };
-    let plan = divi_planner::solve(problem, objective, algorithm, &options)
+    let plan = divi_planner::solve(problem, objective, algorithm, &Options { watch, ..options })
         .map_err(|error| format!("{}: {algorithm}: {error}", problem.name))?;
     let seconds = started.elapsed().as_secs_f64();
     let found = found.lock().map(|mut found| std::mem::take(&mut *found)).unwrap_or_default();
     Ok(Run { plan, seconds, found })
 }
 
-pub(super) fn geometric_mean(values: &[f64]) -> f64 {
+pub(crate) fn geometric_mean(values: &[f64]) -> f64 {
     let sum: f64 = values.iter().map(|value| value.ln()).sum();
     (sum / values.len().max(1) as f64).exp()
 }
