@@ -69,7 +69,7 @@ impl Fleet {
             ControlFlow::Continue(())
         })?;
         outcome.values.iter().for_each(|values| see(values));
-        let is_none = outcome.bound.is_infinite() && outcome.finished;
+        let is_none = outcome.bound == f64::INFINITY && outcome.finished;
         let proven = if is_none { most } else { (outcome.bound - SLACK) * value };
         let known = better.as_ref().map_or(value, |(value, _)| *value);
         Ok(Found { better, bound: proven.min(known).max(0.0), is_none })
