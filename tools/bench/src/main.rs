@@ -4,6 +4,7 @@ mod arguments;
 mod cost;
 mod files;
 mod import;
+mod models;
 mod pipeline;
 mod plan;
 mod python;

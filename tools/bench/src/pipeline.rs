@@ -5,6 +5,7 @@ mod baseline;
 mod best;
 mod bounds;
 mod graphs;
+mod models;
 mod orders;
 mod process;
 mod progress;
@@ -21,6 +22,7 @@ usage: divi-bench pipeline [PART …] [--k=K,…] [--graphs=N|NAME] [--seconds=S
 parts, by default all of them:
   orders        Table 2: what different orders' slicings are worth, and searches beyond orders
   bounds        Table 3: what is proven, as a share of the best that is known
+  models        pipelines of real models, on equal devices and on some that are not
   speed         slicing against the plain dynamic program, in processor time
 
   --k=K,…           numbers of stages, by default 2,4,8,16,32,64
@@ -50,8 +52,12 @@ impl Default for Settings {
 
 type Part = fn(&Settings, &mut Best) -> Result<(), String>;
 
-const PARTS: &[(&str, Part)] =
-    &[("orders", orders::orders), ("bounds", bounds::bounds), ("speed", |_, _| speed::speed())];
+const PARTS: &[(&str, Part)] = &[
+    ("orders", orders::orders),
+    ("bounds", bounds::bounds),
+    ("models", |settings, _| models::models(settings)),
+    ("speed", |_, _| speed::speed()),
+];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let (settings, parts) = parse(arguments)?;
@@ -104,7 +110,7 @@ mod tests {
 
     #[test]
     fn everything_by_default() {
-        assert_eq!(parsed(""), Ok((Settings::default(), vec!["orders", "bounds", "speed"])));
+        assert_eq!(parsed(""), Ok((Settings::default(), vec!["orders", "bounds", "models", "speed"])));
     }
 
     #[test]

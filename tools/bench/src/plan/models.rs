@@ -1,14 +1,10 @@
 //! Figs. 3 and 5: torchvision's models on the machine of the paper. Their costs are estimates of divi's model; the paper
 //! measured, and prints its figures without numbers.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
-
-use divi_planner::{Objective, Problem};
+use divi_planner::Objective;
 
 use super::Settings;
-use crate::files::read;
+use crate::models::problem;
 use crate::runs::run;
 
 const MODELS: [&str; 10] = [
@@ -43,7 +39,7 @@ fn figure(settings: &Settings, objective: Objective, inputs: u32, shown: fn(f64)
     ALGORITHMS.iter().for_each(|algorithm| print!(" {algorithm:>9}"));
     println!(" {:>9} {:>8} {:>12}", "bound", "gap", "over single");
     for model in MODELS {
-        let problem = problem(model, inputs)?;
+        let problem = problem(model, "diviml", inputs)?;
         print!("{model:<20}");
         let mut values = Vec::new();
         for algorithm in ALGORITHMS {
@@ -57,20 +53,4 @@ fn figure(settings: &Settings, objective: Objective, inputs: u32, shown: fn(f64)
         }
     }
     Ok(())
-}
-
-/// The problem that a model poses, as `divi-opt` writes it.
-fn problem(model: &str, inputs: u32) -> Result<Problem, String> {
-    let opt = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("divi-opt");
-    let file = format!("target/bench/{model}_{inputs}.json");
-    fs::create_dir_all("target/bench").map_err(|error| error.to_string())?;
-    let output = Command::new(&opt)
-        .arg(Path::new("test/models").join(format!("{model}.onnx")))
-        .args(["-q", "--system=diviml", "--emit=problem", &format!("--inputs={inputs}"), "-o", &file])
-        .output()
-        .map_err(|error| format!("cannot run {}: {error}; use tools/divi-bench", opt.display()))?;
-    if !output.status.success() {
-        return Err(format!("{model}: {}", String::from_utf8_lossy(&output.stderr)));
-    }
-    read(&file)
 }
