@@ -137,6 +137,8 @@ pub(crate) enum Event<'a> {
     Solution(&'a [f64]),
     /// No solution costs less.
     Bound(f64),
+    /// Whoever has a solution from elsewhere may put it here.
+    Wanted(&'a mut Option<Vec<f64>>),
 }
 
 /// How a solve ended.

@@ -4,6 +4,7 @@
 //! tasks between blocks, which reaches what orders alone do not, and `milp` proves. Where devices differ, `fleet` anneals.
 
 mod anneal;
+mod auto;
 mod bounds;
 mod brkga;
 mod choice;
@@ -12,10 +13,14 @@ mod evolution;
 mod fleet;
 mod known;
 mod line;
+mod meeting;
 mod milp;
 mod model;
 mod order;
+mod pack;
+mod priced;
 mod program;
+mod proof;
 mod reach;
 mod slice;
 mod state;
@@ -33,17 +38,14 @@ use crate::solve::{Options, Solution};
 pub use choice::{OrderSearch, PipelineCost};
 use cost::Blocks;
 use known::Known;
+use meeting::Meeting;
 use model::Model;
+use pack::Effort;
 
-/// Integer programs with more places of edges than this are not worth the time it takes to write them down.
-const MOST_PLACES: usize = 400_000;
 /// A first start for integer programs: seconds, their share of all time, moves.
 const BRIEF_SECONDS: f64 = 0.5;
 const BRIEF_SHARE: f64 = 0.1;
 const BRIEF_MOVES: u64 = 400_000;
-/// What of the time that is left a first attempt at a proof may take, and then a longer search.
-const PROOF_SHARE: f64 = 0.2;
-const SEARCH_SHARE: f64 = 0.6;
 
 /// Orders, and the best slicing of each.
 pub(crate) fn slicegraph(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
@@ -63,7 +65,7 @@ pub(crate) fn anneal(problem: &Problem, _: Objective, options: &Options) -> Resu
     }
     let model = Model::new(problem, options)?;
     let mut known = Known::start(&model, options);
-    known.anneal(&model, options);
+    known.anneal(&model, options, &Meeting::new(&known), 0);
     Ok(answer(problem, &model, known))
 }
 
@@ -75,30 +77,20 @@ pub(crate) fn milp(problem: &Problem, _: Objective, options: &Options) -> Result
     let since = Instant::now();
     let model = Model::new(problem, options)?;
     let mut known = Known::start(&model, &brief(options));
-    known.anneal(&model, &brief(options));
-    milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options)?;
+    let meeting = Meeting::new(&known);
+    known.anneal(&model, &brief(options), &meeting, 0);
+    milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options, &meeting)?;
     Ok(answer(problem, &model, known))
 }
 
-/// What serves pipelines where no algorithm is asked for: a short search and an attempt to prove it the best, which is
-/// enough for many models; else a longer search, and what time is left for a proof or at least a bound.
+/// What serves pipelines where no algorithm is asked for.
 pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     if problem.mtpp.is_none() {
         return fleet::auto(problem, options);
     }
     let since = Instant::now();
     let model = Model::new(problem, options)?;
-    let edges: usize = model.tensors.iter().map(|tensor| tensor.readers.len()).sum();
-    let provable = edges * model.k <= MOST_PLACES;
-    let mut known = Known::start(&model, &brief(options));
-    if provable {
-        known.anneal(&model, &brief(options));
-        milp::exact(&model, &mut known, &milp::limits(options, since, PROOF_SHARE), options)?;
-    }
-    known.anneal(&model, &left(options, since, if provable { SEARCH_SHARE } else { 1.0 }));
-    if provable {
-        milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options)?;
-    }
+    let known = auto::solve(&model, options, since)?;
     Ok(answer(problem, &model, known))
 }
 
@@ -111,13 +103,17 @@ pub fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Er
     let since = Instant::now();
     let model = Model::new(problem, options)?;
     let mut known = Known::start(&model, &brief(options));
-    known.anneal(&model, &brief(options));
+    let meeting = Meeting::new(&known);
+    known.anneal(&model, &brief(options), &meeting, 0);
     let simple = bounds::simple(&model);
     let mut all = vec![simple.clone()];
     all.extend((model.tasks() <= bounds::MOST_TASKS).then(|| bounds::windows(&model, simple.value)));
+    all.extend(priced::cut(&model, simple.value, &mut Effort::nodes(bounds::CUT_NODES)));
     all.push(milp::bottleneck(&model, &known, &milp::limits(options, since, 0.2))?);
-    all.push(milp::bottleneck_guess(&model, &known, &milp::limits(options, since, 0.4))?);
-    milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options)?;
+    all.push(milp::bottleneck_guess(&model, &known, &milp::limits(options, since, 0.3))?);
+    let mut effort = proof::effort(options, since, 0.5, &meeting);
+    all.extend(priced::priced(&model, simple.value, known.value, &mut effort, &mut |_| {})?);
+    milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options, &meeting)?;
     all.push(known.bound);
     Ok(all)
 }

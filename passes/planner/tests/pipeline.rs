@@ -206,6 +206,20 @@ fn known_optima_are_found_and_proven() {
 }
 
 #[test]
+fn overflow_is_proven() {
+    // Parameters of 10 and scratch of 2 where 4 fit: a task alone streams 8 at 0.5 a microsecond.
+    let mut problem = regal(&Regal { nodes: 6, ..Regal::default() }).unwrap();
+    problem.edges = Some(Vec::new());
+    for node in &mut problem.nodes {
+        (node.weight, node.scratch, node.output) = (10.0, 2.0, Some(0.0));
+    }
+    problem.mtpp = Some(Pipeline { work: vec![1.0; 6], k: vec![3], bandwidth: 0.5, memory: Some(4.0) });
+    let plan = pipeline(&problem, "milp", &limited(20_000));
+    let best = 2.0 + (20.0 + 2.0 - 4.0) / 0.5;
+    assert!((plan.value - best).abs() < SLACK && plan.bound > best * (1.0 - 1e-6), "{} {}", plan.value, plan.bound);
+}
+
+#[test]
 fn what_cannot_be_planned_is_said() {
     let mut problem = regal(&Regal { nodes: 10, ..Regal::default() }).unwrap();
     let says = |problem: &Problem, options: &Options, expected: &str| {

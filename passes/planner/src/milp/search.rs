@@ -82,6 +82,7 @@ impl<'a> Search<'a> {
                 match event {
                     Event::Solution(values) => drop(self.see(model.launches(values))),
                     Event::Bound(bound) => self.watch.bound(self.in_micros(bound).min(forbidden), NAME),
+                    Event::Wanted(_) => {}
                 }
                 ControlFlow::Continue(())
             };

@@ -33,7 +33,12 @@ pub(super) fn solve(
     // SAFETY: the context outlives the run, which is the only caller; callbacks come one at a time, from this thread.
     unsafe {
         check(Highs_setCallback(solver.0, Some(called), data.cast()), "take a callback")?;
-        for kind in [kHighsCallbackMipImprovingSolution, kHighsCallbackMipLogging, kHighsCallbackMipInterrupt] {
+        for kind in [
+            kHighsCallbackMipImprovingSolution,
+            kHighsCallbackMipLogging,
+            kHighsCallbackMipInterrupt,
+            kHighsCallbackCallbackMipUserSolution,
+        ] {
             check(Highs_startCallback(solver.0, kind), "call back")?;
         }
         check(Highs_run(solver.0), "solve")?;
@@ -64,6 +69,13 @@ impl Relaxation {
         // SAFETY: the instance has a program.
         check(unsafe { Highs_run(self.solver.0) }, "solve")?;
         self.solver.outcome(self.columns, c"objective_function_value")
+    }
+
+    /// Other limits of a column.
+    pub(crate) fn bound(&mut self, column: Column, lower: f64, upper: f64) -> Result<(), Error> {
+        let index = indices(&[column.0])?[0];
+        // SAFETY: the column is one of the program's.
+        check(unsafe { Highs_changeColBounds(self.solver.0, index, lower, upper) }, "take limits")
     }
 
     /// One more row.
@@ -226,6 +238,18 @@ unsafe extern "C" fn called(
     if out.mip_dual_bound.is_finite() && out.mip_dual_bound > context.bound {
         context.bound = out.mip_dual_bound;
         context.stop |= (context.watch)(Event::Bound(context.bound)).is_break();
+    }
+    if kind == kHighsCallbackCallbackMipUserSolution && !into.is_null() {
+        let mut wanted = None;
+        context.stop |= (context.watch)(Event::Wanted(&mut wanted)).is_break();
+        // SAFETY: HiGHS keeps it for the duration of the call.
+        let into = unsafe { &mut *into };
+        let fits = usize::try_from(into.user_solution_size).is_ok_and(|size| size == context.columns);
+        if let Some(values) = wanted.filter(|values| fits && values.len() == context.columns) {
+            // SAFETY: HiGHS says that there is room for a value for each column.
+            unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), into.user_solution, values.len()) };
+            into.user_has_solution = 1;
+        }
     }
     context.stop |= u64::try_from(out.mip_total_lp_iterations).is_ok_and(|spent| spent >= context.most);
     if context.stop && kind == kHighsCallbackMipInterrupt && !into.is_null() {

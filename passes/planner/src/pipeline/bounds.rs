@@ -1,25 +1,30 @@
 //! What no pipeline can be better than, without an integer program.
 
 use super::model::Model;
+use super::pack::Effort;
+use super::priced;
 use super::reach::Reach;
 use crate::plan::Bound;
 use crate::units::Micros;
 
 /// Of more tasks it takes too long to say who waits for whom.
 pub(super) const MOST_TASKS: usize = 10_000;
+/// Nodes of the search for blocks that are cut out: more than enough, but where tensors are dear.
+pub(super) const CUT_NODES: u64 = 20_000;
 /// Bisections: as far as numbers differ.
 const HALVINGS: u32 = 50;
 /// What sums of times differ by when they are added up in another order.
 const ROUNDING: f64 = 1e-9;
 
-/// The better of what is below.
+/// The better of what is below, and of blocks that are cut out around one task.
 pub(super) fn best(model: &Model) -> Bound {
     let simple = simple(model);
     if model.tasks() > MOST_TASKS {
         return simple;
     }
     let windows = windows(model, simple.value);
-    if windows.value > simple.value { windows } else { simple }
+    let best = if windows.value > simple.value { windows } else { simple };
+    priced::cut(model, best.value, &mut Effort::nodes(CUT_NODES)).unwrap_or(best)
 }
 
 /// Lemma 3.3: the longest task has to be somewhere, and the average block has its share of all work.

@@ -1,5 +1,6 @@
 //! The best pipeline so far, and what nothing is better than.
 
+use super::meeting::Meeting;
 use super::model::Model;
 use super::{anneal, bounds, brkga};
 use crate::plan::{Bound, Limit, closes};
@@ -14,6 +15,7 @@ const ORDERS: u64 = 100;
 const ORDERS_SHARE: f64 = 0.2;
 
 /// Blocks that hold, with the order in which their tasks run.
+#[derive(Clone)]
 pub(super) struct Known {
     pub(super) value: Micros,
     pub(super) blocks: Vec<u32>,
@@ -45,15 +47,23 @@ impl Known {
         }
     }
 
-    /// Annealing, unless nothing can be better.
-    pub(super) fn anneal(&mut self, model: &Model, options: &Options) {
-        if self.is_closed() {
+    /// Takes what others have found, where it is better.
+    pub(super) fn learn(&mut self, meeting: &Meeting) {
+        if let Some((value, blocks)) = meeting.better_than(self.value) {
+            (self.value, self.blocks) = (value, blocks);
+        }
+    }
+
+    /// Annealing from the best that anyone has, unless nothing can be better. Leaves some cores to others.
+    pub(super) fn anneal(&mut self, model: &Model, options: &Options, meeting: &Meeting, others: usize) {
+        self.learn(meeting);
+        if self.is_closed() || meeting.race.is_over() {
             return;
         }
-        let allowance = Allowance::new(options, MOVES);
-        let found = anneal::anneal(model, &self.blocks, &self.order, self.bound.value, &allowance);
-        if let Some((value, blocks)) = found.filter(|(value, _)| *value < self.value) {
-            (self.value, self.blocks) = (value, blocks);
+        let allowance = Allowance::new(options, MOVES).beside(others).in_race(&meeting.race);
+        if let Some((value, blocks)) = anneal::anneal(model, &self.blocks, &self.order, self.bound.value, &allowance) {
+            meeting.found(value, &blocks);
+            self.learn(meeting);
         }
     }
 }

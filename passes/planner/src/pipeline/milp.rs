@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::bounds;
 use super::known::Known;
+use super::meeting::Meeting;
 use super::model::Model;
 use super::program::{Formulation, Shape};
 use super::state::State;
@@ -31,9 +32,16 @@ pub(super) fn limits(options: &Options, since: Instant, share: f64) -> Limits {
     Limits { seed: options.seed, iterations, seconds }
 }
 
-/// The exact program: better blocks or a better bound than is known. Overflow of memory is left out, which leaves bounds
-/// valid; what solutions really cost is counted.
-pub(super) fn exact(model: &Model, known: &mut Known, limits: &Limits, options: &Options) -> Result<(), Error> {
+/// The exact program: better blocks or a better bound than is known. Of what is alive in a block it knows a part only, which
+/// leaves bounds valid; what solutions really cost is counted.
+pub(super) fn exact(
+    model: &Model,
+    known: &mut Known,
+    limits: &Limits,
+    options: &Options,
+    meeting: &Meeting,
+) -> Result<(), Error> {
+    known.learn(meeting);
     if known.is_closed() || model.k < 2 || known.value <= 0.0 {
         return Ok(());
     }
@@ -42,36 +50,44 @@ pub(super) fn exact(model: &Model, known: &mut Known, limits: &Limits, options: 
     // Only what is better is looked for: where nothing is found, what is known is the best.
     let most = scale - step;
     let formulation = Formulation::new(model, &Shape::exact(model.k), scale, known.bound.value.min(most), most);
-    let mut found: Option<(Micros, Vec<u32>)> = None;
-    let mut see = |values: &[f64]| {
+    let see = |values: &[f64]| {
         let blocks = formulation.blocks(values);
         let value = State::new(model, blocks.clone(), known.order.clone()).value();
-        if value < found.as_ref().map_or(scale, |(value, _)| *value) {
-            options.watch.plan(value);
-            found = Some((value, blocks));
-        }
+        options.watch.plan(value);
+        meeting.found(value, &blocks);
+        value
     };
+    let mut best = scale;
     let mut watch = |event: Event<'_>| {
         match event {
-            Event::Solution(values) => see(values),
-            Event::Bound(bound) => options.watch.bound(safe(model, bound, scale).min(scale), "exact"),
+            Event::Solution(values) => best = best.min(see(values)),
+            Event::Bound(bound) => {
+                let bound = safe(model, bound, scale).min(scale);
+                options.watch.bound(bound, "exact");
+                meeting.proven(bound);
+            }
+            Event::Wanted(place) => {
+                if let Some((value, blocks)) = meeting.better_than(best).filter(|(value, _)| *value <= most) {
+                    best = value;
+                    *place = Some(formulation.values(&blocks, value));
+                }
+            }
         }
-        ControlFlow::Continue(())
+        if meeting.race.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let outcome = formulation.program.solve(limits, None, &mut watch)?;
     if let Some(values) = &outcome.values {
         see(values);
     }
-    if let Some((value, blocks)) = found {
-        (known.value, known.blocks) = (value, blocks);
-    }
-    let proven = if outcome.bound.is_infinite() && outcome.finished {
+    known.learn(meeting);
+    let proven = if outcome.bound == f64::INFINITY && outcome.finished {
         // Nothing is better by a step; where steps are whole, nothing is better at all.
         if grain(model, scale).is_some() { scale } else { most }
     } else {
         safe(model, outcome.bound, scale)
     };
     known.prove(Bound::new(proven.min(known.value), "exact"));
+    meeting.proven(known.bound.value);
     Ok(())
 }
 
@@ -118,18 +134,20 @@ fn relaxed(model: &Model, shape: &Shape, known: &Known, limits: &Limits) -> Resu
     let formulation = Formulation::new(model, shape, scale, 0.0, scale);
     let outcome = formulation.program.solve(limits, None, &mut |_| ControlFlow::Continue(()))?;
     // Where nothing fits below what is known, that is the bound.
-    Ok(if outcome.bound.is_infinite() { scale } else { safe(model, outcome.bound, scale).min(scale) })
+    Ok(if outcome.bound == f64::INFINITY { scale } else { safe(model, outcome.bound, scale).min(scale) })
 }
 
-/// A program's bound in microseconds, less what tolerances may have made of it; where all sums are multiples of something,
-/// up to the next.
+/// A program's bound in microseconds, less what tolerances may have made of it.
 fn safe(model: &Model, bound: f64, scale: Micros) -> Micros {
-    let bound = (bound - SLACK) * scale;
+    up(model, (bound - SLACK) * scale, scale).max(0.0)
+}
+
+/// Where all costs are multiples of something, a bound goes up to the next.
+pub(super) fn up(model: &Model, bound: Micros, scale: Micros) -> Micros {
     match grain(model, scale) {
         Some(grain) if bound.is_finite() => (bound / grain - 1e-6).ceil() * grain,
         _ => bound,
     }
-    .max(0.0)
 }
 
 /// By how much a better value is better at least, or what is not worth looking for.

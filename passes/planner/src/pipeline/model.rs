@@ -30,6 +30,16 @@ pub(super) struct Memory {
 }
 
 impl Memory {
+    /// What is alive while a task runs, whatever else is in its block. Of several nodes that are one task nothing is said:
+    /// they run one after the other.
+    pub(super) fn alive(&self, model: &Model, task: usize) -> Bytes {
+        if model.nodes[task].len() > 1 {
+            return 0.0;
+        }
+        let tensors = model.makes[task].iter().chain(&model.reads[task]);
+        self.scratch[task] + tensors.map(|tensor| model.tensors[*tensor as usize].bytes).sum::<Bytes>()
+    }
+
     /// Eq. (2) for a block whose tasks run in this order. A tensor from elsewhere is there from the start until its last
     /// reader; one made here until its last reader, or until the end where one is elsewhere.
     pub(super) fn overflow(&self, model: &Model, tasks: &[u32]) -> Micros {

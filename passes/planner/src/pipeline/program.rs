@@ -43,6 +43,12 @@ pub(super) struct Formulation<'a> {
     pub(super) program: Program,
     /// For each task whether it is in block b or before, from b = -1, when it is not, to the last, when it is.
     placed: Vec<Vec<Column>>,
+    bottleneck: Column,
+    scale: Micros,
+    /// Whether a tensor goes into a block or out of it: the block, the tensor, the column.
+    crosses: Vec<(usize, usize, Column)>,
+    /// What is alive in a block, and what of it overflows.
+    holds: Vec<(usize, Column, Column)>,
 }
 
 impl<'a> Formulation<'a> {
@@ -51,7 +57,7 @@ impl<'a> Formulation<'a> {
         let mut program = Program::default();
         let bottleneck = program.column(least / scale, most / scale, 1.0);
         let placed = placed(model, shape, most, &mut program);
-        let mut made = Self { model, program, placed };
+        let mut made = Self { model, program, placed, bottleneck, scale, crosses: Vec::new(), holds: Vec::new() };
         let blocks = shape.stages.len();
         for task in 0..model.tasks() {
             for block in 1..blocks - 1 {
@@ -66,7 +72,7 @@ impl<'a> Formulation<'a> {
         }
         for (block, stages) in shape.stages.iter().enumerate() {
             if let Some(stages) = stages {
-                made.cost(block, bottleneck, *stages, scale);
+                made.cost(block, *stages);
             }
         }
         if let Some((block, work)) = shape.heavy {
@@ -83,12 +89,14 @@ impl<'a> Formulation<'a> {
     }
 
     /// What a block costs is no more than its stages may.
-    fn cost(&mut self, block: usize, bottleneck: Column, stages: f64, scale: Micros) {
-        let model = self.model;
-        let work: Vec<(Column, f64)> =
+    fn cost(&mut self, block: usize, stages: f64) {
+        let (model, scale) = (self.model, self.scale);
+        let mut work: Vec<(Column, f64)> =
             (0..model.tasks()).flat_map(|task| self.inside(task, block, model.work[task] / scale)).collect();
+        // Several stages have several memories.
+        work.extend((stages == 1.0).then(|| self.overflow(block)).flatten().map(|overflow| (overflow, 1.0)));
         let mut moved: Vec<(Column, f64)> = Vec::new();
-        for tensor in model.tensors.iter().filter(|tensor| tensor.time > 0.0) {
+        for (index, tensor) in model.tensors.iter().enumerate().filter(|(_, tensor)| tensor.time > 0.0) {
             let crosses = self.program.column(0.0, 1.0, 0.0);
             let [make, unmake] = self.inside(tensor.producer as usize, block, 1.0);
             for &reader in &tensor.readers {
@@ -98,8 +106,9 @@ impl<'a> Formulation<'a> {
                 self.program.at_least(0.0, [(crosses, 1.0), negative(make), negative(unmake), read, unread]);
             }
             moved.push((crosses, tensor.time / scale));
+            self.crosses.push((block, index, crosses));
         }
-        let most = [(bottleneck, -stages)];
+        let most = [(self.bottleneck, -stages)];
         match model.cost {
             PipelineCost::Serial => self.program.at_most(0.0, work.into_iter().chain(moved).chain(most)),
             PipelineCost::Overlap => {
@@ -107,6 +116,52 @@ impl<'a> Formulation<'a> {
                 self.program.at_most(0.0, moved.into_iter().chain(most));
             }
         }
+    }
+
+    /// At least what overflows a block's memory (eq. 2), as a part of the scale: its parameters, and what is alive while any
+    /// one of its tasks runs.
+    fn overflow(&mut self, block: usize) -> Option<Column> {
+        let model = self.model;
+        let memory = model.memory.as_ref()?;
+        let unit = memory.bandwidth * self.scale;
+        let (alive, overflow) =
+            (self.program.column(0.0, f64::INFINITY, 0.0), self.program.column(0.0, f64::INFINITY, 0.0));
+        for task in 0..model.tasks() {
+            let [inside, not] = self.inside(task, block, -memory.alive(model, task) / unit);
+            self.program.at_least(0.0, [(alive, 1.0), inside, not]);
+        }
+        let weights = (0..model.tasks()).flat_map(|task| self.inside(task, block, -memory.weight[task] / unit));
+        let terms: Vec<(Column, f64)> = weights.chain([(overflow, 1.0), (alive, -1.0)]).collect();
+        self.program.at_least(-memory.capacity / unit, terms);
+        self.holds.push((block, alive, overflow));
+        Some(overflow)
+    }
+
+    /// The solution that puts each task into its block, and costs so much.
+    pub(super) fn values(&self, blocks: &[u32], value: Micros) -> Vec<f64> {
+        let mut values = vec![0.0; self.program.columns()];
+        self.bottleneck.set(&mut values, value / self.scale);
+        for (placed, block) in self.placed.iter().zip(blocks) {
+            placed[*block as usize + 1..].iter().for_each(|column| column.set(&mut values, 1.0));
+        }
+        for (block, tensor, column) in &self.crosses {
+            let tensor = &self.model.tensors[*tensor];
+            let is_inside = |task: u32| blocks[task as usize] as usize == *block;
+            let made = is_inside(tensor.producer);
+            if tensor.readers.iter().any(|reader| is_inside(*reader) != made) {
+                column.set(&mut values, 1.0);
+            }
+        }
+        for (block, alive, overflow) in &self.holds {
+            let Some(memory) = &self.model.memory else { continue };
+            let inside: Vec<usize> = (0..self.model.tasks()).filter(|task| blocks[*task] as usize == *block).collect();
+            let most = inside.iter().map(|task| memory.alive(self.model, *task)).fold(0.0, f64::max);
+            let held = inside.iter().map(|task| memory.weight[*task]).sum::<f64>() + most;
+            let unit = memory.bandwidth * self.scale;
+            alive.set(&mut values, most / unit);
+            overflow.set(&mut values, (held - memory.capacity).max(0.0) / unit);
+        }
+        values
     }
 
     /// Each task's block in a solution.

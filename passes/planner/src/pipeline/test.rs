@@ -1,15 +1,20 @@
 //! The parts of pipelines against their definitions, on small random graphs where everything can be tried.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use super::brkga::Sliced;
 use super::cost::{self, Blocks};
 use super::line::Line;
 use super::model::Model;
 use super::order;
+use super::pack::{self, Effort, Packed, Packer};
+use super::priced;
+use super::program::{Formulation, Shape};
 use super::slice::{Slicer, Slicing, costs};
 use super::state::State;
 use super::{PipelineCost, bounds};
+use crate::mip::Limits;
 use crate::problem::{Device, Node, Pipeline, Problem, Tensor};
 use crate::random::Random;
 use crate::solve::Options;
@@ -128,6 +133,114 @@ fn tasks_between_those_that_share_a_device_share_it() {
     let model = Model::new(&problem, &Options::default()).unwrap();
     assert_eq!(model.nodes, [vec![0, 1, 2], vec![4], vec![3]].to_vec());
     assert_eq!((model.tensors.len(), model.after[0].len()), (2, 2));
+}
+
+/// Every set of tasks that has all that is between two of them, with what it costs.
+fn convex_sets(model: &Model) -> Vec<(Vec<u32>, f64)> {
+    let tasks = model.tasks() as u32;
+    let mut reaches = vec![vec![false; tasks as usize]; tasks as usize];
+    for task in (0..tasks as usize).rev() {
+        for &after in &model.after[task] {
+            let below = reaches[after as usize].clone();
+            reaches[task].iter_mut().zip(below).for_each(|(reached, below)| *reached |= below);
+            reaches[task][after as usize] = true;
+        }
+    }
+    let path = |from: u32, to: u32| reaches[from as usize][to as usize];
+    let all = (1..1_u32 << tasks).map(|set| (0..tasks).filter(|task| set >> task & 1 == 1).collect::<Vec<u32>>());
+    let convex = all.filter(|set| {
+        let is_between = |task: u32| set.iter().any(|from| path(*from, task)) && set.iter().any(|to| path(task, *to));
+        (0..tasks).all(|task| set.contains(&task) || !is_between(task))
+    });
+    convex.map(|set| (pack::cost(model, &set), set)).map(|(cost, set)| (set, cost)).collect()
+}
+
+#[test]
+fn blocks_are_packed_where_there_are_any() {
+    let mut random = Random::new(5);
+    let (mut some, mut none) = (0, 0);
+    for round in 0..400 {
+        let size = 2 + random.below(7);
+        let problem = problem(size, &mut random);
+        let model = Model::new(&problem, &Options::default()).unwrap();
+        let prices: Vec<i64> = (0..size).map(|_| random.below(1 << 20) as i64).collect();
+        let need = prices.iter().sum::<i64>() * (1 + random.below(8) as i64) / 10 + 1;
+        let threshold = 1.5 + random.below(60) as f64;
+        let price = |set: &[u32]| set.iter().map(|task| prices[*task as usize]).sum::<i64>();
+        let all = convex_sets(&model);
+        let fits = |(set, cost): &&(Vec<u32>, f64)| *cost <= threshold && price(set) >= need;
+        match Packer::new(&model).find((&prices, need), threshold, 3, &mut Effort::nodes(u64::MAX)) {
+            Packed::Blocks(blocks) => {
+                some += 1;
+                for block in blocks {
+                    let known = all.iter().filter(fits).any(|(set, _)| *set == block);
+                    assert!(known, "{round}: {block:?}\n{}", problem.write());
+                }
+            }
+            Packed::Nothing => {
+                none += 1;
+                assert_eq!(all.iter().find(fits), None, "{round}\n{}", problem.write());
+            }
+            Packed::Unknown => panic!("{round}: there is no limit"),
+        }
+    }
+    assert!(some > 50 && none > 50, "{some} {none}");
+}
+
+/// The best value of at most k blocks, by every way to put tasks into them, without memory.
+fn optimum(model: &Model) -> f64 {
+    let (tasks, k) = (model.tasks(), model.k);
+    let mut best = f64::INFINITY;
+    for code in 0..k.pow(tasks as u32) {
+        let block: Vec<u32> = (0..tasks).map(|task| (code / k.pow(task as u32) % k) as u32).collect();
+        let forwards = |task: usize| model.before[task].iter().all(|before| block[*before as usize] <= block[task]);
+        if (0..tasks).all(forwards) {
+            best = best.min(State::new(model, block, (0..tasks as u32).collect()).value());
+        }
+    }
+    best
+}
+
+#[test]
+fn no_price_and_no_cut_proves_too_much() {
+    let mut random = Random::new(6);
+    let (mut cuts, mut exact) = (0, 0);
+    for round in 0..150 {
+        let mut problem = problem(3 + random.below(4), &mut random);
+        problem.mtpp.as_mut().unwrap().memory = None;
+        let model = Model::new(&problem, &Options::default()).unwrap();
+        let (simple, best) = (bounds::simple(&model).value, optimum(&model));
+        let cut = priced::cut(&model, simple, &mut Effort::nodes(20_000));
+        let priced = priced::priced(&model, simple, best + 1.0, &mut Effort::nodes(20_000), &mut |_| {}).unwrap();
+        cuts += usize::from(cut.is_some());
+        for bound in cut.iter().chain(&priced) {
+            assert!(bound.value <= best + SLACK, "{round}: {bound:?} is above {best}\n{}", problem.write());
+        }
+        exact += usize::from(priced.is_some_and(|bound| bound.value >= best * 0.999));
+    }
+    assert!(cuts > 30 && exact > 30, "{cuts} {exact}");
+}
+
+#[test]
+fn blocks_are_solutions_of_the_program() {
+    let mut random = Random::new(8);
+    for round in 0..60 {
+        let size = 2 + random.below(6);
+        let (problem, options) = (problem(size, &mut random), options(&mut random));
+        let model = Model::new(&problem, &options).unwrap();
+        let order = order::by_keys(&model, &order::random_keys(&model, &mut random));
+        let slicing = Slicer::new(&model, 0.0).best(&Line::new(&model, &order), 1.0);
+        if model.k < 2 || slicing.value <= 0.0 {
+            continue;
+        }
+        let value = slicing.value;
+        let blocks = Sliced { order, slicing }.blocks();
+        let formulation = Formulation::new(&model, &Shape::exact(model.k), value, 0.0, value);
+        let start = formulation.values(&blocks, value);
+        let limits = Limits { seed: 1, iterations: u64::MAX, seconds: Some(0.0) };
+        let outcome = formulation.program.solve(&limits, Some(&start), &mut |_| ControlFlow::Continue(())).unwrap();
+        assert!(outcome.values.is_some(), "{round}: {blocks:?} is no solution\n{}", problem.write());
+    }
 }
 
 /// Heavy tasks, light tasks, and one heavy tensor between the first of each: work as Lemma B.2 has it.

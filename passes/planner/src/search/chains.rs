@@ -102,6 +102,14 @@ impl Allowance {
         self
     }
 
+    /// Leaves so many cores to others, where time is what is spent.
+    pub(crate) fn beside(mut self, others: usize) -> Self {
+        if matches!(self.effort, Effort::Time { .. }) {
+            self.chains = self.chains.saturating_sub(others).max(1);
+        }
+        self
+    }
+
     /// Tells others in a race of what is found, and stops when it is over.
     pub(crate) fn in_race(self, race: &Race) -> Self {
         Self { race: race.clone(), ..self }

@@ -9,8 +9,7 @@ use super::pipe::Pipe;
 use super::proof::Proof;
 use crate::error::Error;
 use crate::mip::Limits;
-use crate::pipeline::known::Known;
-use crate::pipeline::{bounds, brief, brkga, left, milp};
+use crate::pipeline::{auto as alike, bounds, brief, brkga, left, milp};
 use crate::plan::{Bound, Schedule, Stages};
 use crate::problem::Problem;
 use crate::random::Random;
@@ -201,9 +200,7 @@ impl<'a> Plans<'a> {
             return Ok(());
         }
         let model = self.relaxed().at_best();
-        let mut known = Known::start(&model, &brief(self.options));
-        known.anneal(&model, &brief(self.options));
-        milp::exact(&model, &mut known, &self.limits(PROOF_SHARE), self.options)?;
+        let known = alike::solve(&model, &left(self.options, self.since, PROOF_SHARE), Instant::now())?;
         if self.relaxed.is_none() {
             self.take_stages(&known.blocks);
         }

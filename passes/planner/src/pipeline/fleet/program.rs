@@ -65,6 +65,7 @@ impl Fleet {
             match event {
                 Event::Solution(values) => see(values),
                 Event::Bound(bound) => watch.bound(((bound - SLACK) * value).min(value), "exact"),
+                Event::Wanted(_) => {}
             }
             ControlFlow::Continue(())
         })?;

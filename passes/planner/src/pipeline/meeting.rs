@@ -1,0 +1,57 @@
+//! Where search and proof meet: the best pipeline that either has found, and when nothing better is to be found.
+
+use std::sync::Mutex;
+
+use super::known::Known;
+use crate::plan::closes;
+use crate::race::Race;
+use crate::units::Micros;
+
+pub(super) struct Meeting {
+    pub(super) race: Race,
+    best: Mutex<Best>,
+}
+
+struct Best {
+    value: Micros,
+    blocks: Vec<u32>,
+    bound: Micros,
+}
+
+impl Meeting {
+    pub(super) fn new(known: &Known) -> Self {
+        let best = Best { value: known.value, blocks: known.blocks.clone(), bound: known.bound.value };
+        Self { race: Race::new(known.value), best: Mutex::new(best) }
+    }
+
+    /// Blocks that someone has found.
+    pub(super) fn found(&self, value: Micros, blocks: &[u32]) {
+        self.change(|best| {
+            if value < best.value {
+                (best.value, best.blocks) = (value, blocks.to_vec());
+            }
+        });
+    }
+
+    /// What someone has proven of all.
+    pub(super) fn proven(&self, bound: Micros) {
+        self.change(|best| best.bound = best.bound.max(bound));
+    }
+
+    /// The best blocks, where they are better than that.
+    pub(super) fn better_than(&self, value: Micros) -> Option<(Micros, Vec<u32>)> {
+        let best = self.best.lock().ok()?;
+        (best.value < value).then(|| (best.value, best.blocks.clone()))
+    }
+
+    /// Poison means that another thread panicked, which its scope will say.
+    fn change(&self, change: impl FnOnce(&mut Best)) {
+        if let Ok(mut best) = self.best.lock() {
+            change(&mut best);
+            self.race.report(best.value);
+            if closes(best.bound, best.value) {
+                self.race.end();
+            }
+        }
+    }
+}

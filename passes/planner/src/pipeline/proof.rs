@@ -1,0 +1,78 @@
+//! What proves how good pipelines are: prices of tasks where there are many stages, the integer program where there are few.
+
+use std::time::{Duration, Instant};
+
+use super::known::Known;
+use super::meeting::Meeting;
+use super::milp;
+use super::model::Model;
+use super::pack::Effort;
+use super::priced::{is_priced, priced};
+use crate::error::Error;
+use crate::plan::{Bound, Limit};
+use crate::solve::Options;
+
+/// From so many stages on prices prove more than the program in the same time, and from so many on it proves nothing.
+const PRICED_FROM: usize = 4;
+const PRICED_ONLY: usize = 8;
+/// What of the time prices have where the program follows.
+const PRICED_SHARE: f64 = 0.5;
+/// The program does not look at the clock all the time.
+const PROGRAM_SHARE: f64 = 0.97;
+/// Programs with more places of edges than this are not worth the time it takes to write them down.
+const MOST_PLACES: usize = 400_000;
+/// Nodes when nothing is said.
+const NODES: u64 = 100_000;
+
+/// A better bound than is known, and better blocks where they are found on the way, in a share of the time that is left.
+pub(super) fn prove(
+    model: &Model,
+    known: &mut Known,
+    options: &Options,
+    since: Instant,
+    share: f64,
+    meeting: &Meeting,
+) -> Result<(), Error> {
+    known.learn(meeting);
+    if known.is_closed() {
+        return Ok(());
+    }
+    let has_program = has_program(model, options);
+    if model.k >= PRICED_FROM {
+        let mut effort = effort(options, since, if has_program { share * PRICED_SHARE } else { share }, meeting);
+        let mut tell = |bound: &Bound| {
+            options.watch.bound(bound.value, "priced");
+            meeting.proven(bound.value);
+        };
+        let bound = priced(model, known.bound.value, known.value, &mut effort, &mut tell)?;
+        bound.into_iter().for_each(|bound| known.prove(bound));
+    }
+    if has_program && !meeting.race.is_over() {
+        milp::exact(model, known, &milp::limits(options, since, share * PROGRAM_SHARE), options, meeting)?;
+    }
+    Ok(())
+}
+
+/// Whether there is anything to try at all.
+pub(super) fn is_tried(model: &Model, options: &Options) -> bool {
+    has_program(model, options) || (model.k >= PRICED_FROM && is_priced(model))
+}
+
+fn has_program(model: &Model, options: &Options) -> bool {
+    let edges: usize = model.tensors.iter().map(|tensor| tensor.readers.len()).sum();
+    let is_timed = matches!(options.limit, Some(Limit::Seconds(_)));
+    edges * model.k <= MOST_PLACES && !(is_timed && model.k >= PRICED_ONLY && is_priced(model))
+}
+
+/// How much the search for prices may take: as many nodes as iterations, or a share of the time that is left.
+pub(super) fn effort(options: &Options, since: Instant, share: f64, meeting: &Meeting) -> Effort {
+    let (nodes, until) = match options.limit {
+        None => (NODES, None),
+        Some(Limit::Iterations(count)) => (count, None),
+        Some(Limit::Seconds(seconds)) => {
+            let left = (seconds - since.elapsed().as_secs_f64()).max(0.0) * share;
+            (u64::MAX, Some(Instant::now() + Duration::from_secs_f64(left)))
+        }
+    };
+    Effort { nodes, until, race: meeting.race.clone() }
+}
