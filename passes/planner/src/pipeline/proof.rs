@@ -12,11 +12,15 @@ use crate::error::Error;
 use crate::plan::{Bound, Limit};
 use crate::solve::Options;
 
-/// From so many stages on prices prove more than the program in the same time, and from so many on it proves nothing.
+/// From so many stages on prices prove more than the program in the same time, and from so many on it proves nothing of what
+/// it does not prove at once.
 const PRICED_FROM: usize = 4;
 const PRICED_ONLY: usize = 8;
-/// What of the time prices have where the program follows.
-const PRICED_SHARE: f64 = 0.5;
+/// What of the time the program has before prices, as it is quick where models are long and narrow, if it is small enough to
+/// see the clock in time; and what of the rest prices have where it follows.
+const FIRST_SHARE: f64 = 0.15;
+const FIRST_PLACES: usize = 20_000;
+const PRICED_SHARE: f64 = 0.4;
 /// The program does not look at the clock all the time.
 const PROGRAM_SHARE: f64 = 0.97;
 /// Programs with more places of edges than this are not worth the time it takes to write them down.
@@ -38,7 +42,13 @@ pub(super) fn prove(
         return Ok(());
     }
     let has_program = has_program(model, options);
-    if model.k >= PRICED_FROM {
+    if model.k >= PRICED_FROM && is_priced(model) {
+        if places(model) <= FIRST_PLACES {
+            milp::exact(model, known, &milp::limits(options, since, share * FIRST_SHARE), options, meeting)?;
+        }
+        if known.is_closed() {
+            return Ok(());
+        }
         let mut effort = effort(options, since, if has_program { share * PRICED_SHARE } else { share }, meeting);
         let mut tell = |bound: &Bound| {
             options.watch.bound(bound.value, "priced");
@@ -59,9 +69,14 @@ pub(super) fn is_tried(model: &Model, options: &Options) -> bool {
 }
 
 fn has_program(model: &Model, options: &Options) -> bool {
-    let edges: usize = model.tensors.iter().map(|tensor| tensor.readers.len()).sum();
     let is_timed = matches!(options.limit, Some(Limit::Seconds(_)));
-    edges * model.k <= MOST_PLACES && !(is_timed && model.k >= PRICED_ONLY && is_priced(model))
+    places(model) <= MOST_PLACES && !(is_timed && model.k >= PRICED_ONLY && is_priced(model))
+}
+
+/// How large the program is.
+fn places(model: &Model) -> usize {
+    let edges: usize = model.tensors.iter().map(|tensor| tensor.readers.len()).sum();
+    edges * model.k
 }
 
 /// How much the search for prices may take: as many nodes as iterations, or a share of the time that is left.
