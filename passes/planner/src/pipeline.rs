@@ -1,7 +1,8 @@
 //! Maximum-throughput pipelines (MTPP): blocks of tasks, one a stage, of which the slowest is to be as fast as possible.
 //!
 //! On equal devices, `slicegraph` is the paper's algorithm: orders of the tasks, each cut at the best places. `anneal` moves
-//! tasks between blocks, which reaches what orders alone do not, and `milp` proves. Where devices differ, `fleet` anneals.
+//! tasks between blocks, which reaches what orders alone do not; `milp` and `priced` prove. Where devices differ, or a
+//! model's inputs and outputs have their place, `fleet` has the same: orders, annealing, an integer program.
 
 mod anneal;
 mod auto;
@@ -114,7 +115,9 @@ pub fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Er
     let mut effort = proof::effort(options, since, 0.5, &meeting);
     all.extend(priced::priced(&model, simple.value, known.value, &mut effort, &mut |_| {})?);
     milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options, &meeting)?;
-    all.push(known.bound);
+    if all.iter().all(|bound| bound.by != known.bound.by) {
+        all.push(known.bound);
+    }
     Ok(all)
 }
 

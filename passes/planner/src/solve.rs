@@ -171,6 +171,20 @@ fn check(problem: &Problem, plan: &Plan) -> Result<(), Error> {
     verify(problem, plan).map(drop).map_err(wrong)
 }
 
+/// What only pipelines have is not left out where there is none.
+fn check_options(objective: Objective, options: &Options) -> Result<(), Error> {
+    let asked = [
+        ("a number of stages", options.stages.is_some()),
+        ("a cost of stages", options.pipeline_cost.is_some()),
+        ("shared devices", options.shared_devices),
+        ("a search for orders", options.order.is_some()),
+    ];
+    match asked.into_iter().find(|(_, asked)| *asked && objective != Objective::Pipeline) {
+        Some((what, _)) => Err(Error::Unsupported(format!("{what} is for objective pipeline, not {objective}"))),
+        None => Ok(()),
+    }
+}
+
 fn solve_as_is(
     problem: &Problem,
     objective: Objective,
@@ -179,6 +193,7 @@ fn solve_as_is(
 ) -> Result<Plan, Error> {
     problem.check_form()?;
     problem.check_for(objective)?;
+    check_options(objective, options)?;
     if problem.contention != Contention::Off {
         let message = format!("contention {} is not planned yet; set it to off", problem.contention);
         return Err(Error::Unsupported(message));

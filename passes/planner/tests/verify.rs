@@ -281,7 +281,7 @@ fn pipelines_on_devices() {
     overlapping.pipeline_cost = Some("overlap".to_owned());
     let slowest = [a, b, way(0, 0, 1), way(1, 1, 0) + way(2, 1, 0)].into_iter().fold(0.0, f64::max);
     refuses(&diamond, &overlapping, &format!("but the plan takes {slowest}: off by"));
-    refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 1], 9.0), "block_device: has 2 entries, but there is a block 2");
+    refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 1], 9.0), "block_device: has 2 entries, but there are 3 blocks");
     refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 7, 0], 9.0), "block_device: block 1 is on device 7, but there are 2");
     refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 0, 0], 9.0), "node 1 (left): is on device 0");
     refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 1, 1], 9.0), "node 3 (out): is on device 1");

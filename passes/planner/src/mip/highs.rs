@@ -41,7 +41,13 @@ pub(super) fn solve(
         ] {
             check(Highs_startCallback(solver.0, kind), "call back")?;
         }
-        check(Highs_run(solver.0), "solve")?;
+        if Highs_run(solver.0) == kHighsStatusError {
+            // It has been seen to fail at what its presolve made of a program, and not at the program.
+            let off = Highs_setStringOptionValue(solver.0, c"presolve".as_ptr(), c"off".as_ptr());
+            check(off, "leave out presolve")?;
+            check(Highs_clearSolver(solver.0), "begin anew")?;
+            check(Highs_run(solver.0), "solve")?;
+        }
     }
     let bound = if program.whole.contains(&true) { c"mip_dual_bound" } else { c"objective_function_value" };
     solver.outcome(program.columns(), bound)

@@ -63,6 +63,8 @@ struct Fleet {
     /// The tensors that each task makes, and reads.
     makes: Vec<Vec<u32>>,
     reads: Vec<Vec<u32>>,
+    /// Tasks that share a device with a task, though not its stage.
+    company: Vec<Vec<u32>>,
     /// Without ports.
     before: Vec<Vec<u32>>,
     after: Vec<Vec<u32>>,
@@ -72,9 +74,8 @@ struct Fleet {
 }
 
 impl Fleet {
-    /// The problem's form has been checked. Tasks that share a device are one, and so are those on a path between such. Where
-    /// that is a choice, bounds must not count on it; relaxed, it is left out.
-    fn new(problem: &Problem, options: &Options, relaxed: bool) -> Result<Self, Error> {
+    /// The problem's form has been checked. Tasks that must share a stage are one, with those on a path between such.
+    fn new(problem: &Problem, options: &Options) -> Result<Self, Error> {
         let devices = problem.devices.len();
         let domains = Domains::new(problem, Objective::Latency);
         if let Some(finding) = domains.contradiction() {
@@ -82,9 +83,8 @@ impl Fleet {
         }
         let shared = options.shared_devices;
         let most = if shared { usize::MAX } else { devices };
-        let ports = ports(problem, |node| relaxed || domains.allowed[node].len() == 1);
-        let groups = if shared && relaxed { Vec::new() } else { groups(problem, &domains, &ports, shared) };
-        let mut nodes = together(problem, &groups)?;
+        let ports = ports(problem);
+        let mut nodes = together(problem, &one_stage(problem, &domains, &ports, shared))?;
         let (others, last): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|nodes| !ports[nodes[0]]);
         let working = others.len();
         nodes = others.into_iter().chain(last).collect();
@@ -113,6 +113,7 @@ impl Fleet {
             tensors: Vec::new(),
             makes: vec![Vec::new(); nodes.len()],
             reads: vec![Vec::new(); nodes.len()],
+            company: vec![Vec::new(); nodes.len()],
             before: vec![Vec::new(); working],
             after: vec![Vec::new(); working],
             slowness: pairs(devices, |from, to| problem.bandwidth[from][to].map_or(0.0, |bandwidth| 1.0 / bandwidth)),
@@ -122,7 +123,12 @@ impl Fleet {
             nodes,
         };
         fleet.check_times(problem)?;
-        fleet.add_tensors(problem);
+        let mut task_of = vec![0_u32; problem.nodes.len()];
+        for (task, nodes) in fleet.nodes.iter().enumerate() {
+            nodes.iter().for_each(|node| task_of[*node] = task as u32);
+        }
+        fleet.add_tensors(problem, &task_of);
+        fleet.add_company(&domains, &task_of);
         Ok(fleet)
     }
 
@@ -130,20 +136,24 @@ impl Fleet {
         let stuck = (0..self.tasks()).find(|task| self.times(*task).iter().all(|time| time.is_infinite()));
         let Some(task) = stuck else { return Ok(()) };
         let names: Vec<String> = self.nodes[task].iter().map(|node| problem.node_label(*node)).collect();
-        if self.shared {
-            let message = format!("no device runs all of {}, which share one or are between such", names.join(", "));
-            return Err(Error::NotFound(message));
-        }
         let message = "must be one stage, as some of them share a device and the others are between these, but no device \
                        runs them all; --allow-shared-devices gives a device several stages";
         Err(Error::Infeasible(vec![Finding::new(names.join(", "), message)]))
     }
 
-    fn add_tensors(&mut self, problem: &Problem) {
-        let mut task_of = vec![0_u32; problem.nodes.len()];
-        for (task, nodes) in self.nodes.iter().enumerate() {
-            nodes.iter().for_each(|node| task_of[*node] = task as u32);
+    /// Groups that are not one task already.
+    fn add_company(&mut self, domains: &Domains, task_of: &[u32]) {
+        for group in &domains.groups {
+            let mut tasks: Vec<u32> = group.iter().map(|node| task_of[*node]).collect();
+            tasks.sort_unstable();
+            tasks.dedup();
+            for &task in &tasks {
+                self.company[task as usize].extend(tasks.iter().filter(|other| **other != task));
+            }
         }
+    }
+
+    fn add_tensors(&mut self, problem: &Problem, task_of: &[u32]) {
         for tensor in problem.all_tensors() {
             let producer = task_of[tensor.from];
             let mut readers: Vec<u32> = tensor.to.iter().map(|to| task_of[*to]).collect();
@@ -225,41 +235,41 @@ impl Fleet {
         self.on_equals(quickest, |bytes| if self.devices < 2 { 0.0 } else { way(bytes) })
     }
 
-    /// Whether devices do not differ but for ports: then the model of equal devices is this one without them.
+    /// Whether devices do not differ but for ports: then the model of equal devices is this one without them. Not where
+    /// transfers overlap: there links count here, and each stage's transfers there.
     fn is_even(&self) -> bool {
         let link = |(from, to): (usize, usize)| {
             (self.slowness[from * self.devices + to], self.latency[from * self.devices + to])
         };
         let links: Vec<(f64, Micros)> = (0..self.devices).flat_map(|device| self.ways(device)).map(link).collect();
         !self.shared
+            && self.cost == PipelineCost::Serial
             && links.windows(2).all(|two| two[0] == two[1])
             && (0..self.working).all(|task| self.times(task).windows(2).all(|two| two[0] == two[1]))
     }
 }
 
 /// The nodes that only bring a model's inputs or take its outputs: they take no time, and nothing is before them or behind.
-/// One that has to share a device is one of them if it may.
-fn ports(problem: &Problem, may_share: impl Fn(usize) -> bool) -> Vec<bool> {
+fn ports(problem: &Problem) -> Vec<bool> {
     let (mut reads, mut is_read) = (vec![false; problem.nodes.len()], vec![false; problem.nodes.len()]);
     for tensor in problem.all_tensors() {
         is_read[tensor.from] |= !tensor.to.is_empty();
         tensor.to.iter().for_each(|to| reads[*to] = true);
     }
-    let alone = |node: usize| problem.colocate.iter().flatten().all(|group| group.len() < 2 || !group.contains(&node));
     let takes_none = |node: usize| {
         problem.nodes[node].time.get(&1).is_some_and(|times| times.iter().flatten().all(|time| *time == 0.0))
     };
-    let is_port = |node: usize| takes_none(node) && !(reads[node] && is_read[node]) && (alone(node) || may_share(node));
-    (0..problem.nodes.len()).map(is_port).collect()
+    (0..problem.nodes.len()).map(|node| takes_none(node) && !(reads[node] && is_read[node])).collect()
 }
 
-/// The nodes that must share a stage: those that share a device, and those that only one device runs.
-fn groups(problem: &Problem, domains: &Domains, ports: &[bool], shared: bool) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = problem.colocate.iter().flatten().cloned().collect();
-    if !shared {
-        let bound_to = |device: usize| (0..problem.nodes.len()).filter(move |node| domains.allowed[*node] == [device]);
-        groups.extend((0..problem.devices.len()).map(|device| bound_to(device).collect()));
+/// The nodes that must share a stage, as no device has two: those that share a device, and those that only one device runs.
+fn one_stage(problem: &Problem, domains: &Domains, ports: &[bool], shared: bool) -> Vec<Vec<usize>> {
+    if shared {
+        return Vec::new();
     }
+    let bound_to = |device: usize| (0..problem.nodes.len()).filter(move |node| domains.allowed[*node] == [device]);
+    let mut groups: Vec<Vec<usize>> = domains.groups.clone();
+    groups.extend((0..problem.devices.len()).map(|device| bound_to(device).collect()));
     groups.iter_mut().for_each(|group| group.retain(|node| !ports[*node]));
     groups
 }

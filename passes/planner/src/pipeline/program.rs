@@ -10,6 +10,9 @@ use crate::mip::{Column, Program};
 use crate::pipeline::PipelineCost;
 use crate::units::Micros;
 
+/// In parts of the best value, what cannot cross in anything better; solvers want no larger numbers.
+const TOO_LONG: f64 = 2.0;
+
 /// What the blocks are.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
@@ -105,7 +108,7 @@ impl<'a> Formulation<'a> {
                 self.program.at_least(0.0, [(crosses, 1.0), make, unmake, negative(read), negative(unread)]);
                 self.program.at_least(0.0, [(crosses, 1.0), negative(make), negative(unmake), read, unread]);
             }
-            moved.push((crosses, tensor.time / scale));
+            moved.push((crosses, (tensor.time / scale).min(TOO_LONG * stages.max(1.0))));
             self.crosses.push((block, index, crosses));
         }
         let most = [(self.bottleneck, -stages)];

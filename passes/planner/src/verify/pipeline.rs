@@ -30,6 +30,12 @@ pub(super) fn bottleneck(
     let view = match (&problem.mtpp, devices) {
         (Some(view), None) => view,
         (None, Some(devices)) => {
+            if devices.len() != k as usize {
+                return wrong("block_device", format!("has {} entries, but there are {k} blocks", devices.len()));
+            }
+            if let Some(order) = staged.and_then(|staged| staged.order.as_ref()) {
+                holds::check_order(problem, block, k, order)?;
+            }
             return stages::slowest(problem, plan, block, devices, &tensors(problem));
         }
         (Some(_), Some(_)) => {

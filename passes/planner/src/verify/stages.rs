@@ -69,7 +69,7 @@ pub(super) fn slowest(
     }
 }
 
-/// Each node's device, where every block has one that is there.
+/// Each node's device, where every block's is there.
 fn devices(
     problem: &Problem,
     block: &[usize],
@@ -78,10 +78,6 @@ fn devices(
 ) -> Option<Vec<usize>> {
     for (of, on) in block_device.iter().enumerate().filter(|(_, on)| **on >= problem.devices.len()) {
         let message = format!("block {of} is on device {on}, but there are {}", problem.devices.len());
-        findings.push(Finding::new("block_device", message));
-    }
-    if let Some(of) = block.iter().find(|of| **of >= block_device.len()) {
-        let message = format!("has {} entries, but there is a block {of}", block_device.len());
         findings.push(Finding::new("block_device", message));
     }
     findings.is_empty().then(|| block.iter().map(|of| block_device[*of]).collect())

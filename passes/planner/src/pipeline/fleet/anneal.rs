@@ -154,7 +154,7 @@ impl Chain<'_> {
         for task in 0..self.fleet.working {
             let to = self.pipe.device_of(task);
             if self.loads.on[task] != to {
-                self.loads.place(task, to);
+                self.place(task, to);
             }
         }
     }
@@ -167,7 +167,7 @@ impl Chain<'_> {
         }
         for (to, undo) in [(to, false), (was, true)] {
             self.pipe.port[task - self.fleet.working] = to;
-            self.loads.place(task, to);
+            self.place(task, to);
             if undo || self.is_kept(heat) {
                 return;
             }
@@ -220,7 +220,18 @@ impl Chain<'_> {
 
     fn shift(&mut self, task: usize, to: u32) {
         self.pipe.stage[task] = to;
-        self.loads.place(task, self.pipe.device[to as usize]);
+        self.place(task, self.pipe.device[to as usize]);
+    }
+
+    /// A task, and the ports that go where it goes.
+    fn place(&mut self, task: usize, to: usize) {
+        self.loads.place(task, to);
+        for &port in &self.fleet.company[task] {
+            if self.fleet.is_port(port as usize) && self.loads.on[port as usize] != to {
+                self.pipe.port[port as usize - self.fleet.working] = to;
+                self.loads.place(port as usize, to);
+            }
+        }
     }
 }
 

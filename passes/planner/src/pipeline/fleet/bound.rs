@@ -26,10 +26,9 @@ impl Fleet {
     }
 
     /// Each task is done in parts, on devices that can run it; the best way to deal them out is a linear program. None where
-    /// it is too large, or takes too long.
-    pub(super) fn parts(&self, limits: &Limits) -> Result<Option<Bound>, Error> {
-        let total: Micros = (0..self.tasks()).map(|task| self.quickest(task)).sum();
-        if total <= 0.0 || self.tasks() * self.devices > MOST_PARTS {
+    /// it is too large, or takes too long. Nothing that takes longer than what is known is of use.
+    pub(super) fn parts(&self, most: Micros, limits: &Limits) -> Result<Option<Bound>, Error> {
+        if most <= 0.0 || self.tasks() * self.devices > MOST_PARTS {
             return Ok(None);
         }
         let mut program = Program::default();
@@ -37,16 +36,16 @@ impl Fleet {
         let mut loads = vec![vec![(slowest, -1.0)]; self.devices];
         for task in 0..self.tasks() {
             let mut parts = Vec::new();
-            for (device, time) in self.times(task).iter().enumerate().filter(|(_, time)| time.is_finite()) {
+            for (device, time) in self.times(task).iter().enumerate().filter(|(_, time)| **time <= most) {
                 let part = program.column(0.0, 1.0, 0.0);
                 parts.push((part, 1.0));
-                loads[device].push((part, time / total));
+                loads[device].push((part, time / most));
             }
             program.exactly(1.0, parts);
         }
         loads.into_iter().for_each(|load| program.at_most(0.0, load));
         let outcome = program.solve(limits, None, &mut |_| ControlFlow::Continue(()))?;
         let is_proven = outcome.finished && outcome.bound.is_finite();
-        Ok(is_proven.then(|| Bound::new(((outcome.bound - SLACK) * total).max(0.0), "parts")))
+        Ok(is_proven.then(|| Bound::new(((outcome.bound - SLACK) * most).max(0.0), "parts")))
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Loads<'a> {
     /// By device; where transfers count by themselves, by pair of devices.
     moving: Vec<Micros>,
     held: Vec<Bytes>,
-    /// Tasks where they cannot run, and tensors that would need a link that is not there.
+    /// Tasks where they cannot run, or apart from their company, and tensors that would need a link that is not there.
     faults: usize,
 }
 
@@ -35,6 +35,8 @@ impl<'a> Loads<'a> {
         (self.work, self.moving, self.held) = (vec![0.0; devices], vec![0.0; places], vec![0.0; devices]);
         self.faults = 0;
         (0..fleet.tasks()).for_each(|task| self.count(task, 1.0));
+        // Each pair is counted from both sides.
+        self.faults += (0..fleet.tasks()).map(|task| self.apart(task)).sum::<usize>() / 2;
         for (index, tensor) in fleet.tensors.iter().enumerate() {
             for &reader in &tensor.readers {
                 self.readers[index * devices + self.on[reader as usize]] += 1;
@@ -48,6 +50,7 @@ impl<'a> Loads<'a> {
         let fleet = self.fleet;
         let from = self.on[task];
         self.count(task, -1.0);
+        self.faults -= self.apart(task);
         let touched = || fleet.makes[task].iter().chain(&fleet.reads[task]).map(|index| *index as usize);
         touched().for_each(|index| self.carry(index, -1.0));
         for &index in &fleet.reads[task] {
@@ -57,6 +60,12 @@ impl<'a> Loads<'a> {
         self.on[task] = to;
         touched().for_each(|index| self.carry(index, 1.0));
         self.count(task, 1.0);
+        self.faults += self.apart(task);
+    }
+
+    /// How many tasks should share this one's device and do not.
+    fn apart(&self, task: usize) -> usize {
+        self.fleet.company[task].iter().filter(|other| self.on[**other as usize] != self.on[task]).count()
     }
 
     /// A task, once more or once less.

@@ -30,8 +30,6 @@ const ALONE_SHARE: f64 = 0.3;
 /// What is known while a pipeline is planned.
 struct Plans<'a> {
     fleet: Fleet,
-    /// The same with what is only a choice left out, where that makes a difference.
-    relaxed: Option<Fleet>,
     options: &'a Options,
     since: Instant,
     value: Micros,
@@ -93,12 +91,14 @@ pub(in crate::pipeline) fn exact(problem: &Problem, options: &Options) -> Result
 pub(in crate::pipeline) fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
     let mut plans = Plans::new(problem, options)?;
     let mut all = vec![plans.bound.clone()];
-    all.extend(plans.relaxed().parts(&plans.limits(1.0))?);
+    all.extend(plans.fleet.parts(plans.value, &plans.limits(1.0))?);
     plans.simply()?;
     plans.anneal(&brief(options));
     plans.evenly()?;
     plans.exact(1.0)?;
-    all.push(plans.bound);
+    if all.iter().all(|bound| bound.by != plans.bound.by) {
+        all.push(plans.bound);
+    }
     Ok(all)
 }
 
@@ -114,8 +114,7 @@ fn alone(problem: &Problem, fleet: &Fleet, options: &Options, error: Error) -> R
 impl<'a> Plans<'a> {
     fn new(problem: &Problem, options: &'a Options) -> Result<Self, Error> {
         let since = Instant::now();
-        let fleet = Fleet::new(problem, options, false)?;
-        let relaxed = Some(Fleet::new(problem, options, true)?).filter(|relaxed| relaxed.nodes != fleet.nodes);
+        let fleet = Fleet::new(problem, options)?;
         let pipe = match fleet.start(options.seed) {
             Some(pipe) => pipe,
             None => fleet
@@ -124,9 +123,8 @@ impl<'a> Plans<'a> {
         };
         let value = fleet.value(&pipe);
         options.watch.plan(value);
-        let provable = relaxed.as_ref().unwrap_or(&fleet);
-        let (bound, proof) = (provable.simple(), Proof::new(provable));
-        Ok(Self { fleet, relaxed, options, since, value, pipe, bound, proof, tried: None })
+        let (bound, proof) = (fleet.simple(), Proof::new(&fleet));
+        Ok(Self { fleet, options, since, value, pipe, bound, proof, tried: None })
     }
 
     fn search(&mut self) -> Result<(), Error> {
@@ -148,10 +146,6 @@ impl<'a> Plans<'a> {
         fleet.pipe_on(&devices)
     }
 
-    fn relaxed(&self) -> &Fleet {
-        self.relaxed.as_ref().unwrap_or(&self.fleet)
-    }
-
     fn is_closed(&self) -> bool {
         Proof::closes(self.bound.value, self.value)
     }
@@ -169,10 +163,10 @@ impl<'a> Plans<'a> {
     /// Work alone, dealt out in parts; and what holds for equal devices, if each were the best.
     fn simply(&mut self) -> Result<(), Error> {
         if !self.is_closed() {
-            self.relaxed().parts(&self.limits(PROOF_SHARE))?.into_iter().for_each(|bound| self.prove(bound));
+            self.fleet.parts(self.value, &self.limits(PROOF_SHARE))?.into_iter().for_each(|bound| self.prove(bound));
         }
         if !self.is_closed() && !self.fleet.shared && self.fleet.working > 0 {
-            self.prove(bounds::best(&self.relaxed().at_best()));
+            self.prove(bounds::best(&self.fleet.at_best()));
         }
         Ok(())
     }
@@ -199,11 +193,9 @@ impl<'a> Plans<'a> {
         if self.is_closed() || !self.fleet.is_even() || self.fleet.working < 2 {
             return Ok(());
         }
-        let model = self.relaxed().at_best();
+        let model = self.fleet.at_best();
         let known = alike::solve(&model, &left(self.options, self.since, PROOF_SHARE), Instant::now())?;
-        if self.relaxed.is_none() {
-            self.take_stages(&known.blocks);
-        }
+        self.take_stages(&known.blocks);
         self.prove(known.bound);
         Ok(())
     }
@@ -217,16 +209,14 @@ impl<'a> Plans<'a> {
     }
 
     fn exact(&mut self, share: f64) -> Result<(), Error> {
-        let (limits, fleet) = (self.limits(share), self.relaxed.as_ref().unwrap_or(&self.fleet));
+        let (limits, fleet) = (self.limits(share), &self.fleet);
         // With as many iterations as before, only something better to begin with makes a difference.
         let again = self.tried == Some(self.value) && limits.seconds.is_none();
         if self.is_closed() || self.value <= 0.0 || !fleet.is_provable() || again {
             return Ok(());
         }
         let found = self.proof.go_on(fleet, self.value, self.bound.value, &limits, &self.options.watch)?;
-        if self.relaxed.is_none() {
-            found.better.into_iter().for_each(|(_, pipe)| self.take(pipe));
-        }
+        found.better.into_iter().for_each(|(_, pipe)| self.take(pipe));
         self.prove(Bound::new(found.bound, "exact"));
         self.tried = Some(self.value);
         self.options.watch.bound(self.bound.value, "exact");

@@ -19,6 +19,9 @@ const MOST_ROWS: usize = 150_000;
 /// What bounds may be off by, in parts of the best value: tolerances of the solver.
 pub(super) const SLACK: f64 = 1e-7;
 
+/// In parts of the best value, what cannot be part of anything better; solvers want no larger numbers.
+const TOO_LONG: f64 = 2.0;
+
 /// What a program has found: a better pipeline, if there was one, and what none is better than.
 pub(super) struct Found {
     pub(super) better: Option<(Micros, Pipe)>,
@@ -115,6 +118,7 @@ impl<'a> Formulation<'a> {
             PipelineCost::Overlap => made.overlap(),
         }
         made.memory();
+        made.company();
         made
     }
 
@@ -215,7 +219,8 @@ impl<'a> Formulation<'a> {
                     let (maker, reader) = (tensor.producer as usize, reader as usize);
                     let way = |other: usize, comes: bool| {
                         let (from, to) = if comes { (other, device) } else { (device, other) };
-                        fleet.move_time(tensor.bytes, from, to) / self.scale
+                        let time = fleet.move_time(tensor.bytes, from, to) / self.scale;
+                        if time.is_finite() { time.min(TOO_LONG) } else { time }
                     };
                     let (gets_it, hands_it) = ((gets, maker, reader, true), (hands, reader, maker, false));
                     for (column, elsewhere, here, comes) in [gets_it, hands_it] {
@@ -250,7 +255,7 @@ impl<'a> Formulation<'a> {
                         self.program.at_most(1.0, [(from, 1.0), (reads, 1.0), (carries, -1.0)]);
                     }
                     if time.is_finite() {
-                        load.push((carries, time));
+                        load.push((carries, time.min(TOO_LONG)));
                     } else {
                         self.program.fix(carries, 0.0);
                     }
@@ -261,13 +266,23 @@ impl<'a> Formulation<'a> {
     }
 
     fn work(&self, device: usize) -> Vec<(Column, f64)> {
-        let finite = (0..self.fleet.tasks()).filter(|task| self.fleet.times(*task)[device].is_finite());
-        finite.map(|task| (self.places[task][device], self.fleet.times(task)[device] / self.scale)).collect()
+        let time = |task: usize| self.fleet.times(task)[device] / self.scale;
+        (0..self.fleet.tasks()).map(|task| (self.places[task][device], time(task).min(TOO_LONG))).collect()
     }
 
     fn at_most_the_bottleneck(&mut self, mut load: Vec<(Column, f64)>) {
         load.push((self.bottleneck, -1.0));
         self.program.at_most(0.0, load);
+    }
+
+    fn company(&mut self) {
+        for (task, others) in self.fleet.company.iter().enumerate() {
+            for other in others.iter().map(|other| *other as usize).filter(|other| *other > task) {
+                for device in 0..self.fleet.devices {
+                    self.program.exactly(0.0, [(self.places[task][device], 1.0), (self.places[other][device], -1.0)]);
+                }
+            }
+        }
     }
 
     fn memory(&mut self) {

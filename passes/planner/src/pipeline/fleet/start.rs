@@ -137,9 +137,10 @@ impl Fleet {
             let runs = |device: &usize| self.times(port)[*device].is_finite();
             let made = self.makes[port].iter().flat_map(|tensor| &self.tensors[*tensor as usize].readers);
             let read = self.reads[port].iter().map(|tensor| &self.tensors[*tensor as usize].producer);
-            let near = made.chain(read).map(|task| *task as usize).find(|task| !self.is_port(*task));
-            let near = near.map(|task| pipe.device_of(task)).filter(runs);
-            pipe.port.push(near.or_else(|| (0..self.devices).find(runs)).unwrap_or(0));
+            let near = made.chain(read).find(|task| !self.is_port(**task as usize));
+            let company = self.company[port].iter().find(|other| (**other as usize) < port);
+            let place = company.or(near).map(|task| pipe.device_of(*task as usize)).filter(runs);
+            pipe.port.push(place.or_else(|| (0..self.devices).find(runs)).unwrap_or(0));
         }
         pipe
     }
