@@ -29,8 +29,9 @@ parts, by default all of them:
   --graphs=N|NAME   the first N of test/problems/regal, or all of it and of test/problems/msr whose
                     name contains NAME; by default the 20 of regal
   --seconds=S       for each search, by default 5
-  --milp-seconds=S  for the integer programs of a graph and k together, by default 2: a fifth for
-                    bottleneck, two fifths of what is left for bottleneck-guess, the rest for exact.
+  --milp-seconds=S  for the proofs of a graph and k together, by default 2: a fifth for bottleneck, of
+                    what is left three tenths for bottleneck-guess, then half for priced, the rest for
+                    exact.
                     Table 3 in full is --milp-seconds=8100, the paper's limits: eleven days; 60 takes
                     two hours
 ";
