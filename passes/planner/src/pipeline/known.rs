@@ -2,8 +2,8 @@
 
 use super::meeting::Meeting;
 use super::model::Model;
-use super::{anneal, bounds, brkga};
-use crate::plan::{Bound, Limit, closes};
+use super::{anneal, bounds, brkga, milp};
+use crate::plan::{Bound, Limit};
 use crate::search::chains::Allowance;
 use crate::solve::Options;
 use crate::units::Micros;
@@ -38,7 +38,7 @@ impl Known {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        closes(self.bound.value, self.value)
+        milp::closes(self.bound.value, self.value)
     }
 
     pub(super) fn prove(&mut self, bound: Bound) {

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::known::Known;
-use crate::plan::closes;
+use super::milp::closes;
 use crate::race::Race;
 use crate::units::Micros;
 

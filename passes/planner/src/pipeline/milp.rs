@@ -18,9 +18,14 @@ use crate::solve::Options;
 use crate::units::Micros;
 
 /// What bounds may be off by, in parts of the best value: tolerances of the solver.
-const SLACK: f64 = 1e-7;
+pub(super) const SLACK: f64 = 1e-7;
 /// Simplex iterations when nothing is said.
 const ITERATIONS: u64 = 200_000;
+
+/// Whether nothing is better than a value but by what solvers do not tell apart.
+pub(super) fn closes(bound: Micros, value: Micros) -> bool {
+    bound >= value * (1.0 - 2.0 * SLACK)
+}
 
 /// How much an integer program may take: its own iterations, or a share of the time that is left.
 pub(super) fn limits(options: &Options, since: Instant, share: f64) -> Limits {

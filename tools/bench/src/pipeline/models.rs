@@ -52,11 +52,14 @@ pub(super) fn models(settings: &Settings) -> Result<(), String> {
             let options = Options { limit: Some(Limit::Seconds(settings.seconds)), ..Options::default() };
             let run = run_with(&problem, Objective::Pipeline, "auto", options.clone())?;
             let single = Options { stages: Some(1), ..options };
-            let gain = run_with(&problem, Objective::Pipeline, "auto", single)?.plan.value / run.plan.value;
+            // What does not fit on one device has no gain.
+            let single = divi_planner::solve(&problem, Objective::Pipeline, "auto", &single);
+            let gain = single.ok().map(|single| single.value / run.plan.value);
+            let shown = gain.map_or_else(|| "-".to_owned(), |gain| format!("{gain:.2}x"));
             let (value, bound, gap) = (run.plan.value / 1e3, run.plan.bound / 1e3, run.plan.gap * 100.0);
-            println!("{model:<20} {value:>10.3} {bound:>10.3} {gap:>6.2} % {gain:>7.2}x {:>7.2} s", run.seconds);
+            println!("{model:<20} {value:>10.3} {bound:>10.3} {gap:>6.2} % {shown:>8} {:>7.2} s", run.seconds);
             gaps.push(run.plan.gap);
-            gains.push(gain);
+            gains.extend(gain);
         }
         let worst = gaps.iter().copied().fold(0.0, f64::max) * 100.0;
         let all = "worst gap, mean gain";

@@ -5,13 +5,12 @@ use std::ops::ControlFlow;
 use super::Fleet;
 use crate::error::Error;
 use crate::mip::{Limits, Program};
+use crate::pipeline::milp::SLACK;
 use crate::plan::Bound;
 use crate::units::Micros;
 
 /// Programs of more parts than this take too long.
 const MOST_PARTS: usize = 200_000;
-/// Tolerances of the solver.
-const SLACK: f64 = 1e-7;
 
 impl Fleet {
     fn quickest(&self, task: usize) -> Micros {

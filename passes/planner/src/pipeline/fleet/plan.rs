@@ -147,7 +147,7 @@ impl<'a> Plans<'a> {
     }
 
     fn is_closed(&self) -> bool {
-        Proof::closes(self.bound.value, self.value)
+        milp::closes(self.bound.value, self.value)
     }
 
     fn limits(&self, share: f64) -> Limits {

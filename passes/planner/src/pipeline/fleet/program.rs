@@ -11,13 +11,12 @@ use super::{Fleet, Pipe};
 use crate::error::Error;
 use crate::mip::{Column, Event, Limits, Program};
 use crate::pipeline::PipelineCost;
+use crate::pipeline::milp::SLACK;
 use crate::units::Micros;
 use crate::watch::Watch;
 
 /// Programs of more rows than this are not worth the time it takes to write them down.
 const MOST_ROWS: usize = 150_000;
-/// What bounds may be off by, in parts of the best value: tolerances of the solver.
-pub(super) const SLACK: f64 = 1e-7;
 
 /// In parts of the best value, what cannot be part of anything better; solvers want no larger numbers.
 const TOO_LONG: f64 = 2.0;

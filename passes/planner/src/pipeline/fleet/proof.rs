@@ -4,9 +4,10 @@ use std::thread;
 use std::time::Instant;
 
 use super::Fleet;
-use super::program::{Found, SLACK};
+use super::program::Found;
 use crate::error::Error;
 use crate::mip::Limits;
+use crate::pipeline::milp::closes;
 use crate::units::Micros;
 use crate::watch::Watch;
 
@@ -27,11 +28,6 @@ impl Proof {
         Self { sequences: sequences.into_iter().map(|sequence| (sequence, 0.0)).collect() }
     }
 
-    /// Whether nothing is better than a value but by what solvers do not tell apart.
-    pub(super) fn closes(bound: Micros, value: Micros) -> bool {
-        bound >= value * (1.0 - 2.0 * SLACK)
-    }
-
     /// Looks for what is better than a value, in sequences where there may be something. What is proven is no more than that.
     pub(super) fn go_on(
         &mut self,
@@ -44,7 +40,7 @@ impl Proof {
         let since = Instant::now();
         let mut all = Found { better: None, bound: f64::INFINITY, is_none: true };
         let mut open: Vec<&mut (Option<Vec<usize>>, Micros)> =
-            self.sequences.iter_mut().filter(|(_, proven)| !Self::closes(*proven, value)).collect();
+            self.sequences.iter_mut().filter(|(_, proven)| !closes(*proven, value)).collect();
         let (count, rounds) = (open.len(), open.len().div_ceil(WIDTH));
         let watch = &if count > 1 { watch.without_bounds() } else { watch.clone() };
         for (done, some) in open.chunks_mut(WIDTH).enumerate() {
