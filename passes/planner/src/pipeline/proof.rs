@@ -16,9 +16,11 @@ use crate::solve::Options;
 /// it does not prove at once.
 const PRICED_FROM: usize = 4;
 const PRICED_ONLY: usize = 8;
-/// What of the time the program has before prices, as it is quick where models are long and narrow, if it is small enough to
-/// see the clock in time; and what of the rest prices have where it follows.
+/// What of the time the program has before prices, if it is small enough to see the clock in time: more where models are
+/// narrow, with few tensors for their tasks, which it is quick at. And what of the rest prices have where it follows.
 const FIRST_SHARE: f64 = 0.15;
+const NARROW_SHARE: f64 = 0.6;
+const NARROW: f64 = 1.5;
 const FIRST_PLACES: usize = 20_000;
 const PRICED_SHARE: f64 = 0.4;
 /// The program does not look at the clock all the time.
@@ -44,7 +46,9 @@ pub(super) fn prove(
     let has_program = has_program(model, options);
     if model.k >= PRICED_FROM && is_priced(model) {
         if places(model) <= FIRST_PLACES {
-            milp::exact(model, known, &milp::limits(options, since, share * FIRST_SHARE), options, meeting)?;
+            let is_narrow = edges(model) as f64 <= NARROW * model.tasks() as f64;
+            let first = share * if is_narrow { NARROW_SHARE } else { FIRST_SHARE };
+            milp::exact(model, known, &milp::limits(options, since, first), options, meeting)?;
         }
         if known.is_closed() {
             return Ok(());
@@ -75,8 +79,11 @@ fn has_program(model: &Model, options: &Options) -> bool {
 
 /// How large the program is.
 fn places(model: &Model) -> usize {
-    let edges: usize = model.tensors.iter().map(|tensor| tensor.readers.len()).sum();
-    edges * model.k
+    edges(model) * model.k
+}
+
+fn edges(model: &Model) -> usize {
+    model.tensors.iter().map(|tensor| tensor.readers.len()).sum()
 }
 
 /// How much the search for prices may take: as many nodes as iterations, or a share of the time that is left.
