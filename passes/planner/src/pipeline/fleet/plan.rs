@@ -19,6 +19,8 @@ use crate::units::Micros;
 
 /// Moves that annealing tries when nothing is said.
 const MOVES: u64 = 4_000_000;
+/// Iterations of a program that looks for any pipeline.
+const START_ITERATIONS: u64 = 10_000;
 /// Sequences of devices that are tried on stages of equal ones.
 const SEQUENCES: usize = 100;
 /// Shares of the time that is left: for a first attempt at a proof, and then for a longer search.
@@ -102,6 +104,12 @@ pub(in crate::pipeline) fn all_bounds(problem: &Problem, options: &Options) -> R
     Ok(all)
 }
 
+/// Something to start from is not part of the search: it has some iterations, however few that has.
+fn starting(options: &Options, since: Instant) -> Limits {
+    let limits = milp::limits(options, since, 1.0);
+    Limits { iterations: limits.iterations.max(START_ITERATIONS), ..limits }
+}
+
 /// A pipeline without shared devices, where none was found with them.
 fn alone(problem: &Problem, fleet: &Fleet, options: &Options, error: Error) -> Result<Pipe, Error> {
     if !fleet.shared || !matches!(error, Error::NotFound(_)) {
@@ -117,9 +125,9 @@ impl<'a> Plans<'a> {
         let fleet = Fleet::new(problem, options)?;
         let pipe = match fleet.start(options.seed) {
             Some(pipe) => pipe,
-            None => fleet
-                .any(&milp::limits(options, since, 1.0), options)
-                .or_else(|error| alone(problem, &fleet, options, error))?,
+            None => {
+                fleet.any(&starting(options, since), options).or_else(|error| alone(problem, &fleet, options, error))?
+            }
         };
         let value = fleet.value(&pipe);
         options.watch.plan(value);
