@@ -134,10 +134,15 @@ fn brief(options: &Options) -> Options {
 /// The same options with a share of the time that is left; iterations are each part's own.
 fn left(options: &Options, since: Instant, share: f64) -> Options {
     let limit = options.limit.map(|limit| match limit {
-        Limit::Seconds(seconds) => Limit::Seconds((seconds - since.elapsed().as_secs_f64()).max(0.0) * share),
+        Limit::Seconds(seconds) => Limit::Seconds(share_of(seconds, since, share)),
         Limit::Iterations(count) => Limit::Iterations(count),
     });
     Options { limit, ..options.clone() }
+}
+
+/// A share of what is left of so many seconds.
+fn share_of(seconds: f64, since: Instant, share: f64) -> f64 {
+    (seconds - since.elapsed().as_secs_f64()).max(0.0) * share
 }
 
 fn answer(problem: &Problem, model: &Model, known: Known) -> Solution {

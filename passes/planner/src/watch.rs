@@ -28,19 +28,18 @@ impl Watch {
 
     /// Told of bounds, and of no plan.
     pub(crate) fn of_bounds(&self) -> Self {
-        let told = self.clone();
-        Self::new(move |news| {
-            if matches!(news, News::Bound(..)) {
-                told.tell(news);
-            }
-        })
+        self.told_of(|news| matches!(news, News::Bound(..)))
     }
 
     /// Told of plans, and of no bound.
     pub(crate) fn without_bounds(&self) -> Self {
+        self.told_of(|news| !matches!(news, News::Bound(..)))
+    }
+
+    fn told_of(&self, some: fn(&News) -> bool) -> Self {
         let told = self.clone();
         Self::new(move |news| {
-            if !matches!(news, News::Bound(..)) {
+            if some(&news) {
                 told.tell(news);
             }
         })

@@ -12,7 +12,7 @@ mod progress;
 mod speed;
 mod table;
 
-use crate::arguments::seconds;
+use crate::arguments::{part, seconds};
 use best::Best;
 use graphs::Choice;
 
@@ -86,8 +86,7 @@ fn parse(arguments: &[String]) -> Result<(Settings, Vec<&'static str>), String> 
         } else if let Some(text) = argument.strip_prefix("--graphs=") {
             settings.graphs = Choice::parse(text).ok_or_else(|| format!("{argument}: no graph is asked for"))?;
         } else {
-            let part = PARTS.iter().find(|(name, _)| name == argument);
-            parts.push(part.ok_or_else(|| format!("there is no part or option '{argument}'\n{USAGE}"))?.0);
+            parts.push(part(PARTS, argument, USAGE)?.0);
         }
     }
     if parts.is_empty() {

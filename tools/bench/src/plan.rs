@@ -11,7 +11,7 @@ mod tables;
 
 use std::path::PathBuf;
 
-use crate::arguments::seconds;
+use crate::arguments::{part, seconds};
 
 const USAGE: &str = "\
 usage: divi-bench plan [PART …] [--seconds=S] [--milp-seconds=S] [--svg=FILE]
@@ -58,8 +58,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         } else if let Some(text) = argument.strip_prefix("--svg=") {
             settings.svg = PathBuf::from(text);
         } else {
-            let part = PARTS.iter().find(|(name, _)| name == argument);
-            parts.push(part.ok_or_else(|| format!("there is no part or option '{argument}'\n{USAGE}"))?);
+            parts.push(part(PARTS, argument, USAGE)?);
         }
     }
     if parts.is_empty() {

@@ -128,14 +128,7 @@ impl<'a> Chain<'a> {
         if kind == 0 {
             self.draw(task);
         } else {
-            let (low, high) = self.state.range(task);
-            if low == high {
-                return;
-            }
-            let mut to = low + self.random.below((high - low) as usize) as u32;
-            if to >= from {
-                to += 1;
-            }
+            let Some(to) = another(&mut self.random, self.state.range(task), from) else { return };
             self.shift(task, to);
             if kind < 4 {
                 let other = self.random.below(tasks);
@@ -190,6 +183,15 @@ impl<'a> Chain<'a> {
         drawn.iter().for_each(|task| self.shift(*task as usize, to));
         self.drawn = drawn;
     }
+}
+
+/// Another block that a task may be in, where there is one.
+pub(super) fn another(random: &mut Random, (low, high): (u32, u32), from: u32) -> Option<u32> {
+    if low == high {
+        return None;
+    }
+    let to = low + random.below((high - low) as usize) as u32;
+    Some(if to >= from { to + 1 } else { to })
 }
 
 /// A task, and all of its block that have to come along when it moves in this direction; nobody where that is too many.

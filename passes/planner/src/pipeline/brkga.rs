@@ -8,7 +8,7 @@ use super::evolution::{Evolution, Member};
 use super::line::Line;
 use super::model::Model;
 use super::order;
-use super::slice::{Slicer, Slicing};
+use super::slice::{Slicer, Slicing, blocks};
 use crate::search::chains::cores;
 use crate::solve::Options;
 use crate::units::Micros;
@@ -23,13 +23,7 @@ pub(super) struct Sliced {
 impl Sliced {
     /// Each task's block.
     pub(super) fn blocks(&self) -> Vec<u32> {
-        let mut blocks = vec![0; self.order.len()];
-        let mut from = 0;
-        for (block, &end) in self.slicing.ends.iter().enumerate() {
-            self.order[from..end].iter().for_each(|task| blocks[*task as usize] = block as u32);
-            from = end;
-        }
-        blocks
+        blocks(&self.order, &self.slicing.ends)
     }
 }
 

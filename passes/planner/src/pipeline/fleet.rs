@@ -226,13 +226,12 @@ impl Fleet {
     /// As if all devices were the best one for each task, with the best link: what is a bound there is one here, unless
     /// devices are shared, which lets stages wait for each other in a circle.
     fn at_best(&self) -> Model {
-        let quickest = |task: usize| self.times(task).iter().copied().fold(f64::INFINITY, f64::min);
         let way = |bytes: Bytes| {
             let all = (0..self.devices).flat_map(|device| self.ways(device));
             all.map(|(from, to)| self.move_time(bytes, from, to)).fold(f64::INFINITY, f64::min)
         };
         // With one device nothing moves.
-        self.on_equals(quickest, |bytes| if self.devices < 2 { 0.0 } else { way(bytes) })
+        self.on_equals(|task| self.quickest(task), |bytes| if self.devices < 2 { 0.0 } else { way(bytes) })
     }
 
     /// Whether devices do not differ but for ports: then the model of equal devices is this one without them. Not where

@@ -9,6 +9,7 @@ use super::known::Known;
 use super::meeting::Meeting;
 use super::model::Model;
 use super::program::{Formulation, Shape};
+use super::share_of;
 use super::state::State;
 use crate::error::Error;
 use crate::mip::{Event, Limits};
@@ -32,7 +33,7 @@ pub(super) fn limits(options: &Options, since: Instant, share: f64) -> Limits {
     let (iterations, seconds) = match options.limit {
         None => (ITERATIONS, None),
         Some(Limit::Iterations(count)) => (count, None),
-        Some(Limit::Seconds(seconds)) => (u64::MAX, Some((seconds - since.elapsed().as_secs_f64()).max(0.0) * share)),
+        Some(Limit::Seconds(seconds)) => (u64::MAX, Some(share_of(seconds, since, share))),
     };
     Limits { seed: options.seed, iterations, seconds }
 }

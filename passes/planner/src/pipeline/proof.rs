@@ -8,6 +8,7 @@ use super::milp;
 use super::model::Model;
 use super::pack::Effort;
 use super::priced::{is_priced, priced};
+use super::share_of;
 use crate::error::Error;
 use crate::plan::{Bound, Limit};
 use crate::solve::Options;
@@ -92,8 +93,7 @@ pub(super) fn effort(options: &Options, since: Instant, share: f64, meeting: &Me
         None => (NODES, None),
         Some(Limit::Iterations(count)) => (count, None),
         Some(Limit::Seconds(seconds)) => {
-            let left = (seconds - since.elapsed().as_secs_f64()).max(0.0) * share;
-            (u64::MAX, Some(Instant::now() + Duration::from_secs_f64(left)))
+            (u64::MAX, Some(Instant::now() + Duration::from_secs_f64(share_of(seconds, since, share))))
         }
     };
     Effort { nodes, until, race: meeting.race.clone() }

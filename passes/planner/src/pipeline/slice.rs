@@ -159,6 +159,17 @@ impl<'a> Slicer<'a> {
     }
 }
 
+/// Each task's block, in an order that is cut at these ends.
+pub(super) fn blocks(order: &[u32], ends: &[usize]) -> Vec<u32> {
+    let mut blocks = vec![0; order.len()];
+    let mut from = 0;
+    for (block, &end) in ends.iter().enumerate() {
+        order[from..end].iter().for_each(|task| blocks[*task as usize] = block as u32);
+        from = end;
+    }
+    blocks
+}
+
 /// What each block of a slicing costs.
 pub(super) fn costs(model: &Model, line: &Line, ends: &[usize]) -> Vec<Micros> {
     let mut from = 0;

@@ -76,10 +76,7 @@ impl<'a> State<'a> {
 
     /// The lowest and the highest block that a task may be in while the others stay.
     pub(super) fn range(&self, task: usize) -> (u32, u32) {
-        let block = |task: &u32| self.block[*task as usize];
-        let low = self.model.before[task].iter().map(block).max().unwrap_or(0);
-        let high = self.model.after[task].iter().map(block).min().unwrap_or(self.model.k as u32 - 1);
-        (low, high)
+        range(&self.model.before[task], &self.model.after[task], &self.block, self.model.k)
     }
 
     /// What a move would change: only the two blocks, as to all others it is elsewhere before and after.
@@ -151,4 +148,12 @@ impl<'a> State<'a> {
         let costs = self.costs_after(task, to, change);
         self.make(task, to, change, costs);
     }
+}
+
+/// The lowest and the highest block between those of the tasks before and of the tasks behind.
+pub(super) fn range(before: &[u32], after: &[u32], block: &[u32], k: usize) -> (u32, u32) {
+    let block = |task: &u32| block[*task as usize];
+    let low = before.iter().map(block).max().unwrap_or(0);
+    let high = after.iter().map(block).min().unwrap_or(k as u32 - 1);
+    (low, high)
 }

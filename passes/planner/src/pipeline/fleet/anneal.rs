@@ -2,7 +2,8 @@
 
 use super::loads::Loads;
 use super::{Fleet, Pipe};
-use crate::pipeline::anneal::{COLD, HOT, draw, power};
+use crate::pipeline::anneal::{COLD, HOT, another, draw, power};
+use crate::pipeline::state::range;
 use crate::random::Random;
 use crate::search::chains::{Allowance, Budget};
 use crate::units::Micros;
@@ -177,14 +178,7 @@ impl Chain<'_> {
     /// Moves a task to another stage that it may be in, and another one from there in exchange, if that may be.
     fn step(&mut self, task: usize, exchanges: bool) {
         let from = self.pipe.stage[task];
-        let (low, high) = self.fleet.range(&self.pipe, task);
-        if low == high {
-            return;
-        }
-        let mut to = low + self.random.below((high - low) as usize) as u32;
-        if to >= from {
-            to += 1;
-        }
+        let Some(to) = another(&mut self.random, self.fleet.range(&self.pipe, task), from) else { return };
         self.shift(task, to);
         self.made.push((task as u32, from));
         if !exchanges {
@@ -238,9 +232,6 @@ impl Chain<'_> {
 impl Fleet {
     /// The lowest and the highest stage that a task may be in while the others stay.
     fn range(&self, pipe: &Pipe, task: usize) -> (u32, u32) {
-        let stage = |task: &u32| pipe.stage[*task as usize];
-        let low = self.before[task].iter().map(stage).max().unwrap_or(0);
-        let high = self.after[task].iter().map(stage).min().unwrap_or(self.k as u32 - 1);
-        (low, high)
+        range(&self.before[task], &self.after[task], &pipe.stage, self.k)
     }
 }

@@ -13,7 +13,8 @@ use crate::units::Micros;
 const MOST_PARTS: usize = 200_000;
 
 impl Fleet {
-    fn quickest(&self, task: usize) -> Micros {
+    /// A task's time where it runs fastest.
+    pub(super) fn quickest(&self, task: usize) -> Micros {
         self.times(task).iter().copied().fold(f64::INFINITY, f64::min)
     }
 

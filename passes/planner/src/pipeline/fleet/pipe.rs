@@ -58,12 +58,12 @@ impl Pipe {
             let here = |stage: &i64| *stage >= last && self.device[*stage as usize] == self.device_of(port);
             place[port] = used.iter().copied().rev().find(here).unwrap_or(behind);
         }
-        let mut all: Vec<(i64, usize)> = (0..fleet.tasks()).map(|task| (place[task], self.device_of(task))).collect();
+        let all: Vec<(i64, usize)> = (0..fleet.tasks()).map(|task| (place[task], self.device_of(task))).collect();
         let mut blocks = all.clone();
         blocks.sort_unstable();
         blocks.dedup();
         let mut block = vec![0; fleet.nodes.iter().map(Vec::len).sum()];
-        for (nodes, of) in fleet.nodes.iter().zip(all.drain(..)) {
+        for (nodes, of) in fleet.nodes.iter().zip(all) {
             let number = blocks.binary_search(&of).unwrap_or_default();
             nodes.iter().for_each(|node| block[*node] = number);
         }

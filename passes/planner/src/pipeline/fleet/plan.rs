@@ -55,7 +55,7 @@ pub(in crate::pipeline) fn auto(problem: &Problem, options: &Options) -> Result<
         }
     }
     plans.search()?;
-    Ok(plans.solution(problem))
+    Ok(plans.solution())
 }
 
 /// Annealing alone.
@@ -63,7 +63,7 @@ pub(in crate::pipeline) fn annealed(problem: &Problem, options: &Options) -> Res
     let mut plans = Plans::new(problem, options)?;
     plans.simply()?;
     plans.anneal(&left(options, plans.since, 1.0));
-    Ok(plans.solution(problem))
+    Ok(plans.solution())
 }
 
 /// Orders, cut among devices.
@@ -77,7 +77,7 @@ pub(in crate::pipeline) fn slicegraph(problem: &Problem, options: &Options) -> R
     } else if let Some(pipe) = plans.fleet.search_orders(&plans.pipe, plans.bound.value, options) {
         plans.take(pipe);
     }
-    Ok(plans.solution(problem))
+    Ok(plans.solution())
 }
 
 /// The integer program, from a short search.
@@ -86,15 +86,17 @@ pub(in crate::pipeline) fn exact(problem: &Problem, options: &Options) -> Result
     plans.simply()?;
     plans.anneal(&brief(options));
     plans.exact(1.0)?;
-    Ok(plans.solution(problem))
+    Ok(plans.solution())
 }
 
 /// Every bound by name, weakest first.
 pub(in crate::pipeline) fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
     let mut plans = Plans::new(problem, options)?;
     let mut all = vec![plans.bound.clone()];
-    all.extend(plans.fleet.parts(plans.value, &plans.limits(1.0))?);
-    plans.simply()?;
+    let parts = plans.fleet.parts(plans.value, &plans.limits(1.0))?;
+    all.extend(parts.clone());
+    parts.into_iter().for_each(|bound| plans.prove(bound));
+    plans.as_if_equal();
     plans.anneal(&brief(options));
     plans.evenly()?;
     plans.exact(1.0)?;
@@ -173,10 +175,14 @@ impl<'a> Plans<'a> {
         if !self.is_closed() {
             self.fleet.parts(self.value, &self.limits(PROOF_SHARE))?.into_iter().for_each(|bound| self.prove(bound));
         }
+        self.as_if_equal();
+        Ok(())
+    }
+
+    fn as_if_equal(&mut self) {
         if !self.is_closed() && !self.fleet.shared && self.fleet.working > 0 {
             self.prove(bounds::best(&self.fleet.at_best()));
         }
-        Ok(())
     }
 
     fn anneal(&mut self, options: &Options) {
@@ -231,9 +237,8 @@ impl<'a> Plans<'a> {
         Ok(())
     }
 
-    fn solution(self, problem: &Problem) -> Solution {
+    fn solution(self) -> Solution {
         let blocks = self.pipe.blocks(&self.fleet);
-        debug_assert_eq!(blocks.block.len(), problem.nodes.len());
         let k = blocks.device.len() as u32;
         let stages = Some(Stages { block_device: Some(blocks.device), order: None });
         let schedule = Schedule::Pipeline { block: blocks.block, k, bottleneck: self.value, stages };

@@ -8,6 +8,7 @@ use super::program::Found;
 use crate::error::Error;
 use crate::mip::Limits;
 use crate::pipeline::milp::closes;
+use crate::pipeline::share_of;
 use crate::units::Micros;
 use crate::watch::Watch;
 
@@ -44,11 +45,11 @@ impl Proof {
         let (count, rounds) = (open.len(), open.len().div_ceil(WIDTH));
         let watch = &if count > 1 { watch.without_bounds() } else { watch.clone() };
         for (done, some) in open.chunks_mut(WIDTH).enumerate() {
-            let known = all.better.as_ref().map_or(value, |(value, _)| *value);
+            let known = all.value().min(value);
             if known <= 0.0 {
                 break;
             }
-            let left = |seconds: f64| (seconds - since.elapsed().as_secs_f64()).max(0.0) / (rounds - done) as f64;
+            let left = |seconds: f64| share_of(seconds, since, 1.0 / (rounds - done) as f64);
             let iterations = limits.iterations / count as u64;
             let limits = &Limits { iterations, seconds: limits.seconds.map(left), ..*limits };
             let looks: Vec<Result<Found, Error>> = thread::scope(|scope| {

@@ -6,6 +6,7 @@ use super::{Fleet, Pipe};
 use crate::error::{Error, Finding};
 use crate::mip::Limits;
 use crate::pipeline::order::{by_keys, random_keys};
+use crate::pipeline::slice::blocks;
 use crate::random::Random;
 use crate::solve::Options;
 use crate::units::Micros;
@@ -115,13 +116,7 @@ impl Fleet {
         best: &mut Best<'_>,
     ) -> bool {
         let Some(ends) = slicer.slice(sequence, most) else { return false };
-        let mut stage = vec![0; self.working];
-        let mut from = 0;
-        for (number, end) in ends.into_iter().enumerate() {
-            order[from..end].iter().for_each(|task| stage[*task as usize] = number as u32);
-            from = end;
-        }
-        best.take(self.pipe(stage, sequence.to_vec()))
+        best.take(self.pipe(blocks(order, &ends), sequence.to_vec()))
     }
 
     /// A pipeline of which the first stages are on these devices; the others have any, and ports are near.
