@@ -69,6 +69,28 @@ double diviCostAttrGetMicros(MlirAttribute attribute, intptr_t index) {
   return cast<CostAttr>(unwrap(attribute)).getMicros()[index].getValueAsDouble();
 }
 
+/// Null, with a diagnostic, if it is not well-formed.
+MlirAttribute diviBatchAttrGetChecked(MlirLocation location, MlirStringRef device, double start, intptr_t count,
+                                      const int64_t *inputs) {
+  Location loc = unwrap(location);
+  MLIRContext *context = loc.getContext();
+  return wrap(Attribute(BatchAttr::getChecked([&] { return emitError(loc); }, context,
+                                              FlatSymbolRefAttr::get(context, unwrap(device)),
+                                              FloatAttr::get(Float64Type::get(context), start),
+                                              ArrayRef<int64_t>(inputs, count))));
+}
+bool diviAttrIsABatch(MlirAttribute attribute) { return isa<BatchAttr>(unwrap(attribute)); }
+MlirStringRef diviBatchAttrGetDevice(MlirAttribute attribute) {
+  return wrap(cast<BatchAttr>(unwrap(attribute)).getDevice().getValue());
+}
+double diviBatchAttrGetStart(MlirAttribute attribute) {
+  return cast<BatchAttr>(unwrap(attribute)).getStart().getValueAsDouble();
+}
+intptr_t diviBatchAttrGetCount(MlirAttribute attribute) { return cast<BatchAttr>(unwrap(attribute)).getInputs().size(); }
+int64_t diviBatchAttrGetInput(MlirAttribute attribute, intptr_t index) {
+  return cast<BatchAttr>(unwrap(attribute)).getInputs()[index];
+}
+
 MlirType diviOnnxStringTypeGet(MlirContext context) { return wrap(Type(onnx::StringType::get(unwrap(context)))); }
 MlirType diviOnnxSeqTypeGet(MlirType element) {
   return wrap(Type(onnx::SeqType::get(unwrap(element).getContext(), unwrap(element))));

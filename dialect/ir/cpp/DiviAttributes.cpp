@@ -149,6 +149,52 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError, Arr
 }
 
 //===----------------------------------------------------------------------===//
+// #divi.batch
+//===----------------------------------------------------------------------===//
+
+Attribute BatchAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringAttr device;
+  double start;
+  SmallVector<int64_t> inputs;
+  auto parseInput = [&] { return parser.parseInteger(inputs.emplace_back()); };
+  if (parser.parseLess() || parser.parseSymbolName(device) || parser.parseComma() || parser.parseKeyword("start") ||
+      parser.parseEqual() || parser.parseFloat(start) || parser.parseComma() || parser.parseKeyword("inputs") ||
+      parser.parseEqual() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseInput) ||
+      parser.parseGreater())
+    return {};
+  return BatchAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(),
+                               FlatSymbolRefAttr::get(device),
+                               FloatAttr::get(Float64Type::get(parser.getContext()), start),
+                               ArrayRef<int64_t>(inputs));
+}
+
+void BatchAttr::print(AsmPrinter &printer) const {
+  raw_ostream &os = printer.getStream();
+  os << '<' << getDevice() << ", start = ";
+  printNumber(os, getStart().getValueAsDouble());
+  os << ", inputs = [";
+  llvm::interleaveComma(getInputs(), os);
+  os << "]>";
+}
+
+LogicalResult BatchAttr::verify(function_ref<InFlightDiagnostic()> emitError, FlatSymbolRefAttr, FloatAttr start,
+                                ArrayRef<int64_t> inputs) {
+  double time = start.getValueAsDouble();
+  if (!(time >= 0) || std::isinf(time))
+    return emitError() << "#divi.batch has a start that is negative or not finite";
+  if (inputs.empty())
+    return emitError() << "#divi.batch has no inputs: leave it out";
+  for (auto [before, after] : llvm::zip(inputs, inputs.drop_front()))
+    if (before >= after)
+      return emitError() << "#divi.batch has input " << after << " behind input " << before
+                         << ": each is named once, in increasing order";
+  if (inputs.front() < 0)
+    return emitError() << "#divi.batch has input " << inputs.front() << ": inputs are counted from 0";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Attributes on operators of any dialect
 //===----------------------------------------------------------------------===//
 
@@ -170,11 +216,34 @@ static LogicalResult verifyDeviceReference(Operation *op, NamedAttribute attribu
   return verifyIsDevice(op, attribute.getName().getValue(), device);
 }
 
-/// `divi.device` is where the operator runs, so that is where its operands must be.
-static LogicalResult verifyDecision(Operation *op, NamedAttribute attribute) {
-  if (failed(verifyDeviceReference(op, attribute)))
-    return failure();
-  return DiviDialect::verifyOperandsOnDevice(op, cast<FlatSymbolRefAttr>(attribute.getValue()));
+/// `divi.exclude` lists devices of the module.
+static LogicalResult verifyExclude(Operation *op, StringRef name, Attribute value) {
+  auto devices = dyn_cast<ArrayAttr>(value);
+  if (!devices || !llvm::all_of(devices, llvm::IsaPred<FlatSymbolRefAttr>))
+    return op->emitOpError() << "attribute '" << name << "' must be a list of devices, as in [@gpu0]; it is " << value;
+  for (auto device : devices.getAsRange<FlatSymbolRefAttr>())
+    if (failed(verifyIsDevice(op, name, device)))
+      return failure();
+  return success();
+}
+
+/// `divi.batches` are launches on devices of the module, of each queued input at most one.
+static LogicalResult verifyBatches(Operation *op, StringRef name, Attribute value) {
+  auto batches = dyn_cast<ArrayAttr>(value);
+  if (!batches || !llvm::all_of(batches, llvm::IsaPred<BatchAttr>))
+    return op->emitOpError() << "attribute '" << name
+                             << "' must be a list of batches, as in [#divi.batch<@gpu0, start = 0.0, inputs = [0, 1]>]; "
+                                "it is "
+                             << value;
+  llvm::SmallDenseSet<int64_t> seen;
+  for (auto batch : batches.getAsRange<BatchAttr>()) {
+    if (failed(verifyIsDevice(op, name, batch.getDevice())))
+      return failure();
+    for (int64_t input : batch.getInputs())
+      if (!seen.insert(input).second)
+        return op->emitOpError() << "attribute '" << name << "' has input " << input << " in two batches";
+  }
+  return success();
 }
 
 template <typename AttrT>
@@ -282,9 +351,7 @@ static LogicalResult verifyCount(Operation *op, StringRef name, Attribute value,
 LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName().getValue();
   Attribute value = attribute.getValue();
-  if (name == "divi.device")
-    return verifyDecision(op, attribute);
-  if (name == "divi.pin")
+  if (name == "divi.device" || name == "divi.pin")
     return verifyDeviceReference(op, attribute);
   if (name == "divi.cost")
     return verifyCost(op, name, value);
@@ -297,6 +364,16 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                                << value;
     return success();
   }
+  if (name == "divi.exclude")
+    return verifyExclude(op, name, value);
+  if (name == "divi.colocate")
+    return verifyKind<StringAttr>(op, name, value, "the name of a group");
+  if (name == "divi.batches")
+    return verifyBatches(op, name, value);
+  if (name == "divi.inputs")
+    return verifyKind<DenseI64ArrayAttr>(op, name, value, "a list of inputs, as in array<i64: 0, 1>");
+  if (name == "divi.stage")
+    return verifyCount(op, name, value, "stages before it", "2");
   if (name == "divi.members") {
     auto members = dyn_cast<ArrayAttr>(value);
     if (!members || !llvm::all_of(members, llvm::IsaPred<StringAttr>))
@@ -314,8 +391,9 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name.ends_with("_bytes"))
     return verifyCount(op, name, value, "bytes", "4096");
   return op->emitOpError() << "attribute '" << name
-                           << "' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.start, "
-                              "divi.cost, divi.costs, divi.bound, divi.contention, divi.flops, divi.members, divi.plan and divi.*_bytes";
+                           << "' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.exclude, "
+                              "divi.colocate, divi.start, divi.stage, divi.batches, divi.inputs, divi.cost, divi.costs, "
+                              "divi.bound, divi.contention, divi.flops, divi.members, divi.plan and divi.*_bytes";
 }
 
 LogicalResult DiviDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index, NamedAttribute attribute) {

@@ -17,6 +17,26 @@ static void printResults(OpAsmPrinter &printer, Operation *, TypeRange types) {
   printer.printOptionalArrowTypeList(types);
 }
 
+/// `%a of 4, %b of 8`
+static ParseResult parseParts(OpAsmParser &parser, SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inputs,
+                              DenseI64ArrayAttr &counts) {
+  SmallVector<int64_t> sizes;
+  auto parsePart = [&]() -> ParseResult {
+    return failure(parser.parseOperand(inputs.emplace_back()) || parser.parseKeyword("of") ||
+                   parser.parseInteger(sizes.emplace_back()));
+  };
+  if (parser.parseCommaSeparatedList(parsePart))
+    return failure();
+  counts = parser.getBuilder().getDenseI64ArrayAttr(sizes);
+  return success();
+}
+
+static void printParts(OpAsmPrinter &printer, Operation *, OperandRange inputs, DenseI64ArrayAttr counts) {
+  llvm::interleaveComma(llvm::zip(inputs, counts.asArrayRef()), printer, [&](auto part) {
+    printer << std::get<0>(part) << " of " << std::get<1>(part);
+  });
+}
+
 #define GET_OP_CLASSES
 #include "DiviOps.cpp.inc"
 
@@ -52,6 +72,8 @@ static FlatSymbolRefAttr homeOf(Value value, Operation *user) {
     return transfer.getProperties().to;
   if (auto launch = value.getDefiningOp<LaunchOp>())
     return launch.getProperties().device;
+  if (isa_and_present<SliceOp, GatherOp>(value.getDefiningOp()) && value.getDefiningOp()->getNumOperands() > 0)
+    return homeOf(value.getDefiningOp()->getOperand(0), user);
   if (Operation *definer = value.getDefiningOp())
     return definer->getAttrOfType<FlatSymbolRefAttr>("divi.device");
   auto argument = cast<BlockArgument>(value);
@@ -75,10 +97,23 @@ static LogicalResult verifyOnDevice(Operation *op, Value value, unsigned index, 
                            << ": insert 'divi.transfer … from " << home << " to " << device << "'";
 }
 
-LogicalResult DiviDialect::verifyOperandsOnDevice(Operation *op, FlatSymbolRefAttr device) {
+static LogicalResult verifyOperandsOnDevice(Operation *op, FlatSymbolRefAttr device) {
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
     if (failed(verifyOnDevice(op, operand, index, device)))
       return failure();
+  return success();
+}
+
+/// Decisions alone (`divi.device`) are not held against where values are: until a plan is made explicit, values get where
+/// they are needed by themselves. The first transfer or launch of a block makes all of it explicit.
+static LogicalResult verifyExplicitBlock(Operation *op) {
+  for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode())
+    if (isa<TransferOp, LaunchOp>(before))
+      return success();
+  for (Operation &decided : *op->getBlock())
+    if (auto device = decided.getAttrOfType<FlatSymbolRefAttr>("divi.device"))
+      if (failed(verifyOperandsOnDevice(&decided, device)))
+        return failure();
   return success();
 }
 
@@ -160,7 +195,7 @@ LogicalResult TransferOp::verify() {
 
 LogicalResult TransferOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!findDevice(*this, getFromAttr(), symbols) || !findDevice(*this, getToAttr(), symbols) ||
-      failed(verifyOnDevice(*this, getInput(), 0, getFromAttr())))
+      failed(verifyOnDevice(*this, getInput(), 0, getFromAttr())) || failed(verifyExplicitBlock(*this)))
     return failure();
   // A module without links says nothing of them; one with links says all.
   bool hasLinks = false;
@@ -199,5 +234,79 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (compiledFor && compiledFor != getDeviceAttr())
     return emitOpError() << "runs " << getCalleeAttr() << " on " << getDeviceAttr() << ", but that function is for "
                          << compiledFor << ": launch it there or change its divi.device";
-  return DiviDialect::verifyOperandsOnDevice(*this, getDeviceAttr());
+  if (failed(verifyOperandsOnDevice(*this, getDeviceAttr())))
+    return failure();
+  return verifyExplicitBlock(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// divi.slice and divi.gather
+//===----------------------------------------------------------------------===//
+
+/// A tensor of `count` inputs, its axis divided by them; an error on `op` if they do not make it up.
+static FailureOr<RankedTensorType> forOneInput(Operation *op, RankedTensorType type, int64_t axis, int64_t outer,
+                                               int64_t count) {
+  if (axis < 0 || axis >= type.getRank())
+    return op->emitOpError() << "has its inputs on axis " << axis << ", which " << type << " does not have";
+  if (outer < 1 || count < 1)
+    return op->emitOpError() << "has " << count << " inputs in " << outer << " parts: both start at 1";
+  SmallVector<int64_t> shape(type.getShape());
+  int64_t parts;
+  if (llvm::MulOverflow(outer, count, parts))
+    return op->emitOpError() << "has " << count << " inputs in " << outer << " parts, which no tensor has";
+  if (!ShapedType::isDynamic(shape[axis])) {
+    if (shape[axis] % parts != 0)
+      return op->emitOpError() << "has " << count << " inputs in " << outer << " parts, which axis " << axis << " of "
+                               << type << " is not made of";
+    shape[axis] /= count;
+  }
+  return type.clone(shape);
+}
+
+/// The other way round.
+static RankedTensorType forInputs(RankedTensorType one, int64_t axis, int64_t count) {
+  SmallVector<int64_t> shape(one.getShape());
+  if (!ShapedType::isDynamic(shape[axis]))
+    shape[axis] *= count;
+  return one.clone(shape);
+}
+
+LogicalResult SliceOp::verify() {
+  FailureOr<RankedTensorType> one =
+      forOneInput(*this, getInput().getType(), getAxis(), getOuter(), getCount());
+  if (failed(one))
+    return failure();
+  if (getPositions().empty())
+    return emitOpError("takes no input: it must take one at least");
+  for (int64_t position : getPositions())
+    if (position < 0 || position >= int64_t(getCount()))
+      return emitOpError() << "takes input " << position << " of " << getCount() << ", counted from 0";
+  RankedTensorType expected = forInputs(*one, getAxis(), getPositions().size());
+  if (getOutput().getType() != expected)
+    return emitOpError() << "gives " << getOutput().getType() << ", but " << getPositions().size() << " inputs of "
+                         << getInput().getType() << " are " << expected;
+  return success();
+}
+
+LogicalResult GatherOp::verify() {
+  if (getInputs().empty() || getInputs().size() != getCounts().size())
+    return emitOpError() << "has " << getInputs().size() << " operands and " << getCounts().size()
+                         << " numbers of inputs: each of at least one operand needs one";
+  RankedTensorType unit;
+  int64_t total = 0;
+  for (auto [input, count] : llvm::zip(getInputs(), getCounts())) {
+    FailureOr<RankedTensorType> one =
+        forOneInput(*this, cast<RankedTensorType>(input.getType()), getAxis(), getOuter(), count);
+    if (failed(one))
+      return failure();
+    if (unit && unit != *one)
+      return emitOpError() << "puts together inputs of different types: " << unit << " and " << *one;
+    unit = *one;
+    total += count;
+  }
+  RankedTensorType expected = forInputs(unit, getAxis(), total);
+  if (getOutput().getType() != expected)
+    return emitOpError() << "gives " << getOutput().getType() << ", but " << total << " inputs of " << unit << " are "
+                         << expected;
+  return success();
 }

@@ -107,3 +107,52 @@ impl<'c> CostAttribute<'c> {
         self.0
     }
 }
+
+/// `#divi.batch`: some of the queued inputs, and where and when a task runs for them at once.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchAttribute<'c>(Attribute<'c>);
+
+impl<'c> BatchAttribute<'c> {
+    /// The start is in microseconds, inputs are in increasing order. `None`, with a diagnostic at `location`, if they are
+    /// not.
+    pub fn new(location: Location<'c>, device: &str, start: f64, inputs: &[i64]) -> Option<Self> {
+        let device = StringRef::new(device);
+        let count = inputs.len() as isize;
+        // SAFETY: location, name and inputs outlive the call.
+        unsafe {
+            Attribute::from_option_raw(diviBatchAttrGetChecked(
+                location.to_raw(),
+                device.to_raw(),
+                start,
+                count,
+                inputs.as_ptr(),
+            ))
+        }
+        .map(Self)
+    }
+
+    pub fn from_attribute(attribute: Attribute<'c>) -> Option<Self> {
+        // SAFETY: the attribute is alive.
+        unsafe { diviAttrIsABatch(attribute.to_raw()) }.then_some(Self(attribute))
+    }
+
+    pub fn device(&self) -> &'c str {
+        // SAFETY: the attribute is of this kind, and its text lives as long as the context.
+        unsafe { text(diviBatchAttrGetDevice(self.0.to_raw())) }
+    }
+
+    pub fn start(&self) -> f64 {
+        // SAFETY: the attribute is of this kind.
+        unsafe { diviBatchAttrGetStart(self.0.to_raw()) }
+    }
+
+    pub fn inputs(&self) -> Vec<i64> {
+        let raw = self.0.to_raw();
+        // SAFETY: the attribute is of this kind, and the index is below the count.
+        unsafe { (0..diviBatchAttrGetCount(raw)).map(|i| diviBatchAttrGetInput(raw, i)).collect() }
+    }
+
+    pub fn as_attribute(&self) -> Attribute<'c> {
+        self.0
+    }
+}

@@ -31,6 +31,19 @@ unsafe extern "C" {
     pub(crate) fn diviCostAttrGetBatch(attribute: MlirAttribute, index: isize) -> i64;
     pub(crate) fn diviCostAttrGetMicros(attribute: MlirAttribute, index: isize) -> f64;
 
+    pub(crate) fn diviBatchAttrGetChecked(
+        location: MlirLocation,
+        device: MlirStringRef,
+        start: f64,
+        count: isize,
+        inputs: *const i64,
+    ) -> MlirAttribute;
+    pub(crate) fn diviAttrIsABatch(attribute: MlirAttribute) -> bool;
+    pub(crate) fn diviBatchAttrGetDevice(attribute: MlirAttribute) -> MlirStringRef;
+    pub(crate) fn diviBatchAttrGetStart(attribute: MlirAttribute) -> f64;
+    pub(crate) fn diviBatchAttrGetCount(attribute: MlirAttribute) -> isize;
+    pub(crate) fn diviBatchAttrGetInput(attribute: MlirAttribute, index: isize) -> i64;
+
     pub(crate) fn diviOnnxStringTypeGet(context: MlirContext) -> MlirType;
     pub(crate) fn diviOnnxSeqTypeGet(element: MlirType) -> MlirType;
     pub(crate) fn diviOnnxOptTypeGet(element: MlirType) -> MlirType;

@@ -3,8 +3,13 @@
 //
 // Attributes on operators of any dialect (checked by the dialect wherever they stand):
 //   divi.pin = @gpu0        a constraint: this must run there
+//   divi.exclude = [@gpu0]  a constraint: this must not run there
+//   divi.colocate = "head"  a constraint: all that say the same run on one device
 //   divi.device = @gpu0     a decision: this runs there
-//   divi.start = 120.5 : f64            when, in microseconds
+//   divi.start = 120.5 : f64            when, in microseconds; in a pipeline from the beginning of its stage
+//   divi.stage = 2 : i64                which stage of a pipeline it belongs to
+//   divi.batches = [#divi.batch<…>]     instead, where inputs are queued: which of them run where and when
+//   divi.inputs = array<i64: 4, 5>      which of the queued inputs a launch is for
 //   divi.cost = #divi.cost<…>           how long it takes where
 //   divi.flops = 2048 : i64, divi.bound = {gpu0 = "memory"}, divi.weight_bytes and divi.{input,output,scratch}_bytes
 //                           what it does, and what limits it where
@@ -32,10 +37,6 @@ def Divi_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
-  let extraClassDeclaration = [{
-    /// Every operand of an operator that runs on `device` must be there; where nobody says, it is.
-    static ::llvm::LogicalResult verifyOperandsOnDevice(::mlir::Operation *op, ::mlir::FlatSymbolRefAttr device);
-  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -73,6 +74,20 @@ def Divi_CostAttr : Divi_Attr<"Cost", "cost"> {
   // One entry a device and batch size, those of a device together.
   let parameters = (ins ArrayRefParameter<"::mlir::FlatSymbolRefAttr">:$devices, ArrayRefParameter<"int64_t">:$batches,
     ArrayRefParameter<"::mlir::FloatAttr">:$micros);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Divi_BatchAttr : Divi_Attr<"Batch", "batch"> {
+  let summary = "some of the queued inputs, and where and when a task runs for them at once";
+  let description = [{
+    ```mlir
+    #divi.batch<@gpu0, start = 12.5, inputs = [0, 1, 2, 3]>
+    ```
+    The start is in microseconds; inputs are counted from 0 and in increasing order.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$device, "::mlir::FloatAttr":$start,
+    ArrayRefParameter<"int64_t">:$inputs);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
@@ -135,6 +150,41 @@ def Divi_LaunchOp : Divi_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$inputs, FlatSymbolRefAttr:$device);
   let results = (outs Variadic<AnyType>:$results);
   let assemblyFormat = "$callee `(` $inputs `)` `on` $device attr-dict `:` functional-type($inputs, $results)";
+}
+
+def Divi_SliceOp : Divi_Op<"slice", [Pure]> {
+  let summary = "some of the inputs that a batched tensor is for";
+  let description = [{
+    ```mlir
+    %1 = divi.slice %0[4, 5, 6, 7] of 16 axis 0 : tensor<16x3xf32> -> tensor<4x3xf32>
+    ```
+    Positions are those in the operand, which is for 16 inputs. They lie on one axis, behind each other; `outer 2` says
+    that it is made of two parts, each with all the inputs. Runs where its operand is, and takes no time.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$positions, I64Attr:$count, I64Attr:$axis,
+    DefaultValuedAttr<I64Attr, "1">:$outer);
+  let results = (outs AnyRankedTensor:$output);
+  let assemblyFormat = [{
+    $input `` $positions `of` $count `axis` $axis (`outer` $outer^)? attr-dict `:` type($input) `->` type($output)
+  }];
+  let hasVerifier = 1;
+}
+
+def Divi_GatherOp : Divi_Op<"gather", [Pure]> {
+  let summary = "the inputs of several batched tensors, one behind the other";
+  let description = [{
+    ```mlir
+    %2 = divi.gather %0 of 4, %1 of 8 axis 0 : (tensor<4x3xf32>, tensor<8x3xf32>) -> tensor<12x3xf32>
+    ```
+    Axis and parts are as for `divi.slice`. Runs where its operands are, and takes no time.
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, DenseI64ArrayAttr:$counts, I64Attr:$axis,
+    DefaultValuedAttr<I64Attr, "1">:$outer);
+  let results = (outs AnyRankedTensor:$output);
+  let assemblyFormat = [{
+    custom<Parts>($inputs, $counts) `axis` $axis (`outer` $outer^)? attr-dict `:` functional-type($inputs, $output)
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // DIVI_DIVI

@@ -271,6 +271,7 @@ func.func @stage(%x: tensor<2xf32>) attributes {divi.device = @gpu0} {
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @stage(%x: tensor<2xf32> {divi.device = @cpu0}) attributes {divi.device = @gpu0} {
+  %there = divi.transfer %x from @cpu0 to @gpu0 : tensor<2xf32>
   // expected-error @below {{'onnx.Relu' op reads operand 0 on @gpu0, but it is on @cpu0: insert 'divi.transfer … from @cpu0 to @gpu0'}}
   %0 = "onnx.Relu"(%x) {divi.device = @gpu0} : (tensor<2xf32>) -> tensor<2xf32>
   return
@@ -294,6 +295,7 @@ func.func @main(%x: tensor<2xf32>) {
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
+  %there = divi.transfer %x from @cpu0 to @gpu0 : tensor<2xf32>
   %0 = "onnx.Relu"(%x) {divi.device = @cpu0} : (tensor<2xf32>) -> tensor<2xf32>
   // expected-error @below {{'divi.cluster' op reads operand 0 on @gpu0, but it is on @cpu0}}
   divi.cluster "nothing"(%0 : tensor<2xf32>) attributes {divi.device = @gpu0} {
@@ -324,6 +326,7 @@ func.func @main(%x: tensor<2xf32>) {
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
+  %there = divi.transfer %x from @cpu0 to @gpu0 : tensor<2xf32>
   // expected-error @below {{'onnx.FancyNewOp' op reads operand 0 on @gpu0, but it is on @cpu0}}
   "onnx.FancyNewOp"(%x) {divi.device = @gpu0} : (tensor<2xf32>) -> ()
   return
@@ -569,7 +572,7 @@ module attributes {divi.contention = "some"} {}
 // -----
 
 // Tests that a misspelt attribute is not taken for a comment.
-// expected-error @below {{'func.func' op attribute 'divi.devcie' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.start, divi.cost, divi.costs, divi.bound, divi.contention, divi.flops, divi.members, divi.plan and divi.*_bytes}}
+// expected-error @below {{'func.func' op attribute 'divi.devcie' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.exclude, divi.colocate, divi.start, divi.stage, divi.batches, divi.inputs, divi.cost, divi.costs, divi.bound, divi.contention, divi.flops, divi.members, divi.plan and divi.*_bytes}}
 func.func private @stage() attributes {divi.devcie = @gpu0}
 
 // -----
@@ -691,3 +694,167 @@ module attributes {test.a = #divi.cost<@a = {1 = 1.0e999}>} {}
 // Tests that a task has one time for a device and batch size.
 // expected-error @below {{#divi.cost gives batch size 4 twice for @a}}
 module attributes {test.a = #divi.cost<@a = {4 = 1.0, 4 = 2.0}>} {}
+
+// -----
+
+// Tests that a slice of a batch is where the batch is.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func private @stage(tensor<2x3xf32>)
+func.func @main(%x: tensor<4x3xf32>) {
+  %0 = divi.slice %x[0, 3] of 4 axis 0 : tensor<4x3xf32> -> tensor<2x3xf32>
+  // expected-error @below {{'divi.launch' op reads operand 0 on @gpu0, but it is on @cpu0: insert 'divi.transfer … from @cpu0 to @gpu0'}}
+  divi.launch @stage(%0) on @gpu0 : (tensor<2x3xf32>) -> ()
+  return
+}
+
+// -----
+
+// Tests that a slice takes inputs that there are.
+func.func @main(%x: tensor<4x3xf32>) {
+  // expected-error @below {{'divi.slice' op takes input 4 of 4, counted from 0}}
+  %0 = divi.slice %x[0, 4] of 4 axis 0 : tensor<4x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+// Tests that a slice takes something.
+func.func @main(%x: tensor<4x3xf32>) {
+  // expected-error @below {{'divi.slice' op takes no input: it must take one at least}}
+  %0 = divi.slice %x[] of 4 axis 0 : tensor<4x3xf32> -> tensor<0x3xf32>
+  return
+}
+
+// -----
+
+// Tests that inputs lie on an axis of the tensor.
+func.func @main(%x: tensor<4x3xf32>) {
+  // expected-error @below {{'divi.slice' op has its inputs on axis 2, which 'tensor<4x3xf32>' does not have}}
+  %0 = divi.slice %x[0] of 4 axis 2 : tensor<4x3xf32> -> tensor<1x3xf32>
+  return
+}
+
+// -----
+
+// Tests that an axis is made of its inputs.
+func.func @main(%x: tensor<6x3xf32>) {
+  // expected-error @below {{'divi.slice' op has 4 inputs in 1 parts, which axis 0 of 'tensor<6x3xf32>' is not made of}}
+  %0 = divi.slice %x[0] of 4 axis 0 : tensor<6x3xf32> -> tensor<1x3xf32>
+  return
+}
+
+// -----
+
+// Tests that a slice has the type of what it takes.
+func.func @main(%x: tensor<4x3xf32>) {
+  // expected-error @below {{'divi.slice' op gives 'tensor<3x3xf32>', but 2 inputs of 'tensor<4x3xf32>' are 'tensor<2x3xf32>'}}
+  %0 = divi.slice %x[0, 1] of 4 axis 0 : tensor<4x3xf32> -> tensor<3x3xf32>
+  return
+}
+
+// -----
+
+// Tests that what is put together is alike.
+func.func @main(%x: tensor<4x3xf32>, %y: tensor<4x2xf32>) {
+  // expected-error @below {{'divi.gather' op puts together inputs of different types: 'tensor<1x3xf32>' and 'tensor<1x2xf32>'}}
+  %0 = divi.gather %x of 4, %y of 4 axis 0 : (tensor<4x3xf32>, tensor<4x2xf32>) -> tensor<8x3xf32>
+  return
+}
+
+// -----
+
+// Tests that what is put together has the type of all its inputs.
+func.func @main(%x: tensor<4x3xf32>, %y: tensor<2x3xf32>) {
+  // expected-error @below {{'divi.gather' op gives 'tensor<8x3xf32>', but 6 inputs of 'tensor<1x3xf32>' are 'tensor<6x3xf32>'}}
+  %0 = divi.gather %x of 4, %y of 2 axis 0 : (tensor<4x3xf32>, tensor<2x3xf32>) -> tensor<8x3xf32>
+  return
+}
+
+// -----
+
+// Tests that a batch has a start that is a time.
+// expected-error @below {{#divi.batch has a start that is negative or not finite}}
+module attributes {test.batch = #divi.batch<@a, start = -1.0, inputs = [0]>} {}
+
+// -----
+
+// Tests that a batch has inputs.
+// expected-error @below {{#divi.batch has no inputs: leave it out}}
+module attributes {test.batch = #divi.batch<@a, start = 0.0, inputs = []>} {}
+
+// -----
+
+// Tests that a batch names each input once.
+// expected-error @below {{#divi.batch has input 1 behind input 1: each is named once, in increasing order}}
+module attributes {test.batch = #divi.batch<@a, start = 0.0, inputs = [0, 1, 1]>} {}
+
+// -----
+
+// Tests that inputs are counted from zero.
+// expected-error @below {{#divi.batch has input -1: inputs are counted from 0}}
+module attributes {test.batch = #divi.batch<@a, start = 0.0, inputs = [-1, 1]>} {}
+
+// -----
+
+// Tests that launches are batches.
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.batches' must be a list of batches, as in [#divi.batch<@gpu0, start = 0.0, inputs = [0, 1]>]; it is [0]}}
+  %0 = "onnx.Relu"(%x) {divi.batches = [0]} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that no input runs twice.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.batches' has input 1 in two batches}}
+  %0 = "onnx.Relu"(%x) {divi.batches = [#divi.batch<@cpu0, start = 0.0, inputs = [0, 1]>, #divi.batch<@cpu0, start = 1.0, inputs = [1]>]} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that batches run on devices of the module.
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.batches' names @gpu0, which is no divi.device of this module}}
+  %0 = "onnx.Relu"(%x) {divi.batches = [#divi.batch<@gpu0, start = 0.0, inputs = [0, 1]>]} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that devices are excluded as a list.
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.exclude' must be a list of devices, as in [@gpu0]; it is @gpu0}}
+  %0 = "onnx.Relu"(%x) {divi.exclude = @gpu0} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that excluded devices are those of the module.
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.exclude' names @gpu0, which is no divi.device of this module}}
+  %0 = "onnx.Relu"(%x) {divi.exclude = [@gpu0]} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that groups have names.
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.colocate' must be the name of a group, is 1 : i64}}
+  %0 = "onnx.Relu"(%x) {divi.colocate = 1 : i64} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that stages are counted.
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.stage' must be a number of stages before it, as in 2 : i64; it is -1 : i64}}
+  %0 = "onnx.Relu"(%x) {divi.stage = -1 : i64} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}

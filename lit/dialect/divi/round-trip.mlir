@@ -190,3 +190,43 @@ module @external attributes {
 // CHECK-SAME: test.i1 = #divi.external<"../w.bin", offset = 18446744073709551615, length = 3> : tensor<3xi1>
 // CHECK-SAME: test.i4 = #divi.external<"a b/\22w\22.bin", offset = 0, length = 2> : tensor<3xi4>
 // CHECK-SAME: test.scalar = #divi.external<"w.bin", offset = 0, length = 8> : tensor<ui64>
+
+// -----
+
+// Tests that decisions may cross devices as long as nothing is moved explicitly.
+module @decided {
+  divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+  divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+    %0 = "onnx.Relu"(%x) {divi.colocate = "a", divi.device = @gpu0, divi.exclude = [@cpu0], divi.stage = 0 : i64} : (tensor<2xf32>) -> tensor<2xf32>
+    %1 = "onnx.Relu"(%0) {divi.batches = [#divi.batch<@cpu0, start = 0.1, inputs = [0, 2]>, #divi.batch<@gpu0, start = 1.0e9, inputs = [1]>]} : (tensor<2xf32>) -> tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}
+// CHECK: module @decided {
+// CHECK: "onnx.Relu"(%{{.*}}) {divi.colocate = "a", divi.device = @gpu0, divi.exclude = [@cpu0], divi.stage = 0 : i64}
+// CHECK: "onnx.Relu"(%{{.*}}) {divi.batches = [#divi.batch<@cpu0, start = 0.1, inputs = [0, 2]>, #divi.batch<@gpu0, start = 1.0e+09, inputs = [1]>]}
+
+// -----
+
+// Tests that batches are taken apart and put together, wherever their inputs are.
+module @batches {
+  divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+  func.func private @stage(tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.func @main(%x: tensor<4x3xf32>, %y: tensor<5x8xf32>, %z: tensor<?x3xf32>) -> tensor<6x3xf32> {
+    %0 = divi.slice %x[3, 0] of 4 axis 0 : tensor<4x3xf32> -> tensor<2x3xf32>
+    %1 = divi.slice %y[1] of 2 axis 1 outer 2 : tensor<5x8xf32> -> tensor<5x4xf32>
+    %2 = divi.slice %z[1] of 2 axis 0 : tensor<?x3xf32> -> tensor<?x3xf32>
+    %3 = divi.launch @stage(%0) on @cpu0 {divi.inputs = array<i64: 0, 3>, divi.start = 1.0 : f64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %4 = divi.gather %3 of 2, %x of 4 axis 0 : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<6x3xf32>
+    %5 = divi.gather %y of 2, %1 of 1 axis 1 outer 2 : (tensor<5x8xf32>, tensor<5x4xf32>) -> tensor<5x12xf32>
+    return %4 : tensor<6x3xf32>
+  }
+}
+// CHECK: module @batches {
+// CHECK: %[[SLICE:.*]] = divi.slice %[[X:.*]][3, 0] of 4 axis 0 : tensor<4x3xf32> -> tensor<2x3xf32>
+// CHECK: divi.slice %{{.*}}[1] of 2 axis 1 outer 2 : tensor<5x8xf32> -> tensor<5x4xf32>
+// CHECK: divi.slice %{{.*}}[1] of 2 axis 0 : tensor<?x3xf32> -> tensor<?x3xf32>
+// CHECK: %[[STAGE:.*]] = divi.launch @stage(%[[SLICE]]) on @cpu0 {divi.inputs = array<i64: 0, 3>, divi.start = 1.000000e+00 : f64}
+// CHECK: divi.gather %[[STAGE]] of 2, %[[X]] of 4 axis 0 : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<6x3xf32>
+// CHECK: divi.gather %{{.*}} of 2, %{{.*}} of 1 axis 1 outer 2 : (tensor<5x8xf32>, tensor<5x4xf32>) -> tensor<5x12xf32>
