@@ -41,6 +41,15 @@ bool diviRunAnnotateCost(MlirOperation module, MlirStringRef system, AnnotateCos
 using Sink = void (*)(MlirStringRef text, void *user);
 bool diviRunPrintCosts(MlirOperation module, MlirStringRef format, int64_t limit, Sink sink, void *user);
 bool diviRunEmitProblem(MlirOperation module, int64_t inputs, Sink sink, void *user);
+/// What a driver keeps beside the module.
+struct DiviSession;
+struct DiviPartitionOptions {
+  MlirStringRef objective, algorithm, pipelineCost, order, contention, pins, exclusions, groups, placement, plan;
+  int64_t inputs, stages, seed, iterations;
+  double seconds;
+  bool sharedDevices;
+};
+bool diviRunPartition(MlirOperation module, const DiviPartitionOptions *options, DiviSession *session);
 }
 
 namespace divi {
@@ -55,6 +64,7 @@ namespace divi {
 #define GEN_PASS_DEF_ANNOTATECOST
 #define GEN_PASS_DEF_PRINTCOSTS
 #define GEN_PASS_DEF_EMITPROBLEM
+#define GEN_PASS_DEF_PARTITION
 #define GEN_PASS_DEF_CANONICALIZE
 #include "Passes.h.inc"
 
@@ -190,6 +200,21 @@ struct EmitProblem : impl::EmitProblemBase<EmitProblem> {
     if (failed(writer.write(getOperation(), output, run)))
       signalPassFailure();
     markAllAnalysesPreserved();
+  }
+};
+
+struct Partition : impl::PartitionBase<Partition> {
+  using PartitionBase::PartitionBase;
+  DiviSession *session = nullptr;
+  void runOnOperation() override {
+    std::string lines[] = {llvm::join(pins, "\n"), llvm::join(exclusions, "\n"), llvm::join(groups, "\n")};
+    auto text = [](const std::string &string) { return wrap(StringRef(string)); };
+    DiviPartitionOptions options = {text(objective), text(algorithm), text(pipelineCost), text(order),
+                                    text(contention), text(lines[0]), text(lines[1]), text(lines[2]),
+                                    text(placement), text(plan), inputs, stages, seed, iterations,
+                                    timeLimit, sharedDevices};
+    if (!diviRunPartition(wrap(getOperation().getOperation()), &options, session))
+      signalPassFailure();
   }
 };
 

@@ -11,5 +11,6 @@ mod table;
 mod work;
 
 pub use annotate::{Counts, annotate_cost};
+pub(crate) use problem::Posed;
 pub use problem::emit_problem;
 pub use table::{Format, print_costs};

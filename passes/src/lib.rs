@@ -1,4 +1,5 @@
-//! The compiler, one module a phase, in the order in which data flows: [`import`], [`fuse`], [`cost`].
+//! The compiler, one module a phase, in the order in which data flows: [`import`], [`fuse`], [`cost`],
+//! [`partition`].
 //!
 //! Passes are plain functions on modules; `td/Passes.td` gives them names and options, [`register`] makes MLIR know them.
 
@@ -10,8 +11,10 @@ pub mod infer_shapes;
 pub mod inline_clusters;
 mod input_shapes;
 mod ir;
+pub mod partition;
 mod paths;
 pub mod rebatch;
+pub mod session;
 mod tasks;
 pub mod weights;
 

@@ -166,6 +166,33 @@ pub(crate) fn pin<'a>(task: MlirOperation) -> Result<Option<&'a str>, Failure> {
     Ok(pins.first().copied())
 }
 
+/// The devices that a task must not run on, because it or something in it must not.
+pub(crate) fn exclusions<'a>(task: MlirOperation) -> Vec<&'a str> {
+    let mut devices: Vec<&str> = vec![];
+    walk(task, &mut |operation| {
+        let excluded = attribute(operation, "divi.exclude").and_then(array_attribute).unwrap_or_default();
+        for device in excluded.into_iter().filter_map(symbol_attribute) {
+            if !devices.contains(&device) {
+                devices.push(device);
+            }
+        }
+    });
+    devices
+}
+
+/// The groups that share a device and that a task, or something in it, belongs to.
+pub(crate) fn groups_of<'a>(task: MlirOperation) -> Vec<&'a str> {
+    let mut groups: Vec<&str> = vec![];
+    walk(task, &mut |operation| {
+        if let Some(group) = attribute(operation, "divi.colocate").and_then(string_attribute)
+            && !groups.contains(&group)
+        {
+            groups.push(group);
+        }
+    });
+    groups
+}
+
 /// The body of the function that runs a model, as a planner sees it.
 pub(crate) struct Tasks {
     pub(crate) function: MlirOperation,
@@ -195,7 +222,7 @@ impl Tasks {
         for &task in &tasks {
             let problem = match operation_name(task) {
                 "func.call" => "calls a function: inline it first, with --inline",
-                "divi.launch" | "divi.transfer" => "belongs to a plan: start from the module that was planned",
+                "divi.launch" | "divi.transfer" | "divi.slice" | "divi.gather" => "belongs to a plan: start from the module that was planned",
                 _ if operands(task).into_iter().chain(results(task)).any(is_memory) => {
                     "works on memory, whose order is not planned: let it work on tensors"
                 }

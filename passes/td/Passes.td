@@ -155,6 +155,44 @@ def EmitProblem : Pass<"divi-emit-problem", "::mlir::ModuleOp"> {
   ];
 }
 
+def Partition : Pass<"divi-partition", "::mlir::ModuleOp"> {
+  let summary = "Decide which device runs what and when, and prove how good that is";
+  let description = [{
+    Solves the planning problem that a module with costs poses (`divi-emit-problem` writes it). Every task gets
+    `divi.device` and `divi.start`, with queued inputs `divi.batches`, in a pipeline `divi.stage`; the module gets the
+    certificate, `divi.plan`. Values cross devices implicitly until `divi-outline` makes transfers of that.
+
+    Constraints are `divi.pin`, `divi.exclude` and `divi.colocate` on operators, and those of the options, which are
+    written onto the tasks. They are honoured, or the reason why they cannot be is an error.
+  }];
+  let options = [
+    Option<"objective", "objective", "std::string", /*default=*/"\"\"",
+           "What is minimised: latency (one input), batch (all queued inputs) or pipeline (the slowest stage); by "
+           "default batch where several inputs are queued, else latency">,
+    Option<"algorithm", "algorithm", "std::string", /*default=*/"\"auto\"", "Who plans; divi-plan solve --help lists all">,
+    Option<"inputs", "inputs", "int64_t", /*default=*/"0", "Number of inputs that wait to be run, for batch">,
+    Option<"stages", "k", "int64_t", /*default=*/"0", "Most stages that a pipeline may have (0: one a device)">,
+    Option<"sharedDevices", "allow-shared-devices", "bool", /*default=*/"false",
+           "A device may have several stages of a pipeline, and takes their sum">,
+    Option<"pipelineCost", "pipeline-cost", "std::string", /*default=*/"\"\"",
+           "What a stage takes: serial (inputs, work, outputs; the default) or overlap (the longest of them)">,
+    Option<"order", "order", "std::string", /*default=*/"\"\"",
+           "Where slicegraph's orders come from: brkga, random, mla or mla-weighted">,
+    Option<"contention", "contention", "std::string", /*default=*/"\"\"",
+           "What transfers on one bus do to each other, instead of what the system says: off, exclusive or shared">,
+    Option<"seed", "seed", "int64_t", /*default=*/"1", "Of algorithms that search">,
+    Option<"iterations", "iterations", "int64_t", /*default=*/"-1", "How much they search; reproducible">,
+    Option<"timeLimit", "time-limit", "double", /*default=*/"-1.0", "How long they search, in seconds; not reproducible">,
+    ListOption<"pins", "pin", "std::string", "What runs where: PATTERN=DEVICE, with * for any characters of a node's name">,
+    ListOption<"exclusions", "exclude", "std::string", "What does not run where: PATTERN=DEVICE">,
+    ListOption<"groups", "colocate", "std::string", "What shares a device with all others of its group: PATTERN=GROUP">,
+    Option<"placement", "placement", "std::string", /*default=*/"\"\"",
+           "File of placements as onnx-mlir has them: regular expressions on node_type and onnx_node_name">,
+    Option<"plan", "plan", "std::string", /*default=*/"\"\"", "File of a plan to replay, instead of planning">,
+  ];
+  let dependentDialects = ["::divi::DiviDialect"];
+}
+
 def Canonicalize : Pass<"divi-canonicalize", "::mlir::ModuleOp"> {
   let summary = "Take away onnx operators that are not needed";
   let description = [{

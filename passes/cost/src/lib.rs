@@ -9,6 +9,7 @@ pub mod fit;
 pub mod json;
 pub mod memory;
 pub mod model;
+pub mod pattern;
 pub mod profile;
 pub mod pytorch;
 pub mod system;

@@ -9,7 +9,7 @@ use crate::{
         Failure, attribute, blocks, describe, error, float_attribute, operation_name, operations, results, run,
         signature_attribute, string_attribute, symbol_attribute, uses, value_bytes,
     },
-    tasks::{pin, reads},
+    tasks::{exclusions, groups_of, pin, reads},
 };
 use divi_planner::{
     Problem,
@@ -23,21 +23,48 @@ use std::{collections::BTreeMap, ffi::c_void};
 // --divi-emit-problem
 //===----------------------------------------------------------------------===//
 
-/// The problem of running a module, whose costs are annotated, on the devices that it declares. The model's inputs and
-/// outputs are tasks of no time on the host, whatever batches it takes. A constant that several tasks read is counted with
-/// each: the format has weights of tasks, not of devices.
+/// The problem of running a module, if it may have a plan as far as can be seen at once.
 pub fn emit_problem(module: MlirOperation, inputs: u32) -> Result<Problem, Failure> {
-    let costs = read(module)?;
-    let mut builder = Builder::new(module, &costs, inputs)?;
-    builder.arguments();
-    builder.tasks()?;
-    builder.results();
-    let problem = builder.finish();
+    let problem = Posed::by(module, inputs)?.problem;
     problem.check().map_err(|findings| {
         error(module, &findings.to_string());
         Failure
     })?;
     Ok(problem)
+}
+
+/// The problem of running a module, whose costs are annotated, on the devices that it declares. The model's inputs and
+/// outputs are tasks of no time on the host, whatever batches it takes. A constant that several tasks read is counted with
+/// each: the format has weights of tasks, not of devices.
+pub(crate) struct Posed {
+    pub(crate) problem: Problem,
+    /// The tasks of the module. Task `i` is node `first_task + i`; inputs come before, outputs behind.
+    pub(crate) tasks: Vec<MlirOperation>,
+    pub(crate) first_task: usize,
+    /// The device that has the inputs and wants the outputs.
+    pub(crate) host: usize,
+    /// What each task is, in the words of costs.
+    pub(crate) kinds: Vec<String>,
+}
+
+impl Posed {
+    pub(crate) fn by(module: MlirOperation, inputs: u32) -> Result<Self, Failure> {
+        let costs = read(module)?;
+        let mut builder = Builder::new(module, &costs, inputs)?;
+        builder.arguments();
+        let first_task = builder.problem.nodes.len();
+        builder.tasks()?;
+        builder.groups(first_task);
+        builder.results();
+        let host = builder.host;
+        Ok(Self {
+            problem: builder.finish(),
+            tasks: costs.tasks.iter().map(|task| task.operation).collect(),
+            first_task,
+            host,
+            kinds: costs.tasks.iter().map(|task| task.kind.to_owned()).collect(),
+        })
+    }
 }
 
 struct Builder<'a> {
@@ -166,17 +193,21 @@ impl<'a> Builder<'a> {
             let times = |batch: u32| {
                 (0..self.costs.devices.len()).map(|device| self.costs.at(i, device, batch)).collect::<Vec<_>>()
             };
-            let time: BTreeMap<_, _> = self.batches.iter().map(|&batch| (batch, times(batch))).collect();
+            let mut time: BTreeMap<_, _> = self.batches.iter().map(|&batch| (batch, times(batch))).collect();
+            self.exclude(task.operation, &mut time)?;
             let pin = match pin(task.operation)? {
                 None => None,
                 Some(name) => {
                     let device = self.costs.devices.iter().position(|device| device.name == name);
                     if !device.is_some_and(|device| time.values().any(|times| times[device].is_some())) {
-                        let message = format!(
-                            "{} is pinned to @{name}, which does not support it: take the pin away or give @{name} a cost",
-                            describe(task.operation)
-                        );
-                        error(task.operation, &message);
+                        let why = match exclusions(task.operation).contains(&name) {
+                            true => "and excluded from there: take one of the two away".to_owned(),
+                            false => {
+                                format!("which does not support it: take the pin away or give @{name} a cost")
+                            }
+                        };
+                        let what = describe(task.operation);
+                        error(task.operation, &format!("{what} is pinned to @{name}, {why}"));
                         return Err(Failure);
                     }
                     device
@@ -201,6 +232,47 @@ impl<'a> Builder<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Takes away the times on devices that a task must not run on.
+    fn exclude(&self, task: MlirOperation, time: &mut BTreeMap<u32, Vec<Option<f64>>>) -> Result<(), Failure> {
+        let excluded = exclusions(task);
+        if excluded.is_empty() {
+            return Ok(());
+        }
+        for (device, _) in self.costs.devices.iter().enumerate().filter(|(_, d)| excluded.contains(&d.name.as_str())) {
+            time.values_mut().for_each(|times| times[device] = None);
+        }
+        if time.values().flatten().any(Option::is_some) {
+            return Ok(());
+        }
+        let names: Vec<String> = excluded.iter().map(|name| format!("@{name}")).collect();
+        let message = format!(
+            "{} is excluded from {}, and no other device supports it: allow one of them",
+            describe(task),
+            names.join(", ")
+        );
+        error(task, &message);
+        Err(Failure)
+    }
+
+    /// Tasks that share a device, by the names of their groups.
+    fn groups(&mut self, first_task: usize) {
+        let mut names = vec![];
+        let mut groups: Vec<Vec<usize>> = vec![];
+        for (i, task) in self.costs.tasks.iter().enumerate() {
+            for name in groups_of(task.operation) {
+                let known = names.iter().position(|other| *other == name);
+                let group = known.unwrap_or_else(|| {
+                    names.push(name);
+                    groups.push(vec![]);
+                    groups.len() - 1
+                });
+                groups[group].push(first_task + i);
+            }
+        }
+        groups.retain(|group| group.len() > 1);
+        self.problem.colocate = (!groups.is_empty()).then_some(groups);
     }
 
     fn results(&mut self) {

@@ -166,10 +166,10 @@ fn quoted(field: &str) -> String {
 }
 
 /// Takes a text that a pass has written.
-pub(super) type Sink = extern "C" fn(MlirStringRef, *mut std::ffi::c_void);
+pub(crate) type Sink = extern "C" fn(MlirStringRef, *mut std::ffi::c_void);
 
 /// Hands a text to C++.
-pub(super) fn hand_over(text: &str, sink: Sink, user: *mut std::ffi::c_void) {
+pub(crate) fn hand_over(text: &str, sink: Sink, user: *mut std::ffi::c_void) {
     sink(MlirStringRef { data: text.as_ptr().cast(), length: text.len() }, user);
 }
 

@@ -1,0 +1,271 @@
+//! `divi-partition`: from costs to a plan. The problem that the module poses is solved, and who runs what and when is
+//! written onto the tasks, with the certificate on the module.
+
+mod constraints;
+mod names;
+mod placement;
+mod read;
+mod replay;
+mod write;
+
+use crate::{
+    cost::Posed,
+    ir::{Failure, attribute, error, run, set_attribute, string_attribute, text, warning},
+    session::Session,
+    tasks::task_kind,
+};
+use divi_planner::{Objective, Plan, plan::Limit, problem::Contention, solve::DEFAULT_ALGORITHM};
+use melior::StringRef;
+use mlir_sys::*;
+use std::path::PathBuf;
+
+pub(crate) use read::read_plan;
+pub(crate) use write::write_plan;
+
+/// What to plan for, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// By default batch where several inputs are queued, else latency.
+    pub objective: Option<Objective>,
+    pub algorithm: String,
+    /// Seed, limits and what only some objectives have.
+    pub planner: divi_planner::Options,
+    /// `PATTERN=DEVICE`: what runs there.
+    pub pins: Vec<String>,
+    /// `PATTERN=DEVICE`: what does not run there.
+    pub exclusions: Vec<String>,
+    /// `PATTERN=GROUP`: what shares a device with all others of its group.
+    pub groups: Vec<String>,
+    /// A file of placements by regular expressions.
+    pub placement: Option<PathBuf>,
+    /// A plan to replay, instead of solving.
+    pub plan: Option<PathBuf>,
+    /// What transfers on one bus do to each other, instead of what the module says.
+    pub contention: Option<Contention>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            objective: None,
+            algorithm: DEFAULT_ALGORITHM.to_owned(),
+            planner: divi_planner::Options::default(),
+            pins: vec![],
+            exclusions: vec![],
+            groups: vec![],
+            placement: None,
+            plan: None,
+            contention: None,
+        }
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// --divi-partition
+//===----------------------------------------------------------------------===//
+
+/// Plans a module whose costs are annotated. Every task gets its device and start (or its batches, or its stage), the
+/// module the certificate. Decisions of an earlier plan are replaced; constraints (`divi.pin`, `divi.exclude`,
+/// `divi.colocate`, and those of the options, which are written onto the tasks) are honoured or refused with the reason.
+///
+/// Moves nothing: values cross devices implicitly until `divi-outline`.
+pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut Session>) -> Result<(), Failure> {
+    constraints::apply(module, options)?;
+    if let Some(contention) = options.contention {
+        // SAFETY: the context of a live operation is alive, and the name outlives the call.
+        let name = unsafe {
+            let name = contention.to_string();
+            mlirStringAttrGet(mlirOperationGetContext(module), StringRef::new(&name).to_raw())
+        };
+        set_attribute(module, "divi.contention", name);
+    }
+    let fail = |message: &dyn ToString| {
+        error(module, &message.to_string());
+        Failure
+    };
+    let replayed = options.plan.as_deref().map(|file| replay::read(module, file)).transpose()?;
+    let (objective, inputs) = match &replayed {
+        Some(plan) => (plan.objective, replay::inputs(plan)),
+        None => objective(options).map_err(|message| fail(&message))?,
+    };
+    let posed = Posed::by(module, inputs)?;
+    let plan = match replayed {
+        Some(plan) => replay::fit(module, &posed, plan)?,
+        None => {
+            let mut planner = options.planner.clone();
+            // The problem has them.
+            planner.inputs = None;
+            if let Some(session) = &session {
+                planner.watch = session.watch();
+            }
+            divi_planner::solve(&posed.problem, objective, &options.algorithm, &planner)
+                .map_err(|error| fail(&error))?
+        }
+    };
+    warn_of_idle_devices(module, &posed, &plan);
+    warn_of_fallbacks(&posed);
+    write_plan(module, &posed, &plan)?;
+    if let Some(session) = session {
+        session.planned(posed, plan);
+    }
+    Ok(())
+}
+
+/// What to minimise, for how many inputs.
+fn objective(options: &Options) -> Result<(Objective, u32), String> {
+    let inputs = options.planner.inputs;
+    let by_default = if inputs.is_some_and(|inputs| inputs > 1) { Objective::Batch } else { Objective::Latency };
+    let objective = options.objective.unwrap_or(by_default);
+    match (objective, inputs) {
+        (Objective::Batch, None) => Err("objective batch queues inputs: say how many with inputs=L".into()),
+        (Objective::Batch, Some(inputs)) => Ok((objective, inputs)),
+        (_, None | Some(1)) => Ok((objective, 1)),
+        (_, Some(inputs)) => {
+            Err(format!("objective {objective} takes one input, not {inputs}: objective batch queues them"))
+        }
+    }
+}
+
+/// A device that nothing runs on is said.
+fn warn_of_idle_devices(module: MlirOperation, posed: &Posed, plan: &Plan) {
+    let mut used = vec![false; posed.problem.devices.len()];
+    for task in 0..posed.tasks.len() {
+        write::devices_of(plan, posed.first_task + task).for_each(|device| used[device] = true);
+    }
+    let idle: Vec<_> = posed.problem.devices.iter().zip(used).filter(|(_, used)| !used).collect();
+    for (device, _) in idle {
+        warning(module, &format!("@{} is left idle: no task runs there in this plan", device.name));
+    }
+}
+
+/// What no accelerator supports runs on the host, and is said.
+fn warn_of_fallbacks(posed: &Posed) {
+    let runs_elsewhere = |task: usize| {
+        let times = posed.problem.nodes[posed.first_task + task].time.values();
+        times.flat_map(|times| times.iter().enumerate()).any(|(device, time)| device != posed.host && time.is_some())
+    };
+    if posed.problem.devices.len() < 2 {
+        return;
+    }
+    let stuck: Vec<MlirOperation> =
+        (0..posed.tasks.len()).filter(|&task| !runs_elsewhere(task)).map(|task| posed.tasks[task]).collect();
+    let Some(&first) = stuck.first() else { return };
+    let mut kinds: Vec<&str> = vec![];
+    for &task in &stuck {
+        if !kinds.contains(&task_kind(task)) {
+            kinds.push(task_kind(task));
+        }
+    }
+    kinds.truncate(8);
+    let count = match stuck.len() {
+        1 => "1 task runs".to_owned(),
+        count => format!("{count} tasks run"),
+    };
+    let host = &posed.problem.devices[posed.host].name;
+    warning(first, &format!("{count} on @{host} because no other device supports them: {}", kinds.join(", ")));
+}
+
+/// As in `cpp/Passes.cpp`.
+#[repr(C)]
+struct RawOptions {
+    objective: MlirStringRef,
+    algorithm: MlirStringRef,
+    pipeline_cost: MlirStringRef,
+    order: MlirStringRef,
+    contention: MlirStringRef,
+    /// A line each.
+    pins: MlirStringRef,
+    exclusions: MlirStringRef,
+    groups: MlirStringRef,
+    placement: MlirStringRef,
+    plan: MlirStringRef,
+    inputs: i64,
+    stages: i64,
+    seed: i64,
+    /// Negative is none.
+    iterations: i64,
+    seconds: f64,
+    shared_devices: bool,
+}
+
+impl RawOptions {
+    /// Zero, or nothing, stands for what is not given.
+    fn read(&self) -> Result<Options, String> {
+        // SAFETY: the caller's strings outlive the options.
+        let given = |string: MlirStringRef| Some(unsafe { text(string) }).filter(|text| !text.is_empty());
+        let parse = |what: &str, message: String| format!("{what}: {message}");
+        let count = |name: &str, value: i64| match u32::try_from(value) {
+            Ok(0) => Ok(None),
+            Ok(count) => Ok(Some(count)),
+            Err(_) => Err(format!("{name} is {value}: it must be a number from 1 to {}", u32::MAX)),
+        };
+        let lines = |string| given(string).map(|text| text.lines().map(str::to_owned).collect()).unwrap_or_default();
+        let limit = match (self.iterations >= 0, self.seconds >= 0.0) {
+            (true, true) => return Err("only one of iterations and time-limit can be given".into()),
+            (true, false) => Some(Limit::Iterations(self.iterations as u64)),
+            (false, true) if !self.seconds.is_finite() => {
+                return Err("time-limit must be a number of seconds from 0 on".into());
+            }
+            (false, true) => Some(Limit::Seconds(self.seconds)),
+            (false, false) => None,
+        };
+        let planner = divi_planner::Options {
+            seed: u64::try_from(self.seed).map_err(|_| format!("seed is {}: it must not be negative", self.seed))?,
+            limit,
+            inputs: count("inputs", self.inputs)?,
+            stages: count("k", self.stages)?,
+            pipeline_cost: given(self.pipeline_cost)
+                .map(|name| name.parse().map_err(|error: divi_planner::Error| parse("pipeline-cost", error.to_string())))
+                .transpose()?,
+            shared_devices: self.shared_devices,
+            order: given(self.order)
+                .map(|name| name.parse().map_err(|error: divi_planner::Error| parse("order", error.to_string())))
+                .transpose()?,
+            ..divi_planner::Options::default()
+        };
+        Ok(Options {
+            objective: given(self.objective)
+                .map(|name| name.parse().map_err(|error: divi_planner::Error| parse("objective", error.to_string())))
+                .transpose()?,
+            algorithm: given(self.algorithm).unwrap_or(DEFAULT_ALGORITHM).to_owned(),
+            planner,
+            pins: lines(self.pins),
+            exclusions: lines(self.exclusions),
+            groups: lines(self.groups),
+            placement: given(self.placement).map(PathBuf::from),
+            plan: given(self.plan).map(PathBuf::from),
+            contention: given(self.contention).map(contention).transpose()?,
+        })
+    }
+}
+
+fn contention(name: &str) -> Result<Contention, String> {
+    let all = [Contention::Off, Contention::Exclusive, Contention::Shared];
+    all.into_iter()
+        .find(|contention| contention.to_string() == name)
+        .ok_or_else(|| format!("contention is '{name}': it must be off, exclusive or shared"))
+}
+
+/// How many inputs the plan of a module is for.
+pub(crate) fn planned_inputs(module: MlirOperation) -> Option<u32> {
+    let plan = attribute(module, "divi.plan")?;
+    let entry = |name| crate::ir::dictionary_entry(plan, name);
+    let is_batch = entry("objective").and_then(string_attribute) == Some("batch");
+    match is_batch {
+        true => entry("inputs").and_then(crate::ir::integer_attribute).and_then(|inputs| u32::try_from(inputs).ok()),
+        false => Some(1),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviRunPartition(module: MlirOperation, options: *const RawOptions, session: *mut Session) -> bool {
+    run(module, || {
+        // SAFETY: the caller's options outlive the call; so does its session, if it has one, which nobody else uses now.
+        let (options, session) = unsafe { ((*options).read(), session.as_mut()) };
+        let options = options.map_err(|message| {
+            error(module, &message);
+            Failure
+        })?;
+        partition(module, &options, session)
+    })
+}

@@ -1,0 +1,211 @@
+//! The plan that a module carries, read back from the attributes of its tasks.
+
+use crate::{
+    cost::Posed,
+    ir::{
+        Failure, array_attribute, attribute, describe, dictionary_entry, error, float_attribute, integer_attribute,
+        string_attribute, symbol_attribute,
+    },
+};
+use divi_dialect::BatchAttribute;
+use divi_planner::{
+    Objective, Plan, Problem,
+    plan::{Batch, Bound, Limit, Schedule, Stages},
+    problem::Tensor,
+};
+use melior::ir::Attribute;
+use mlir_sys::*;
+
+/// The plan of a module that poses a problem, as its attributes have it. Its value is what the starts come to, its bound
+/// that of the certificate. Whether it holds is not checked. Errors are emitted on the operations.
+pub(crate) fn read_plan(module: MlirOperation, posed: &Posed) -> Result<Plan, Failure> {
+    let Some(certificate) = attribute(module, "divi.plan") else {
+        error(module, "has no divi.plan: run divi-partition first");
+        return Err(Failure);
+    };
+    let entry = |name| dictionary_entry(certificate, name);
+    let string = |name| entry(name).and_then(string_attribute);
+    let integer = |name| entry(name).and_then(integer_attribute);
+    let number = |name| entry(name).and_then(float_attribute);
+    let reader = Reader { posed, tensors: posed.problem.all_tensors() };
+    let objective: Option<Objective> = string("objective").and_then(|name| name.parse().ok());
+    let schedule = match objective {
+        Some(Objective::Latency) => reader.latency()?,
+        Some(Objective::Batch) => reader.batch()?,
+        Some(Objective::Pipeline) => reader.pipeline(number("value").unwrap_or(0.0))?,
+        None => {
+            error(module, "has a divi.plan without an objective: run divi-partition again");
+            return Err(Failure);
+        }
+    };
+    let bound = Bound::new(number("bound").unwrap_or(0.0), string("bound_by").unwrap_or("nothing"));
+    let mut plan = Plan::new(&posed.problem, string("algorithm").unwrap_or_default(), schedule, bound);
+    plan.seed = integer("seed").and_then(|seed| u64::try_from(seed).ok()).unwrap_or(0);
+    plan.limit = match (integer("iterations"), number("seconds")) {
+        (Some(count), _) => u64::try_from(count).ok().map(Limit::Iterations),
+        (None, seconds) => seconds.map(Limit::Seconds),
+    };
+    if plan.objective == Objective::Pipeline {
+        plan.pipeline_cost = string("pipeline_cost").map(str::to_owned);
+        plan.shared_devices = entry("shared_devices").is_some();
+    }
+    Ok(plan)
+}
+
+struct Reader<'a> {
+    posed: &'a Posed,
+    tensors: Vec<Tensor>,
+}
+
+impl Reader<'_> {
+    fn problem(&self) -> &Problem {
+        &self.posed.problem
+    }
+
+    /// Each task with its node.
+    fn tasks(&self) -> impl Iterator<Item = (MlirOperation, usize)> {
+        self.posed.tasks.iter().copied().zip(self.posed.first_task..)
+    }
+
+    /// The nodes of the model's outputs.
+    fn outputs(&self) -> std::ops::Range<usize> {
+        self.posed.first_task + self.posed.tasks.len()..self.problem().nodes.len()
+    }
+
+    fn missing<T>(&self, task: MlirOperation, name: &str) -> Result<T, Failure> {
+        error(task, &format!("{} has no {name}: run divi-partition first", describe(task)));
+        Err(Failure)
+    }
+
+    fn device(&self, task: MlirOperation) -> Result<usize, Failure> {
+        let name = attribute(task, "divi.device").and_then(symbol_attribute);
+        let known = name.and_then(|name| self.problem().devices.iter().position(|device| device.name == name));
+        known.map_or_else(|| self.missing(task, "divi.device"), Ok)
+    }
+
+    fn start(&self, task: MlirOperation) -> Result<f64, Failure> {
+        let start = attribute(task, "divi.start").and_then(float_attribute);
+        start.map_or_else(|| self.missing(task, "divi.start"), Ok)
+    }
+
+    /// How long `count` inputs' worth of a tensor take from one device to another. A way that there is not takes no time:
+    /// whether there is one is not checked here.
+    fn transfer(&self, tensor: &Tensor, count: usize, from: usize, to: usize) -> f64 {
+        let problem = self.problem();
+        let latency = problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0);
+        match problem.bandwidth[from][to] {
+            Some(bandwidth) if from != to && bandwidth > 0.0 => tensor.bytes * count as f64 / bandwidth + latency,
+            _ => 0.0,
+        }
+    }
+
+    fn time(&self, node: usize, device: usize, count: usize) -> f64 {
+        let times = u32::try_from(count).ok().and_then(|count| self.problem().nodes[node].time.get(&count));
+        times.and_then(|times| times[device]).unwrap_or(0.0)
+    }
+
+    fn latency(&self) -> Result<Schedule, Failure> {
+        let count = self.problem().nodes.len();
+        let (mut device, mut start) = (vec![self.posed.host; count], vec![0.0; count]);
+        for (task, node) in self.tasks() {
+            (device[node], start[node]) = (self.device(task)?, self.start(task)?);
+        }
+        // Outputs are there when what they show has arrived.
+        for tensor in &self.tensors {
+            let end = start[tensor.from] + self.time(tensor.from, device[tensor.from], 1);
+            let arrival = end + self.transfer(tensor, 1, device[tensor.from], self.posed.host);
+            for &to in tensor.to.iter().filter(|to| self.outputs().contains(to)) {
+                start[to] = f64::max(start[to], arrival);
+            }
+        }
+        let ends = (0..count).map(|node| start[node] + self.time(node, device[node], 1));
+        let makespan = ends.fold(0.0, f64::max);
+        Ok(Schedule::Latency { device, start, makespan })
+    }
+
+    fn batch(&self) -> Result<Schedule, Failure> {
+        let all: Vec<u32> = (0..self.problem().inputs).collect();
+        let host = self.posed.host;
+        let whole = |node, start| Batch { node, device: host, inputs: all.clone(), start };
+        let mut batches: Vec<Batch> = (0..self.posed.first_task).map(|node| whole(node, 0.0)).collect();
+        for (task, node) in self.tasks() {
+            let list = attribute(task, "divi.batches").and_then(array_attribute);
+            let Some(list) = list else { return self.missing(task, "divi.batches") };
+            for batch in list {
+                // SAFETY: the attribute lives as long as its context.
+                let batch = BatchAttribute::from_attribute(unsafe { Attribute::from_raw(batch) });
+                let Some(batch) = batch else { return self.missing(task, "divi.batches") };
+                let device = self.problem().devices.iter().position(|device| device.name == batch.device());
+                let Some(device) = device else { return self.missing(task, "divi.batches") };
+                let inputs = batch.inputs().into_iter().filter_map(|input| u32::try_from(input).ok()).collect();
+                batches.push(Batch { node, device, inputs, start: batch.start() });
+            }
+        }
+        let end = |batch: &Batch| batch.start + self.time(batch.node, batch.device, batch.inputs.len());
+        for node in self.outputs() {
+            let read = self.tensors.iter().filter(|tensor| tensor.to.contains(&node));
+            let arrivals = read.flat_map(|tensor| {
+                let parts = batches.iter().filter(|batch| batch.node == tensor.from);
+                parts.map(|part| end(part) + self.transfer(tensor, part.inputs.len(), part.device, host))
+            });
+            let start = arrivals.fold(0.0, f64::max);
+            batches.push(whole(node, start));
+        }
+        let makespan = batches.iter().map(end).fold(0.0, f64::max);
+        Ok(Schedule::Batch { batches, makespan })
+    }
+
+    /// Stages are blocks; inputs and outputs are blocks of their own, behind them.
+    fn pipeline(&self, bottleneck: f64) -> Result<Schedule, Failure> {
+        let count = self.problem().nodes.len();
+        let mut block = vec![usize::MAX; count];
+        let mut start = vec![0.0; count];
+        let mut block_device: Vec<Option<usize>> = vec![];
+        for (task, node) in self.tasks() {
+            let stage = attribute(task, "divi.stage").and_then(integer_attribute);
+            let stage = stage.and_then(|stage| usize::try_from(stage).ok()).filter(|stage| *stage < count);
+            let Some(stage) = stage else { return self.missing(task, "divi.stage that counts stages") };
+            let device = self.device(task)?;
+            if block_device.len() <= stage {
+                block_device.resize(stage + 1, None);
+            }
+            let first = *block_device[stage].get_or_insert(device);
+            if first != device {
+                let devices = &self.problem().devices;
+                let message = format!(
+                    "{} is in stage {stage} on @{}, but the stage is on @{}: a stage runs on one device",
+                    describe(task),
+                    devices[device].name,
+                    devices[first].name
+                );
+                error(task, &message);
+                return Err(Failure);
+            }
+            (block[node], start[node]) = (stage, self.start(task)?);
+        }
+        let mut devices: Vec<usize> = vec![];
+        // A number that no stage has is left out.
+        let mut numbers = vec![usize::MAX; block_device.len()];
+        for (stage, device) in block_device.iter().enumerate() {
+            if let Some(device) = device {
+                numbers[stage] = devices.len();
+                devices.push(*device);
+            }
+        }
+        for block in &mut block {
+            *block = numbers.get(*block).copied().unwrap_or_else(|| {
+                devices.push(self.posed.host);
+                devices.len() - 1
+            });
+        }
+        let mut order: Vec<Vec<usize>> = vec![vec![]; devices.len()];
+        (0..count).for_each(|node| order[block[node]].push(node));
+        for tasks in &mut order {
+            // Nodes are in an order that they can run in, which decides where starts are the same.
+            tasks.sort_by(|&a, &b| start[a].total_cmp(&start[b]));
+        }
+        let k = u32::try_from(devices.len()).unwrap_or(u32::MAX);
+        let stages = Some(Stages { block_device: Some(devices), order: Some(order) });
+        Ok(Schedule::Pipeline { block, k, bottleneck, stages })
+    }
+}

@@ -1,0 +1,245 @@
+//! A plan as attributes of tasks, and its certificate on the module.
+
+use crate::{
+    cost::Posed,
+    ir::{Failure, named_attribute, set_attribute},
+};
+use divi_dialect::BatchAttribute;
+use divi_planner::{
+    Plan,
+    plan::{Batch, Limit, Schedule, Stages},
+};
+use melior::{
+    Context, ContextRef, StringRef,
+    ir::{AttributeLike, Location},
+};
+use mlir_sys::*;
+
+/// Attributes of tasks that a plan decides.
+const DECISIONS: [&str; 4] = ["divi.device", "divi.start", "divi.stage", "divi.batches"];
+
+/// Takes away what an earlier plan has decided about a task.
+pub(crate) fn remove_decisions(task: MlirOperation) {
+    for name in DECISIONS {
+        // SAFETY: the operation is alive.
+        unsafe { mlirOperationRemoveAttributeByName(task, StringRef::new(name).to_raw()) };
+    }
+}
+
+/// Writes a plan onto the tasks of the module that poses its problem.
+pub(crate) fn write_plan(module: MlirOperation, posed: &Posed, plan: &Plan) -> Result<(), Failure> {
+    // SAFETY: the context of a live operation is alive, and outlives the pass.
+    let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
+    // SAFETY: see above.
+    let writer = Writer { context: unsafe { context.to_ref() }, posed };
+    posed.tasks.iter().for_each(|&task| remove_decisions(task));
+    let mut stages = 0;
+    match &plan.schedule {
+        Schedule::Latency { device, start, .. } => {
+            for (task, node) in writer.tasks() {
+                writer.device(task, device[node]);
+                writer.start(task, start[node]);
+            }
+        }
+        Schedule::Batch { batches, .. } => writer.batches(batches)?,
+        Schedule::Pipeline { block, stages: Some(Stages { block_device: Some(devices), order }), .. } => {
+            stages = writer.pipeline(block, devices, order.as_deref());
+        }
+        Schedule::Pipeline { .. } | Schedule::Edge { .. } => {
+            crate::ir::error(module, "the plan is for devices that are all alike: plan for those of the module");
+            return Err(Failure);
+        }
+    }
+    write_certificate(module, plan, stages);
+    Ok(())
+}
+
+/// Puts what is proven about a plan on the module. A pipeline has so many stages.
+pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usize) {
+    // SAFETY: the context of a live operation is alive, and outlives the pass.
+    let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
+    // SAFETY: see above.
+    let values = Values(unsafe { context.to_ref() });
+    let mut entries = vec![
+        ("objective", values.string(plan.objective.name())),
+        ("value", values.number(plan.value)),
+        ("bound", values.number(plan.bound)),
+        ("gap", values.number(plan.gap)),
+        ("bound_by", values.string(&plan.bound_by)),
+        ("algorithm", values.string(&plan.algorithm)),
+        ("seed", values.integer(i64::try_from(plan.seed).unwrap_or(i64::MAX))),
+    ];
+    match plan.limit {
+        Some(Limit::Iterations(count)) => {
+            entries.push(("iterations", values.integer(i64::try_from(count).unwrap_or(i64::MAX))));
+        }
+        Some(Limit::Seconds(seconds)) => entries.push(("seconds", values.number(seconds))),
+        None => {}
+    }
+    match &plan.schedule {
+        Schedule::Batch { batches, .. } => {
+            let inputs = batches.iter().flat_map(|batch| &batch.inputs).max().map_or(0, |last| last + 1);
+            entries.push(("inputs", values.integer(inputs.into())));
+        }
+        Schedule::Pipeline { .. } => {
+            entries.push(("k", values.integer(stages as i64)));
+            entries.push(("pipeline_cost", values.string(plan.pipeline_cost.as_deref().unwrap_or("serial"))));
+            if plan.shared_devices {
+                entries.push(("shared_devices", values.unit()));
+            }
+        }
+        Schedule::Latency { .. } | Schedule::Edge { .. } => {}
+    }
+    let named: Vec<_> = entries.into_iter().map(|(name, value)| named_attribute(values.0, name, value)).collect();
+    // SAFETY: names and values are alive.
+    let dictionary = unsafe { mlirDictionaryAttrGet(values.0.to_raw(), named.len() as isize, named.as_ptr()) };
+    set_attribute(module, "divi.plan", dictionary);
+}
+
+/// The devices that a plan runs a node on.
+pub(super) fn devices_of(plan: &Plan, node: usize) -> Box<dyn Iterator<Item = usize> + '_> {
+    match &plan.schedule {
+        Schedule::Latency { device, .. } => Box::new(device.get(node).copied().into_iter()),
+        Schedule::Batch { batches, .. } => {
+            Box::new(batches.iter().filter(move |batch| batch.node == node).map(|batch| batch.device))
+        }
+        Schedule::Pipeline { block, stages, .. } => {
+            let devices = stages.as_ref().and_then(|stages| stages.block_device.as_ref());
+            Box::new(devices.map(|devices| devices[block[node]]).into_iter())
+        }
+        Schedule::Edge { place, .. } => Box::new(place.get(node).copied().into_iter()),
+    }
+}
+
+struct Writer<'a> {
+    context: &'a Context,
+    posed: &'a Posed,
+}
+
+impl Writer<'_> {
+    /// Each task with its node.
+    fn tasks(&self) -> impl Iterator<Item = (MlirOperation, usize)> {
+        self.posed.tasks.iter().copied().zip(self.posed.first_task..)
+    }
+
+    fn device(&self, task: MlirOperation, device: usize) {
+        let name = StringRef::new(&self.posed.problem.devices[device].name);
+        // SAFETY: the context is alive, and the name outlives the call.
+        set_attribute(task, "divi.device", unsafe { mlirFlatSymbolRefAttrGet(self.context.to_raw(), name.to_raw()) });
+    }
+
+    fn start(&self, task: MlirOperation, start: f64) {
+        set_attribute(task, "divi.start", Values(self.context).number(start));
+    }
+
+    fn batches(&self, batches: &[Batch]) -> Result<(), Failure> {
+        let mut of: Vec<Vec<&Batch>> = vec![vec![]; self.posed.problem.nodes.len()];
+        batches.iter().for_each(|batch| of[batch.node].push(batch));
+        for (task, node) in self.tasks() {
+            of[node].sort_by(|a, b| a.start.total_cmp(&b.start).then(a.device.cmp(&b.device)));
+            // SAFETY: the operation is alive.
+            let location = unsafe { Location::from_raw(mlirOperationGetLocation(task)) };
+            let mut list = vec![];
+            for batch in &of[node] {
+                let mut inputs: Vec<i64> = batch.inputs.iter().map(|&input| input.into()).collect();
+                inputs.sort_unstable();
+                let device = &self.posed.problem.devices[batch.device].name;
+                let batch = BatchAttribute::new(location, device, batch.start, &inputs).ok_or(Failure)?;
+                list.push(batch.as_attribute().to_raw());
+            }
+            // SAFETY: the context is alive, and so are the batches.
+            let list = unsafe { mlirArrayAttrGet(self.context.to_raw(), list.len() as isize, list.as_ptr()) };
+            set_attribute(task, "divi.batches", list);
+        }
+        Ok(())
+    }
+
+    /// Stages are numbered as data flow through them; starts count from the beginning of the stage. How many there are.
+    fn pipeline(&self, block: &[usize], devices: &[usize], order: Option<&[Vec<usize>]>) -> usize {
+        let mut stage_of = vec![None; devices.len()];
+        let stages = self.stage_order(block, devices.len());
+        for (stage, &block) in stages.iter().enumerate() {
+            stage_of[block] = Some(stage);
+        }
+        let mut clock = vec![0.0; devices.len()];
+        let mut start = vec![0.0; block.len()];
+        let mut run = |node: usize| {
+            let time = self.posed.problem.nodes[node].time.get(&1).and_then(|times| times[devices[block[node]]]);
+            start[node] = clock[block[node]];
+            clock[block[node]] += time.unwrap_or(0.0);
+        };
+        match order {
+            Some(order) => order.iter().flatten().for_each(|&node| run(node)),
+            // The nodes of a module are in an order that they can run in.
+            None => (0..block.len()).for_each(run),
+        }
+        for (task, node) in self.tasks() {
+            self.device(task, devices[block[node]]);
+            self.start(task, start[node]);
+            let stage = stage_of[block[node]].expect("a block with tasks is a stage");
+            set_attribute(task, "divi.stage", Values(self.context).integer(stage as i64));
+        }
+        stages.len()
+    }
+
+    /// The blocks that have tasks, each behind those that it reads from; of those that could come next, the one whose
+    /// first task comes first in the module.
+    fn stage_order(&self, block: &[usize], count: usize) -> Vec<usize> {
+        let mut readers = vec![vec![]; count];
+        let mut waits_for = vec![0usize; count];
+        for tensor in self.posed.problem.all_tensors() {
+            for &to in &tensor.to {
+                if block[tensor.from] != block[to] {
+                    readers[block[tensor.from]].push(block[to]);
+                    waits_for[block[to]] += 1;
+                }
+            }
+        }
+        let mut first = vec![usize::MAX; count];
+        for (node, &block) in block.iter().enumerate().rev() {
+            first[block] = node;
+        }
+        let mut has_tasks = vec![false; count];
+        self.tasks().for_each(|(_, node)| has_tasks[block[node]] = true);
+        let mut ready: std::collections::BTreeSet<(usize, usize)> =
+            (0..count).filter(|&block| waits_for[block] == 0).map(|block| (first[block], block)).collect();
+        let mut order = vec![];
+        while let Some((_, next)) = ready.pop_first() {
+            if has_tasks[next] {
+                order.push(next);
+            }
+            for &reader in &readers[next] {
+                waits_for[reader] -= 1;
+                if waits_for[reader] == 0 {
+                    ready.insert((first[reader], reader));
+                }
+            }
+        }
+        order
+    }
+}
+
+/// Makes attributes.
+struct Values<'c>(&'c Context);
+
+impl Values<'_> {
+    fn number(&self, value: f64) -> MlirAttribute {
+        // SAFETY: the context is alive.
+        unsafe { mlirFloatAttrDoubleGet(self.0.to_raw(), mlirF64TypeGet(self.0.to_raw()), value) }
+    }
+
+    fn integer(&self, value: i64) -> MlirAttribute {
+        // SAFETY: the context is alive.
+        unsafe { mlirIntegerAttrGet(mlirIntegerTypeGet(self.0.to_raw(), 64), value) }
+    }
+
+    fn string(&self, text: &str) -> MlirAttribute {
+        // SAFETY: the context is alive, and the text outlives the call.
+        unsafe { mlirStringAttrGet(self.0.to_raw(), StringRef::new(text).to_raw()) }
+    }
+
+    fn unit(&self) -> MlirAttribute {
+        // SAFETY: the context is alive.
+        unsafe { mlirUnitAttrGet(self.0.to_raw()) }
+    }
+}
