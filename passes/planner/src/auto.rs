@@ -31,7 +31,7 @@ fn one_input(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let started = Instant::now();
     let mut best = latency::Best::new();
     let listed = baseline::best(problem, Objective::Latency).map(|(found, name)| {
-        options.watch.plan(found.value());
+        options.watch.of(name).plan(found.value());
         best.take(Timetable::new(&found), name);
     });
     let instance = Instance::new(problem, Objective::Latency)?;
@@ -43,11 +43,11 @@ fn one_input(problem: &Problem, options: &Options) -> Result<Solution, Error> {
 fn queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let started = Instant::now();
     let (start, name) = baseline::best(problem, Objective::Batch)?;
-    options.watch.plan(start.value());
+    options.watch.of(name).plan(start.value());
     let instance = Instance::new(problem, Objective::Batch)?;
     let bound = bounds::best(&instance);
     if closes(bound.value, start.value()) {
-        options.watch.taken(name);
+        options.watch.taken(start.value(), name);
         return Ok(Solution { schedule: start, bound: Some(bound) });
     }
     let left = |seconds: f64| (seconds - started.elapsed().as_secs_f64()).max(0.0);
@@ -60,8 +60,8 @@ fn queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     };
     let options = Options { limit, watch: options.watch.clone(), ..*options };
     let (program, found) = thread::scope(|scope| {
-        let program = has_room.then(|| scope.spawn(|| milp::milp(problem, Objective::Batch, &options)));
-        let found = search::split_queue_from(&instance, start.clone(), &options);
+        let program = has_room.then(|| scope.spawn(|| milp::milp(problem, Objective::Batch, &options.named("milp"))));
+        let found = search::split_queue_from(&instance, start.clone(), &options.named("milp-split"));
         let program = program.map(|program| program.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         (program.and_then(Result::ok), found)
     });
@@ -77,6 +77,6 @@ fn queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
             best.bound = found.bound;
         }
     }
-    options.watch.taken(taken);
+    options.watch.taken(best.schedule.value(), taken);
     Ok(best)
 }

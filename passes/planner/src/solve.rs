@@ -49,6 +49,13 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// The same for an algorithm that is part of another.
+    pub(crate) fn named(&self, part: &'static str) -> Self {
+        Self { watch: self.watch.of(part), ..self.clone() }
+    }
+}
+
 /// What an algorithm answers: a schedule, and a lower bound where it has proven one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
@@ -198,8 +205,12 @@ fn solve_as_is(
         let message = format!("contention {} is not planned yet; set it to off", problem.contention);
         return Err(Error::Unsupported(message));
     }
+    let options = &options.named(algorithm.name);
     let solution = (algorithm.solver)(problem, objective, options)?;
-    options.watch.plan(solution.schedule.value());
+    // A portfolio has said which part it took its plan from.
+    if algorithm.name != DEFAULT_ALGORITHM {
+        options.watch.plan(solution.schedule.value());
+    }
     let mut plan = Plan::new(problem, algorithm.name, solution.schedule, Bound::new(0.0, "nothing"));
     let proven = solution.bound.into_iter().chain(known_bound(problem, objective)?);
     if let Some(best) = proven.max_by(|a, b| a.value.total_cmp(&b.value)) {

@@ -8,22 +8,30 @@ use crate::units::Micros;
 /// Something that a solver has found. It may not be the best that is known: several parts may be at work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum News {
-    /// A plan of this value.
-    Plan(Micros),
+    /// A plan of this value, found by this algorithm or part of a portfolio.
+    Plan(Micros, &'static str),
     /// No plan is better than this, which is proven by what is named.
     Bound(Micros, &'static str),
     /// The plan that is given back is that of this part of a portfolio.
     Taken(&'static str),
 }
 
-/// Who is told. By default nobody.
+/// Who is told, and who tells. By default nobody.
 #[derive(Clone, Default)]
-pub struct Watch(Option<Arc<dyn Fn(News) + Send + Sync>>);
+pub struct Watch {
+    told: Option<Arc<dyn Fn(News) + Send + Sync>>,
+    part: &'static str,
+}
 
 impl Watch {
     /// Calls back from any thread, whenever there is news.
     pub fn new(tell: impl Fn(News) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(tell)))
+        Self { told: Some(Arc::new(tell)), part: "" }
+    }
+
+    /// The same for an algorithm, by its name: plans that it tells of are its own.
+    pub(crate) fn of(&self, part: &'static str) -> Self {
+        Self { part, ..self.clone() }
     }
 
     /// Told of bounds, and of no plan.
@@ -38,16 +46,17 @@ impl Watch {
 
     fn told_of(&self, some: fn(&News) -> bool) -> Self {
         let told = self.clone();
-        Self::new(move |news| {
+        let tell = move |news| {
             if some(&news) {
                 told.tell(news);
             }
-        })
+        };
+        Self { told: Some(Arc::new(tell)), part: self.part }
     }
 
     pub(crate) fn plan(&self, value: Micros) {
         if value.is_finite() {
-            self.tell(News::Plan(value));
+            self.tell(News::Plan(value, self.part));
         }
     }
 
@@ -57,13 +66,15 @@ impl Watch {
         }
     }
 
-    pub(crate) fn taken(&self, part: &'static str) {
+    /// A portfolio gives back what a part has found.
+    pub(crate) fn taken(&self, value: Micros, part: &'static str) {
+        self.of(part).plan(value);
         self.tell(News::Taken(part));
     }
 
     /// Passes news on.
     pub fn tell(&self, news: News) {
-        if let Some(tell) = &self.0 {
+        if let Some(tell) = &self.told {
             tell(news);
         }
     }
@@ -71,6 +82,6 @@ impl Watch {
 
 impl fmt::Debug for Watch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.0.is_some() { "Watch" } else { "Nobody" })
+        formatter.write_str(if self.told.is_some() { "Watch" } else { "Nobody" })
     }
 }

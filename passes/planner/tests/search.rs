@@ -11,7 +11,7 @@ use divi_planner::generate::{Rwnn, rwnn};
 use divi_planner::plan::{Batch, Limit};
 use divi_planner::problem::MemoryModel;
 use divi_planner::random::Random;
-use divi_planner::{Error, News, Objective, Options, Plan, Problem, Watch, solve};
+use divi_planner::{Error, News, Objective, Options, Plan, Problem, Watch, algorithms, solve};
 use small::random_problem::{Size, problem};
 use small::{brute_force, naive};
 
@@ -158,29 +158,44 @@ fn what_is_alive_fits() {
     }
 }
 
-/// What is told on the way ends with what the plan says, and no bound that is told is above it.
+/// What is told on the way ends with what the plan says, in the name of an algorithm, and no bound that is told is above it.
 #[test]
 fn news_lead_to_the_plan() {
     let problem = rwnn(&Rwnn { modules: 3, channels: 2, seed: 7, ..Rwnn::default() }).unwrap();
-    for algorithm in ["auto", "exact", "milp-split", "anneal", "lns", "evolve"] {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let ear = Arc::clone(&heard);
-        let watch = Watch::new(move |news| ear.lock().unwrap().push(news));
-        let options = Options { limit: Some(Limit::Iterations(20_000)), watch, ..Options::default() };
-        let plan = solve(&problem, Objective::Latency, algorithm, &options).unwrap();
-        let heard = heard.lock().unwrap();
-        let values = heard.iter().filter_map(|news| match news {
-            News::Plan(value) => Some(*value),
-            News::Bound(bound, _) => {
-                assert!(*bound <= plan.value + 1e-6, "{algorithm}: {bound} is above {}", plan.value);
-                None
+    for objective in Objective::ALL {
+        for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
+            let algorithm = algorithm.name;
+            let heard = Arc::new(Mutex::new(Vec::new()));
+            let ear = Arc::clone(&heard);
+            let watch = Watch::new(move |news| ear.lock().unwrap().push(news));
+            let options = Options { limit: Some(Limit::Iterations(2_000)), watch, ..Options::default() };
+            let plan = solve(&problem, objective, algorithm, &options).unwrap();
+            let heard = heard.lock().unwrap();
+            let mut least = (f64::INFINITY, "nothing");
+            for news in heard.iter() {
+                match *news {
+                    News::Plan(value, by) => {
+                        assert!(algorithms().iter().any(|known| known.name == by), "{objective} {algorithm}: '{by}'");
+                        assert_ne!(by, "auto", "{objective}");
+                        if value < least.0 {
+                            least = (value, by);
+                        }
+                    }
+                    News::Bound(bound, _) => {
+                        assert!(bound <= plan.value + 1e-6, "{objective} {algorithm}: {bound} is above {}", plan.value);
+                    }
+                    News::Taken(part) => {
+                        assert_eq!(algorithm, "auto", "{objective} {part}");
+                        let of_part = |news: &News| matches!(news, News::Plan(value, by) if *by == part && (value - plan.value).abs() < 1e-6);
+                        assert!(heard.iter().any(of_part), "{objective}: {part} has told of no such plan");
+                    }
+                }
             }
-            News::Taken(part) => {
-                assert_eq!(algorithm, "auto", "{part}");
-                None
-            }
-        });
-        let least = values.fold(f64::INFINITY, f64::min);
-        assert!((least - plan.value).abs() < 1e-6, "{algorithm}: told of {least}, answered {}", plan.value);
+            let (value, by) = least;
+            let told = format!("{objective} {algorithm}: told of {value} by {by}, answered {}", plan.value);
+            assert!((value - plan.value).abs() < 1e-6, "{told}");
+            let taken = heard.iter().filter(|news| matches!(news, News::Taken(_))).count();
+            assert_eq!(taken, usize::from(algorithm == "auto"), "{objective} {algorithm}");
+        }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn run_with(
     let watch = {
         let found = Arc::clone(&found);
         Watch::new(move |news| {
-            let (News::Plan(value), Ok(mut found)) = (news, found.lock()) else { return };
+            let (News::Plan(value, _), Ok(mut found)) = (news, found.lock()) else { return };
             if found.last().is_none_or(|(_, best)| value < *best) {
                 found.push((started.elapsed().as_secs_f64(), value));
             }

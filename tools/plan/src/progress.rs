@@ -16,13 +16,15 @@ struct Line {
     started: Instant,
     drawn: Option<Instant>,
     value: f64,
+    /// Who has found the plan.
+    by: &'static str,
     bound: f64,
 }
 
 impl Progress {
     /// None where stderr is no terminal.
     pub(crate) fn on_terminal() -> Option<Self> {
-        let line = Line { started: Instant::now(), drawn: None, value: f64::INFINITY, bound: 0.0 };
+        let line = Line { started: Instant::now(), drawn: None, value: f64::INFINITY, by: "", bound: 0.0 };
         io::stderr().is_terminal().then(|| Self(Arc::new(Mutex::new(line))))
     }
 
@@ -43,7 +45,8 @@ impl Drop for Progress {
 impl Line {
     fn take(&mut self, news: News) {
         match news {
-            News::Plan(value) => self.value = self.value.min(value),
+            News::Plan(value, by) if value < self.value => (self.value, self.by) = (value, by),
+            News::Plan(..) => {}
             News::Bound(value, _) => self.bound = self.bound.max(value),
             News::Taken(_) => return,
         }
@@ -54,10 +57,10 @@ impl Line {
     }
 
     fn text(&self) -> String {
-        let Self { value, bound, .. } = self;
+        let Self { value, by, bound, .. } = self;
         let seconds = self.started.elapsed().as_secs_f64();
         let gap = 100.0 * (value - bound).max(0.0) / value.max(f64::MIN_POSITIVE);
-        format!("\r\x1b[K{seconds:6.1} s  plan {value:.1} µs  bound {bound:.1} µs  gap {gap:.2} %")
+        format!("\r\x1b[K{seconds:6.1} s  plan {value:.1} µs by {by}  bound {bound:.1} µs  gap {gap:.2} %")
     }
 }
 

@@ -94,15 +94,16 @@ pub(super) fn solve(
     if best.bound.value.is_infinite() {
         return Err(Error::Infeasible(vec![no_placement()]));
     }
-    options.watch.taken(best.by);
-    let Best { schedule, bound, .. } = best;
+    let Best { schedule, bound, by } = best;
+    schedule.iter().for_each(|schedule| options.watch.taken(schedule.value, by));
     Ok(schedule.map(|schedule| Solution { schedule: schedule.into_schedule(), bound: Some(bound) }))
 }
 
 /// The proof with little effort.
 fn prove_first(instance: &Instance, options: &Options, best: &mut Best) {
-    let allowed = Limits::new(instance, options.limit, options.watch.clone()).share(PROVE_FIRST_OF_TIME);
-    let own = Limits::new(instance, None, options.watch.clone()).share(PROVE_FIRST);
+    let watch = options.watch.of("milp-split");
+    let allowed = Limits::new(instance, options.limit, watch.clone()).share(PROVE_FIRST_OF_TIME);
+    let own = Limits::new(instance, None, watch).share(PROVE_FIRST);
     let limits =
         Limits { extensions: own.extensions.min(allowed.extensions), race: Race::new(best.value()), ..allowed };
     best.take_answer(split::solve(instance, &limits, best.schedule.as_ref()));
@@ -112,7 +113,7 @@ fn prove_first(instance: &Instance, options: &Options, best: &mut Best) {
 fn in_turn(instance: &Instance, options: &Options, best: &mut Best) {
     let race = Race::new(best.value());
     search_from(instance, options, 1.0, &race, best);
-    let limits = Limits { race: race.clone(), ..Limits::new(instance, options.limit, options.watch.clone()) };
+    let limits = Limits { race: race.clone(), ..Limits::new(instance, options.limit, options.watch.of("milp-split")) };
     let limits = if options.limit.is_none() { limits.share(UNLIMITED_SHARE) } else { limits };
     let searched = best.value();
     best.take_answer(split::solve(instance, &limits, best.schedule.as_ref()));
@@ -143,7 +144,7 @@ fn side_by_side(instance: &Instance, options: &Options, started: Instant, second
         return;
     }
     let limit = Some(Limit::Seconds(left()));
-    let limits = Limits::new(instance, limit, options.watch.clone());
+    let limits = Limits::new(instance, limit, options.watch.of("milp-split"));
     let limits = Limits { race: race.clone(), threads: cores.div_ceil(2), ..limits };
     let known = best.schedule.clone();
     let (answer, found) = thread::scope(|scope| {
@@ -161,7 +162,7 @@ fn side_by_side(instance: &Instance, options: &Options, started: Instant, second
             proven(plan.map_or(f64::INFINITY, |plan| plan.value), answer.bound);
             let program = plan.filter(|_| has_room && !race.is_over()).and_then(|plan| {
                 let start = plan.clone().into_schedule();
-                milp::within(instance, options, left() * PROGRAM_SHARE, &start)
+                milp::within(instance, &options.named("milp"), left() * PROGRAM_SHARE, &start)
             });
             program.iter().for_each(|program| proven(program.schedule.value(), program.bound_value()));
             (answer, program)

@@ -21,6 +21,8 @@ pub(super) struct Known {
     pub(super) blocks: Vec<u32>,
     pub(super) order: Vec<u32>,
     pub(super) bound: Bound,
+    /// The algorithm that has found the blocks.
+    pub(super) by: &'static str,
 }
 
 impl Known {
@@ -31,10 +33,10 @@ impl Known {
             Some(Limit::Seconds(seconds)) => Some(seconds * ORDERS_SHARE),
             Some(Limit::Iterations(_)) | None => None,
         };
-        let options = Options { limit: Some(Limit::Iterations(ORDERS)), order: None, ..options.clone() };
+        let options = Options { limit: Some(Limit::Iterations(ORDERS)), order: None, ..options.named("slicegraph") };
         let sliced = brkga::search(model, bound.value, &options, most);
         options.watch.plan(sliced.slicing.value);
-        Self { value: sliced.slicing.value, blocks: sliced.blocks(), order: sliced.order, bound }
+        Self { value: sliced.slicing.value, blocks: sliced.blocks(), order: sliced.order, bound, by: "slicegraph" }
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -49,8 +51,8 @@ impl Known {
 
     /// Takes what others have found, where it is better.
     pub(super) fn learn(&mut self, meeting: &Meeting) {
-        if let Some((value, blocks)) = meeting.better_than(self.value) {
-            (self.value, self.blocks) = (value, blocks);
+        if let Some((value, blocks, by)) = meeting.better_than(self.value) {
+            (self.value, self.blocks, self.by) = (value, blocks, by);
         }
     }
 
@@ -60,9 +62,9 @@ impl Known {
         if self.is_closed() || meeting.race.is_over() {
             return;
         }
-        let allowance = Allowance::new(options, MOVES).beside(others).in_race(&meeting.race);
+        let allowance = Allowance::new(&options.named("anneal"), MOVES).beside(others).in_race(&meeting.race);
         if let Some((value, blocks)) = anneal::anneal(model, &self.blocks, &self.order, self.bound.value, &allowance) {
-            meeting.found(value, &blocks);
+            meeting.found(value, &blocks, "anneal");
             self.learn(meeting);
         }
     }

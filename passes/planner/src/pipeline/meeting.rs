@@ -15,20 +15,21 @@ pub(super) struct Meeting {
 struct Best {
     value: Micros,
     blocks: Vec<u32>,
+    by: &'static str,
     bound: Micros,
 }
 
 impl Meeting {
     pub(super) fn new(known: &Known) -> Self {
-        let best = Best { value: known.value, blocks: known.blocks.clone(), bound: known.bound.value };
+        let best = Best { value: known.value, blocks: known.blocks.clone(), by: known.by, bound: known.bound.value };
         Self { race: Race::new(known.value), best: Mutex::new(best) }
     }
 
-    /// Blocks that someone has found.
-    pub(super) fn found(&self, value: Micros, blocks: &[u32]) {
+    /// Blocks that an algorithm has found.
+    pub(super) fn found(&self, value: Micros, blocks: &[u32], by: &'static str) {
         self.change(|best| {
             if value < best.value {
-                (best.value, best.blocks) = (value, blocks.to_vec());
+                (best.value, best.blocks, best.by) = (value, blocks.to_vec(), by);
             }
         });
     }
@@ -38,10 +39,10 @@ impl Meeting {
         self.change(|best| best.bound = best.bound.max(bound));
     }
 
-    /// The best blocks, where they are better than that.
-    pub(super) fn better_than(&self, value: Micros) -> Option<(Micros, Vec<u32>)> {
+    /// The best blocks and who has found them, where they are better than that.
+    pub(super) fn better_than(&self, value: Micros) -> Option<(Micros, Vec<u32>, &'static str)> {
         let best = self.best.lock().ok()?;
-        (best.value < value).then(|| (best.value, best.blocks.clone()))
+        (best.value < value).then(|| (best.value, best.blocks.clone(), best.by))
     }
 
     /// Poison means that another thread panicked, which its scope will say.

@@ -59,8 +59,8 @@ pub(super) fn exact(
     let see = |values: &[f64]| {
         let blocks = formulation.blocks(values);
         let value = State::new(model, blocks.clone(), known.order.clone()).value();
-        options.watch.plan(value);
-        meeting.found(value, &blocks);
+        options.watch.of("milp").plan(value);
+        meeting.found(value, &blocks, "milp");
         value
     };
     let mut best = scale;
@@ -73,7 +73,7 @@ pub(super) fn exact(
                 meeting.proven(bound);
             }
             Event::Wanted(place) => {
-                if let Some((value, blocks)) = meeting.better_than(best).filter(|(value, _)| *value <= most) {
+                if let Some((value, blocks, _)) = meeting.better_than(best).filter(|(value, ..)| *value <= most) {
                     best = value;
                     *place = Some(formulation.values(&blocks, value));
                 }

@@ -85,7 +85,7 @@ impl Allowance {
 
     /// What large neighbourhoods have when nothing else is said.
     pub(crate) fn of_neighbourhoods(options: &Options) -> Self {
-        Self::new(options, super::ANNEAL_TRIALS)
+        Self::new(&options.named("lns"), super::ANNEAL_TRIALS)
     }
 
     /// So many seconds, whatever the options allow.

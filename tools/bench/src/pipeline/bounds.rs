@@ -85,7 +85,7 @@ fn bounds_of(problem: &Problem, k: u32, seconds: f64) -> Result<(Vec<Bound>, f64
         let found = Arc::clone(&found);
         Watch::new(move |news| {
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            if let News::Plan(value) = news {
+            if let News::Plan(value, _) = news {
                 *found = found.min(value);
             }
         })

@@ -29,6 +29,11 @@ const SEARCH_SHARE: f64 = 0.5;
 /// The share of a search without shared devices, where they are.
 const ALONE_SHARE: f64 = 0.3;
 
+/// What has found a pipeline, by the names of algorithms.
+const ORDERS: &str = "slicegraph";
+const ANNEAL: &str = "anneal";
+const PROGRAM: &str = "milp";
+
 /// What is known while a pipeline is planned.
 struct Plans<'a> {
     fleet: Fleet,
@@ -36,6 +41,8 @@ struct Plans<'a> {
     since: Instant,
     value: Micros,
     pipe: Pipe,
+    /// The algorithm that has found the pipeline.
+    by: &'static str,
     bound: Bound,
     proof: Proof,
     /// The value when a proof was last tried.
@@ -51,10 +58,11 @@ pub(in crate::pipeline) fn auto(problem: &Problem, options: &Options) -> Result<
         // Without sharing there may be no plan.
         if let Ok(mut others) = Plans::new(problem, &alone) {
             others.search()?;
-            others.translated(&plans.fleet).into_iter().for_each(|pipe| plans.take(pipe));
+            others.translated(&plans.fleet).into_iter().for_each(|pipe| plans.take(pipe, others.by));
         }
     }
     plans.search()?;
+    options.watch.taken(plans.value, plans.by);
     Ok(plans.solution())
 }
 
@@ -72,10 +80,12 @@ pub(in crate::pipeline) fn slicegraph(problem: &Problem, options: &Options) -> R
     plans.simply()?;
     if plans.fleet.is_even() && plans.fleet.working > 0 {
         let model = plans.fleet.at_best();
-        let sliced = brkga::search(&model, plans.bound.value, options, None);
-        plans.take_stages(&sliced.blocks());
+        // Without ports, values are not those of the plan.
+        let unheard = Options { watch: options.watch.of_bounds(), ..options.clone() };
+        let sliced = brkga::search(&model, plans.bound.value, &unheard, None);
+        plans.take_stages(&sliced.blocks(), ORDERS);
     } else if let Some(pipe) = plans.fleet.search_orders(&plans.pipe, plans.bound.value, options) {
-        plans.take(pipe);
+        plans.take(pipe, ORDERS);
     }
     Ok(plans.solution())
 }
@@ -125,16 +135,17 @@ impl<'a> Plans<'a> {
     fn new(problem: &Problem, options: &'a Options) -> Result<Self, Error> {
         let since = Instant::now();
         let fleet = Fleet::new(problem, options)?;
-        let pipe = match fleet.start(options.seed) {
-            Some(pipe) => pipe,
+        let (pipe, by) = match fleet.start(options.seed) {
+            Some(pipe) => (pipe, ORDERS),
             None => {
-                fleet.any(&starting(options, since), options).or_else(|error| alone(problem, &fleet, options, error))?
+                let any = fleet.any(&starting(options, since), &options.named(PROGRAM));
+                (any.or_else(|error| alone(problem, &fleet, options, error))?, PROGRAM)
             }
         };
         let value = fleet.value(&pipe);
-        options.watch.plan(value);
+        options.watch.of(by).plan(value);
         let (bound, proof) = (fleet.simple(), Proof::new(&fleet));
-        Ok(Self { fleet, options, since, value, pipe, bound, proof, tried: None })
+        Ok(Self { fleet, options, since, value, pipe, by, bound, proof, tried: None })
     }
 
     fn search(&mut self) -> Result<(), Error> {
@@ -189,16 +200,17 @@ impl<'a> Plans<'a> {
         if self.is_closed() {
             return;
         }
-        let allowance = Allowance::new(options, MOVES);
+        let allowance = Allowance::new(&options.named(ANNEAL), MOVES);
         if let Some(pipe) = anneal(&self.fleet, &self.pipe, self.bound.value, &allowance) {
-            self.take(pipe);
+            self.take(pipe, ANNEAL);
         }
     }
 
-    fn take(&mut self, pipe: Pipe) {
+    fn take(&mut self, pipe: Pipe, by: &'static str) {
         let value = self.fleet.value(&pipe);
         if value < self.value {
-            (self.value, self.pipe) = (value, pipe);
+            self.options.watch.of(by).plan(value);
+            (self.value, self.pipe, self.by) = (value, pipe, by);
         }
     }
 
@@ -208,17 +220,19 @@ impl<'a> Plans<'a> {
             return Ok(());
         }
         let model = self.fleet.at_best();
-        let known = alike::solve(&model, &left(self.options, self.since, PROOF_SHARE), Instant::now())?;
-        self.take_stages(&known.blocks);
+        // Without ports, bounds hold and values are not those of the plan.
+        let unheard = Options { watch: self.options.watch.of_bounds(), ..left(self.options, self.since, PROOF_SHARE) };
+        let known = alike::solve(&model, &unheard, Instant::now())?;
+        self.take_stages(&known.blocks, known.by);
         self.prove(known.bound);
         Ok(())
     }
 
     /// Blocks of equal devices as stages, with the devices in every sequence that makes a difference.
-    fn take_stages(&mut self, blocks: &[u32]) {
+    fn take_stages(&mut self, blocks: &[u32], by: &'static str) {
         let mut random = Random::new(self.options.seed);
         for sequence in self.fleet.sequences(SEQUENCES, &mut random) {
-            self.take(self.fleet.pipe(blocks.to_vec(), sequence));
+            self.take(self.fleet.pipe(blocks.to_vec(), sequence), by);
         }
     }
 
@@ -229,8 +243,9 @@ impl<'a> Plans<'a> {
         if self.is_closed() || self.value <= 0.0 || !fleet.is_provable() || again {
             return Ok(());
         }
-        let found = self.proof.go_on(fleet, self.value, self.bound.value, &limits, &self.options.watch)?;
-        found.better.into_iter().for_each(|(_, pipe)| self.take(pipe));
+        let watch = self.options.watch.of(PROGRAM);
+        let found = self.proof.go_on(fleet, self.value, self.bound.value, &limits, &watch)?;
+        found.better.into_iter().for_each(|(_, pipe)| self.take(pipe, PROGRAM));
         self.prove(Bound::new(found.bound, "exact"));
         self.tried = Some(self.value);
         self.options.watch.bound(self.bound.value, "exact");
