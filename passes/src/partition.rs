@@ -215,7 +215,9 @@ impl RawOptions {
             inputs: count("inputs", self.inputs)?,
             stages: count("k", self.stages)?,
             pipeline_cost: given(self.pipeline_cost)
-                .map(|name| name.parse().map_err(|error: divi_planner::Error| parse("pipeline-cost", error.to_string())))
+                .map(|name| {
+                    name.parse().map_err(|error: divi_planner::Error| parse("pipeline-cost", error.to_string()))
+                })
                 .transpose()?,
             shared_devices: self.shared_devices,
             order: given(self.order)

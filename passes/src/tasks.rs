@@ -222,7 +222,9 @@ impl Tasks {
         for &task in &tasks {
             let problem = match operation_name(task) {
                 "func.call" => "calls a function: inline it first, with --inline",
-                "divi.launch" | "divi.transfer" | "divi.slice" | "divi.gather" => "belongs to a plan: start from the module that was planned",
+                "divi.launch" | "divi.transfer" | "divi.slice" | "divi.gather" => {
+                    "belongs to a plan: start from the module that was planned"
+                }
                 _ if operands(task).into_iter().chain(results(task)).any(is_memory) => {
                     "works on memory, whose order is not planned: let it work on tensors"
                 }

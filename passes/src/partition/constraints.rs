@@ -2,8 +2,10 @@
 
 use super::{Options, names::names, placement};
 use crate::{
-    ir::{Failure, array_attribute, attribute, blocks, describe, error, operation_name, operations, set_attribute,
-         string_attribute, symbol_attribute},
+    ir::{
+        Failure, array_attribute, attribute, blocks, describe, error, operation_name, operations, set_attribute,
+        string_attribute, symbol_attribute,
+    },
     tasks::{Tasks, entry, groups_of, pin},
 };
 use divi_cost::pattern::fits;
@@ -50,7 +52,8 @@ impl Targets {
     fn of(module: MlirOperation) -> Result<Self, Failure> {
         let tasks = Tasks::of(entry(module)?)?.operations;
         let devices = blocks(module).into_iter().flat_map(operations);
-        let text = |operation, name| attribute(operation, name).and_then(string_attribute).unwrap_or_default().to_owned();
+        let text =
+            |operation, name| attribute(operation, name).and_then(string_attribute).unwrap_or_default().to_owned();
         let devices = devices
             .filter(|&operation| operation_name(operation) == "divi.device")
             .map(|device| (text(device, "sym_name"), text(device, "kind")));
@@ -126,8 +129,7 @@ impl Targets {
 
     fn group(&self, task: MlirOperation, group: &str) -> Result<(), Failure> {
         if let Some(other) = groups_of(task).into_iter().find(|other| *other != group) {
-            let message =
-                format!("{} is in groups \"{other}\" and \"{group}\": make them one group", describe(task));
+            let message = format!("{} is in groups \"{other}\" and \"{group}\": make them one group", describe(task));
             error(task, &message);
             return Err(Failure);
         }
