@@ -39,9 +39,9 @@
 // Costs that are there are shown, unless there is a system to replace them.
 // KEPT: cpu1 (us)
 
-// SPLIT: divi-opt: error: --emit=problem writes one problem: give it one module, without --split-input-file
+// SPLIT: divi-opt: error: --emit=problem is about one module: give it one, without --split-input-file
 // NONE: divi-opt: error: there is nothing to write: '{{.*}}costs.mlir' has no builtin.module
-// BOTH: divi-opt: error: --cost-table and --emit=problem both say what is written: give one of them
+// BOTH: divi-opt: error: --emit, --cost-table and --explain each say what is written: give one of them
 // NOWHERE: error: 'nowhere' is neither a file nor a preset
 // FUSE: error: level is 'some': it must be none, conv or full
 func.func @main(%x: tensor<1x2x4xf32> {onnx.name = "x"}) -> tensor<1x4xf32> {

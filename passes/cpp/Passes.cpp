@@ -283,6 +283,35 @@ extern "C" MlirPass diviCreateEmitProblem(int64_t inputs, llvm::raw_ostream *str
   return wrap(pass.release());
 }
 
+extern "C" MlirPass diviCreatePartition(const DiviPartitionOptions *given, DiviSession *session) {
+  auto text = [](MlirStringRef string) { return unwrap(string).str(); };
+  auto lines = [](MlirStringRef string) {
+    SmallVector<StringRef> parts;
+    unwrap(string).split(parts, '\n', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+    return SmallVector<std::string>(parts.begin(), parts.end());
+  };
+  divi::PartitionOptions options;
+  options.objective = text(given->objective);
+  options.algorithm = text(given->algorithm);
+  options.inputs = given->inputs;
+  options.stages = given->stages;
+  options.sharedDevices = given->sharedDevices;
+  options.pipelineCost = text(given->pipelineCost);
+  options.order = text(given->order);
+  options.contention = text(given->contention);
+  options.seed = given->seed;
+  options.iterations = given->iterations;
+  options.timeLimit = given->seconds;
+  options.pins = lines(given->pins);
+  options.exclusions = lines(given->exclusions);
+  options.groups = lines(given->groups);
+  options.placement = text(given->placement);
+  options.plan = text(given->plan);
+  auto pass = std::make_unique<divi::Partition>(std::move(options));
+  pass->session = session;
+  return wrap(pass.release());
+}
+
 extern "C" MlirPass diviCreateCanonicalize() { return wrap(divi::createCanonicalize().release()); }
 
 extern "C" MlirPass diviCreateFuse(MlirStringRef level) {

@@ -1,7 +1,9 @@
-// divi-opt is MLIR's own opt driver with divi's dialects and passes, which also reads ONNX models.
+// divi-opt is MLIR's own opt driver with divi's dialects and passes, which also reads ONNX models and plans them.
 
 #include "Divi.h"
 #include "Onnx.h"
+#include "Options.h"
+#include "Output.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Pass.h"
 #include "mlir/CAPI/Support.h"
@@ -12,16 +14,14 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
-#include "llvm/Support/ToolOutputFile.h"
-#include <filesystem>
 
 using namespace mlir;
+using namespace divi::opt;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
@@ -42,6 +42,16 @@ MlirPass diviCreateFuse(MlirStringRef level);
 MlirPass diviCreateAnnotateCost(MlirStringRef system);
 MlirPass diviCreatePrintCosts(MlirStringRef format, int64_t limit, llvm::raw_ostream *stream);
 MlirPass diviCreateEmitProblem(int64_t inputs, llvm::raw_ostream *stream);
+/// What passes that plan leave for the driver.
+struct DiviSession;
+MlirPass diviCreatePartition(const DiviPartitionOptions *options, DiviSession *session);
+DiviSession *diviSessionCreate(bool showProgress);
+void diviSessionDestroy(DiviSession *session);
+/// Takes a text.
+using Sink = void (*)(MlirStringRef text, void *user);
+/// One view of the plan: plan, dot, html, svg, summary, json, or why a node (`argument`) runs where it does (explain).
+/// False, with an error printed, if there is none.
+bool diviSessionShow(DiviSession *session, MlirStringRef view, MlirStringRef argument, Sink sink, void *user);
 bool diviIsOnnx(MlirStringRef bytes);
 /// Imports a model and hands its MLIR bytecode to `sink`. False, with errors printed, if it cannot be imported. `name`
 /// is a file that constants may refer to (`isFile`), or only what errors call the bytes.
@@ -49,84 +59,36 @@ bool diviImportOnnx(MlirStringRef name, bool isFile, MlirStringRef bytes, const 
                     void (*sink)(MlirStringRef bytes, void *buffer), void *buffer);
 }
 
-static llvm::cl::OptionCategory category("divi options");
-
-static llvm::cl::list<std::string> inputShapes("input-shape", llvm::cl::CommaSeparated, llvm::cl::cat(category),
-                                               llvm::cl::desc("Shapes of the model's inputs"),
-                                               llvm::cl::value_desc("NAME:8x3x224x224"));
-static llvm::cl::opt<int64_t> batch("batch", llvm::cl::init(0), llvm::cl::cat(category),
-                                    llvm::cl::desc("Batch size: a multiple of the model's, if that is fixed"),
-                                    llvm::cl::value_desc("N"));
-static llvm::cl::opt<std::string> weightsDir("weights-dir", llvm::cl::cat(category),
-                                             llvm::cl::desc("Folder that the input's references to weights are relative to"),
-                                             llvm::cl::value_desc("DIR"));
-enum class Emit { Mlir, Problem };
-static llvm::cl::opt<Emit> emitted("emit", llvm::cl::init(Emit::Mlir), llvm::cl::cat(category),
-                                   llvm::cl::desc("What to write"),
-                                   llvm::cl::values(clEnumValN(Emit::Mlir, "mlir", "the module (default)"),
-                                                    clEnumValN(Emit::Problem, "problem",
-                                                               "the planning problem that the model poses, as JSON")));
-enum class Table { None, Text, Csv };
-static llvm::cl::opt<Table> costTable(
-    "cost-table", llvm::cl::init(Table::None), llvm::cl::ValueOptional, llvm::cl::cat(category),
-    llvm::cl::desc("Write what the hottest tasks cost on each device, instead of the module"),
-    llvm::cl::values(clEnumValN(Table::Text, "", "columns"), clEnumValN(Table::Text, "text", "columns"),
-                     clEnumValN(Table::Csv, "csv", "comma-separated values, every task and batch")));
-static llvm::cl::opt<int64_t> tableLimit("cost-table-limit", llvm::cl::init(20), llvm::cl::cat(category),
-                                         llvm::cl::desc("Tasks that --cost-table shows as columns (0: all)"),
-                                         llvm::cl::value_desc("N"));
-static llvm::cl::opt<std::string> systemSpec("system", llvm::cl::cat(category),
-                                             llvm::cl::desc("The machine: a preset or the path of a description (default: host, unless the "
-                                                            "input has costs already)"),
-                                             llvm::cl::value_desc("NAME|FILE.toml"));
-static llvm::cl::opt<std::string> fuseLevel("fuse", llvm::cl::init("full"), llvm::cl::cat(category),
-                                            llvm::cl::desc("What operators become one task before costs are counted"),
-                                            llvm::cl::value_desc("none|conv|full"));
-static llvm::cl::opt<int64_t> inputCount("inputs", llvm::cl::init(1), llvm::cl::cat(category),
-                                         llvm::cl::desc("Number of inputs that wait to be run, for --emit=problem"),
-                                         llvm::cl::value_desc("L"));
-static llvm::cl::opt<bool> quiet("q", llvm::cl::cat(category), llvm::cl::desc("Print errors only"));
-
-static bool isStream(StringRef file) { return file == "-"; }
-
-/// Whether a name is of an open descriptor rather than of the file behind it: nothing can refer to that by this name,
-/// and it must not be replaced.
-static bool isDescriptor(StringRef file) {
-  return file == "/dev/stdin" || file == "/dev/stdout" || file == "/dev/stderr" || file.starts_with("/dev/fd/") ||
-         file.starts_with("/proc/");
-}
-
-/// Whether a name is of a file that can be read again.
-static bool isRegular(StringRef file) { return !isStream(file) && !isDescriptor(file) && fs::is_regular_file(file); }
-
-/// The folder of a file, "" for a stream: the working directory.
-static std::string folderOf(StringRef file) { return isStream(file) ? "" : path::parent_path(file).str(); }
-
 static LogicalResult complain(const llvm::Twine &message) {
   llvm::errs() << "divi-opt: error: " << message << "\n";
   return failure();
 }
 
-/// Whether something else than the module is written.
-static bool writesText() { return emitted != Emit::Mlir || costTable != Table::None; }
+static LogicalResult cannotWrite(StringRef file, std::error_code code) {
+  return complain("cannot write '" + file + "': " + code.message());
+}
 
 /// From a model to what is written of it.
-static void addCosts(PassManager &manager, llvm::raw_ostream *stream) {
+static void addPhases(PassManager &manager, llvm::raw_ostream *stream, DiviSession *session) {
   auto add = [&](MlirPass pass) { manager.addPass(std::unique_ptr<Pass>(unwrap(pass))); };
   add(diviCreateCanonicalize());
   add(diviCreateFuse(wrap(StringRef(fuseLevel))));
   add(diviCreateAnnotateCost(wrap(StringRef(systemSpec))));
   if (costTable != Table::None)
     add(diviCreatePrintCosts(wrap(StringRef(costTable == Table::Csv ? "csv" : "text")), tableLimit, stream));
-  else
-    add(diviCreateEmitProblem(inputCount, stream));
+  if (emitted == Emit::Problem)
+    add(diviCreateEmitProblem(std::max<int64_t>(inputCount, 1), stream));
+  if (!plans())
+    return;
+  DiviPartitionOptions options = partitionOptions();
+  add(diviCreatePartition(&options, session));
 }
 
 /// What the command line asks for around the passes that it names. A batch that is fixed is changed by a pass, once the
 /// input is MLIR. MLIR input also goes through the options that import takes itself: shapes first, and paths of weights
 /// last.
 static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef output, bool isModel,
-                           llvm::raw_ostream *stream) {
+                           llvm::raw_ostream *stream, DiviSession *session) {
   MlirOptMainConfig plain = config;
   std::string from = weightsDir.empty() ? folderOf(input) : weightsDir;
   std::string to = folderOf(output);
@@ -138,7 +100,7 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
   // IR that goes to a stream keeps its paths: nobody knows where it will be.
   bool rebase = !isModel && !writesText() && (!weightsDir.empty() || (!isStream(output) && absoluteFrom != absoluteTo));
   bool reshape = !isModel && (batch != 0 || !inputShapes.empty());
-  if (!rebase && !reshape && batch == 0 && !writesText())
+  if (!rebase && !reshape && batch == 0 && !writesText() && !plans())
     return;
   config.setPassPipelineSetupFn([=](PassManager &manager) -> LogicalResult {
     if (reshape) {
@@ -151,8 +113,8 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
       manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateRebatch(batch))));
     if (failed(plain.setupPassPipeline(manager)))
       return failure();
-    if (writesText())
-      addCosts(manager, stream);
+    if (writesText() || plans())
+      addPhases(manager, stream, session);
     auto folder = [](StringRef name) { return name.empty() ? StringRef(".") : name; };
     if (rebase)
       manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateRebaseWeights(wrap(folder(from)), wrap(folder(to))))));
@@ -195,89 +157,69 @@ static std::unique_ptr<llvm::MemoryBuffer> read(StringRef input, StringRef outpu
   return bytecode;
 }
 
-/// The file that a chain of links ends at, whether it is there or not.
-static std::string followLinks(StringRef file) {
-  std::filesystem::path end(file.str());
-  std::error_code code;
-  for (int links = 0; links < 40 && std::filesystem::is_symlink(std::filesystem::symlink_status(end, code)); ++links)
-    end = end.parent_path() / std::filesystem::read_symlink(end, code);
-  return end.string();
+/// Writes one view of the plan to a stream.
+static LogicalResult show(DiviSession *session, StringRef view, StringRef argument, llvm::raw_ostream &os) {
+  auto sink = [](MlirStringRef text, void *os) { *static_cast<llvm::raw_ostream *>(os) << unwrap(text); };
+  return success(diviSessionShow(session, wrap(view), wrap(argument), sink, &os));
 }
 
-/// A file that is written beside the one that it replaces in the end. Without `keep` it goes.
-static std::unique_ptr<llvm::ToolOutputFile> openBeside(StringRef target, std::string &name, std::error_code &code) {
-  llvm::ErrorOr<fs::perms> mode = fs::getPermissions(target);
-  int descriptor = -1;
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    SmallString<128> candidate = path::parent_path(target);
-    path::append(candidate, ".divi-opt-" + llvm::Twine(llvm::sys::Process::getProcessId()) + "-" +
-                                llvm::Twine(attempt) + ".tmp");
-    name = candidate.str().str();
-    // What replaces a private file is private from the start.
-    code = fs::openFileForWrite(name, descriptor, fs::CD_CreateNew, fs::OF_None, mode ? 0600 : 0666);
-    if (code != std::errc::file_exists)
-      break;
+/// What is written of the plan in place of the module, the report, and what the terminal is told.
+static LogicalResult showPlan(DiviSession *session, llvm::raw_ostream &os) {
+  if (emitted == Emit::Plan && failed(show(session, "plan", "", os)))
+    return failure();
+  if (emitted == Emit::Dot && failed(show(session, "dot", "", os)))
+    return failure();
+  if (!explained.empty() && failed(show(session, "explain", explained, os)))
+    return failure();
+  if (!report.empty()) {
+    Output file;
+    if (std::error_code code = file.open(report))
+      return cannotWrite(report, code);
+    if (failed(show(session, StringRef(report).ends_with(".svg") ? "svg" : "html", "", file.stream())))
+      return failure();
+    if (std::error_code code = file.keep())
+      return cannotWrite(report, code);
   }
-  if (code)
-    return nullptr;
-  auto file = std::make_unique<llvm::ToolOutputFile>(name, descriptor);
-  if (mode)
-    code = fs::setPermissions(descriptor, *mode);
-  return file;
+  return quiet ? success() : show(session, asJson ? "json" : "summary", "", llvm::errs());
 }
 
-/// Runs MLIR's driver and writes the output only if it succeeds, and then whole: a temporary file is renamed.
+/// Only errors are printed. MLIR lets nobody but its own option say so.
+struct QuietConfig : MlirOptMainConfig {
+  explicit QuietConfig(const MlirOptMainConfig &config) : MlirOptMainConfig(config) {
+    diagnosticVerbosityLevelFlag = VerbosityLevel::ErrorsOnly;
+  }
+};
+
+/// Runs MLIR's driver and writes the output only if it succeeds, and then whole.
 static LogicalResult process(StringRef input, StringRef output, DialectRegistry &registry) {
-  if (batch < 0)
-    return complain("--batch must be positive");
-  if (costTable != Table::None && emitted != Emit::Mlir)
-    return complain("--cost-table and --emit=problem both say what is written: give one of them");
-  if (emitted == Emit::Problem && !MlirOptMainConfig::createFromCLOptions().inputSplitMarker().empty())
-    return complain("--emit=problem writes one problem: give it one module, without --split-input-file");
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  if (std::string wrong = contradiction(); !wrong.empty())
+    return complain(wrong);
+  if (StringRef option = wantsOneModule(); !option.empty() && !config.inputSplitMarker().empty())
+    return complain(option + " is about one module: give it one, without --split-input-file");
+  if (quiet)
+    config = QuietConfig(config);
   bool isModel = false;
   std::unique_ptr<llvm::MemoryBuffer> buffer = read(input, output, isModel);
   if (!buffer)
     return failure();
-
-  // Devices and pipes cannot be renamed over; what goes there goes there directly.
-  fs::file_status status;
-  bool replaceable = !isStream(output) && !isDescriptor(output) &&
-                     (fs::status(output, status) == std::errc::no_such_file_or_directory || is_regular_file(status));
-  std::string target = replaceable ? followLinks(output) : output.str(), temporary;
-  auto cannotWrite = [&](std::error_code code) {
-    return complain("cannot write '" + output + "': " + code.message());
-  };
-  std::error_code code;
-  std::unique_ptr<llvm::ToolOutputFile> file = replaceable
-                                                   ? openBeside(target, temporary, code)
-                                                   : std::make_unique<llvm::ToolOutputFile>(target, code, fs::OF_None);
-  if (code)
-    return cannotWrite(code);
-  // A device stays, whatever happens.
-  if (!replaceable)
-    file->keep();
+  Output file;
+  if (std::error_code code = file.open(output))
+    return cannotWrite(output, code);
+  std::unique_ptr<DiviSession, void (*)(DiviSession *)> session(diviSessionCreate(!quiet), diviSessionDestroy);
   std::string text;
   llvm::raw_string_ostream textStream(text);
-  extendPipeline(config, input, output, isModel, &textStream);
-  llvm::raw_ostream &moduleStream = writesText() ? llvm::nulls() : file->os();
+  extendPipeline(config, input, output, isModel, &textStream, session.get());
+  llvm::raw_ostream &moduleStream = writesText() ? llvm::nulls() : file.stream();
   if (failed(MlirOptMain(moduleStream, std::move(buffer), registry, config)))
+    return failure();
+  if (plans() && failed(showPlan(session.get(), textStream)))
     return failure();
   if (writesText() && text.empty())
     return complain("there is nothing to write: '" + input + "' has no builtin.module");
-  file->os() << text;
-  file->os().flush();
-  // Some file systems find only now that there is no room.
-  if (replaceable)
-    file->os().close();
-  if (file->os().has_error()) {
-    code = file->os().error();
-    file->os().clear_error();
-    return cannotWrite(code);
-  }
-  if (replaceable && (code = fs::rename(temporary, target)))
-    return cannotWrite(code);
-  file->keep();
+  file.stream() << text;
+  if (std::error_code code = file.keep())
+    return cannotWrite(output, code);
   return success();
 }
 

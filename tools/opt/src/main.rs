@@ -1,5 +1,7 @@
 //! `divi-opt`: everything that `mlir-opt` does, with divi's dialects and passes, and ONNX models as input.
 
+mod planning;
+
 use bytes::Bytes;
 use divi_passes::import::{Options, Source, import, is_onnx};
 use mlir_sys::{

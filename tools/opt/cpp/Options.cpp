@@ -1,0 +1,147 @@
+// Names, defaults and descriptions of divi-opt's own options.
+
+#include "Options.h"
+
+#include "mlir/CAPI/Support.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace divi::opt;
+
+static cl::OptionCategory category("divi options");
+static cl::OptionCategory planning("divi options for planning");
+
+namespace divi::opt {
+cl::list<std::string> inputShapes("input-shape", cl::CommaSeparated, cl::cat(category),
+                                  cl::desc("Shapes of the model's inputs"), cl::value_desc("NAME:8x3x224x224"));
+cl::opt<int64_t> batch("batch", cl::init(0), cl::cat(category),
+                       cl::desc("Batch size: a multiple of the model's, if that is fixed"), cl::value_desc("N"));
+cl::opt<std::string> weightsDir("weights-dir", cl::cat(category),
+                                cl::desc("Folder that the input's references to weights are relative to"),
+                                cl::value_desc("DIR"));
+cl::opt<std::string> weights("weights", cl::cat(category),
+                             cl::desc("Where weights come from, if not from their files: made from a seed"),
+                             cl::value_desc("random:SEED"));
+cl::opt<Emit> emitted(
+    "emit", cl::init(Emit::Mlir), cl::cat(category), cl::desc("What to write"),
+    cl::values(clEnumValN(Emit::Mlir, "mlir", "the module (default)"),
+               clEnumValN(Emit::Problem, "problem", "the planning problem that the model poses, as JSON"),
+               clEnumValN(Emit::Plan, "plan", "the plan, as JSON"),
+               clEnumValN(Emit::Dot, "dot", "the tasks as a graph for Graphviz, coloured by device"),
+               clEnumValN(Emit::Onnx, "onnx", "an ONNX model a stage, and the plan; -o names a folder")));
+cl::opt<Table> costTable("cost-table", cl::init(Table::None), cl::ValueOptional, cl::cat(category),
+                         cl::desc("Write what the hottest tasks cost on each device, instead of the module"),
+                         cl::values(clEnumValN(Table::Text, "", "columns"), clEnumValN(Table::Text, "text", "columns"),
+                                    clEnumValN(Table::Csv, "csv", "comma-separated values, every task and batch")));
+cl::opt<int64_t> tableLimit("cost-table-limit", cl::init(20), cl::cat(category),
+                            cl::desc("Tasks that --cost-table shows as columns (0: all)"), cl::value_desc("N"));
+cl::opt<std::string> systemSpec("system", cl::cat(category),
+                                cl::desc("The machine: a preset or the path of a description (default: host, unless the "
+                                         "input has costs already)"),
+                                cl::value_desc("NAME|FILE.toml"));
+cl::opt<std::string> fuseLevel("fuse", cl::init("full"), cl::cat(category),
+                               cl::desc("What operators become one task before costs are counted"),
+                               cl::value_desc("none|conv|full"));
+cl::opt<bool> quiet("q", cl::cat(category), cl::desc("Print errors only"));
+cl::opt<bool> asJson("json", cl::cat(planning), cl::desc("Say on stderr how good the plan is as JSON"));
+
+static cl::opt<bool> partition("partition", cl::cat(planning),
+                               cl::desc("Plan the model and cut it into functions, one for each stage on a device"));
+static cl::opt<std::string> objective("objective", cl::cat(planning),
+                                      cl::desc("What is minimised (default: batch where inputs are queued, else latency)"),
+                                      cl::value_desc("latency|batch|pipeline"));
+static cl::opt<std::string> algorithm("algorithm", cl::init("auto"), cl::cat(planning),
+                                      cl::desc("Who plans; divi-plan solve --help lists all"), cl::value_desc("NAME"));
+cl::opt<int64_t> inputCount("inputs", cl::init(0), cl::cat(planning),
+                            cl::desc("Number of inputs that wait to be run, for objective batch"), cl::value_desc("L"));
+static cl::opt<int64_t> stages("k", cl::init(0), cl::cat(planning),
+                               cl::desc("Most stages that a pipeline may have (default: one a device)"),
+                               cl::value_desc("N"));
+static cl::opt<bool> sharedDevices("allow-shared-devices", cl::cat(planning),
+                                   cl::desc("A device may have several stages of a pipeline, and takes their sum"));
+static cl::opt<std::string> pipelineCost("pipeline-cost", cl::cat(planning), cl::desc("What a stage of a pipeline takes"),
+                                         cl::value_desc("serial|overlap"));
+static cl::opt<std::string> order("order", cl::cat(planning), cl::desc("Where slicegraph's orders come from"),
+                                  cl::value_desc("brkga|random|mla|mla-weighted"));
+static cl::opt<std::string> contention("contention", cl::cat(planning),
+                                       cl::desc("What transfers on one bus do to each other, instead of what the system says"),
+                                       cl::value_desc("off|exclusive|shared"));
+static cl::opt<int64_t> seed("seed", cl::init(1), cl::cat(planning), cl::desc("Of algorithms that search"),
+                             cl::value_desc("N"));
+static cl::opt<int64_t> iterations("iterations", cl::init(-1), cl::cat(planning),
+                                   cl::desc("How much they search; reproducible"), cl::value_desc("N"));
+static cl::opt<double> timeLimit("time-limit", cl::init(-1), cl::cat(planning),
+                                 cl::desc("How long they search, in seconds; not reproducible"), cl::value_desc("S"));
+static cl::list<std::string> pins("pin", cl::cat(planning),
+                                  cl::desc("What runs where, by the names of nodes with * for any characters"),
+                                  cl::value_desc("PATTERN=DEVICE"));
+static cl::list<std::string> exclusions("exclude", cl::cat(planning), cl::desc("What does not run where"),
+                                        cl::value_desc("PATTERN=DEVICE"));
+static cl::list<std::string> groups("colocate", cl::cat(planning),
+                                    cl::desc("What shares a device with all others of its group"),
+                                    cl::value_desc("PATTERN=GROUP"));
+static cl::opt<std::string> placement("placement", cl::cat(planning),
+                                      cl::desc("Pins as onnx-mlir has them: regular expressions on node_type and "
+                                               "onnx_node_name"),
+                                      cl::value_desc("FILE.json"));
+static cl::opt<std::string> plan("plan", cl::cat(planning), cl::desc("Replay a plan, instead of making one"),
+                                 cl::value_desc("FILE.json"));
+cl::opt<int64_t> minStageOps("min-stage-ops", cl::init(1), cl::cat(planning),
+                             cl::desc("Merge stages that have fewer tasks, wherever that is possible"),
+                             cl::value_desc("N"));
+cl::opt<std::string> report("report", cl::cat(planning),
+                            cl::desc("Write what the plan looks like: a page, or its timeline alone"),
+                            cl::value_desc("FILE.html|FILE.svg"));
+cl::opt<std::string> explained("explain", cl::cat(planning),
+                               cl::desc("Write why an operator runs where it does, instead of the module"),
+                               cl::value_desc("NODE"));
+
+bool plans() {
+  return partition || emitted == Emit::Plan || emitted == Emit::Dot || emitted == Emit::Onnx || !plan.empty() ||
+         !report.empty() || !explained.empty();
+}
+
+bool writesText() { return emitted != Emit::Mlir || costTable != Table::None || !explained.empty(); }
+
+StringRef wantsOneModule() {
+  switch (emitted) {
+  case Emit::Mlir:
+    break;
+  case Emit::Problem:
+    return "--emit=problem";
+  case Emit::Plan:
+    return "--emit=plan";
+  case Emit::Dot:
+    return "--emit=dot";
+  case Emit::Onnx:
+    return "--emit=onnx";
+  }
+  if (!explained.empty())
+    return "--explain";
+  return report.empty() ? "" : "--report";
+}
+
+std::string contradiction() {
+  if (batch < 0)
+    return "--batch must be positive";
+  bool asked[] = {emitted != Emit::Mlir, costTable != Table::None, !explained.empty()};
+  if (count(asked, true) > 1)
+    return "--emit, --cost-table and --explain each say what is written: give one of them";
+  if (costTable != Table::None && plans())
+    return "--cost-table writes costs, and plans nothing: leave --partition out, or --cost-table";
+  if (iterations >= 0 && timeLimit >= 0)
+    return "only one of --iterations and --time-limit can be given";
+  if (!report.empty() && !StringRef(report).ends_with(".html") && !StringRef(report).ends_with(".svg"))
+    return "--report must name a file that ends in .html or .svg";
+  return "";
+}
+
+DiviPartitionOptions partitionOptions() {
+  auto text = [](const std::string &string) { return wrap(StringRef(string)); };
+  // One command line, one text each.
+  static std::string lines[] = {join(pins, "\n"), join(exclusions, "\n"), join(groups, "\n")};
+  return {text(objective), text(algorithm), text(pipelineCost), text(order), text(contention), text(lines[0]),
+          text(lines[1]), text(lines[2]), text(placement), text(plan), inputCount, stages, seed, iterations,
+          timeLimit, sharedDevices};
+}
+} // namespace divi::opt

@@ -1,0 +1,51 @@
+// What the command line of divi-opt says beside what MLIR's own options say.
+
+#ifndef DIVI_OPT_OPTIONS_H
+#define DIVI_OPT_OPTIONS_H
+
+#include "mlir-c/Support.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CommandLine.h"
+#include <string>
+
+/// As in the partition pass: what to plan for, and how. Strings are alive as long as the options are.
+extern "C" struct DiviPartitionOptions {
+  MlirStringRef objective, algorithm, pipelineCost, order, contention, pins, exclusions, groups, placement, plan;
+  int64_t inputs, stages, seed, iterations;
+  double seconds;
+  bool sharedDevices;
+};
+
+namespace divi::opt {
+enum class Emit { Mlir, Problem, Plan, Dot, Onnx };
+enum class Table { None, Text, Csv };
+
+extern llvm::cl::list<std::string> inputShapes;
+extern llvm::cl::opt<int64_t> batch;
+extern llvm::cl::opt<std::string> weightsDir;
+extern llvm::cl::opt<std::string> weights;
+extern llvm::cl::opt<Emit> emitted;
+extern llvm::cl::opt<Table> costTable;
+extern llvm::cl::opt<int64_t> tableLimit;
+extern llvm::cl::opt<std::string> systemSpec;
+extern llvm::cl::opt<std::string> fuseLevel;
+extern llvm::cl::opt<int64_t> inputCount;
+extern llvm::cl::opt<int64_t> minStageOps;
+extern llvm::cl::opt<std::string> report;
+extern llvm::cl::opt<std::string> explained;
+extern llvm::cl::opt<bool> quiet;
+extern llvm::cl::opt<bool> asJson;
+
+/// Whether a plan is made.
+bool plans();
+/// Whether something else than the module is written.
+bool writesText();
+/// The name of the option that asks for something about one module alone; "" if none does.
+llvm::StringRef wantsOneModule();
+/// What contradicts itself; "" if nothing does.
+std::string contradiction();
+/// What the partition pass is to do.
+DiviPartitionOptions partitionOptions();
+} // namespace divi::opt
+
+#endif
