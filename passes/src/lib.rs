@@ -5,6 +5,7 @@
 
 pub mod canonicalize;
 pub mod cost;
+mod decisions;
 pub mod fuse;
 pub mod import;
 pub mod infer_shapes;
