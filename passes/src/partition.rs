@@ -19,6 +19,7 @@ use melior::StringRef;
 use mlir_sys::*;
 use std::path::PathBuf;
 
+pub(crate) use names::names as node_names;
 pub(crate) use read::read_plan;
 pub(crate) use write::write_plan;
 
@@ -106,7 +107,7 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
     warn_of_fallbacks(&posed);
     write_plan(module, &posed, &plan)?;
     if let Some(session) = session {
-        session.planned(posed, plan);
+        session.planned(posed, plan, options.planner.clone());
     }
     Ok(())
 }

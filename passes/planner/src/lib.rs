@@ -9,6 +9,7 @@ pub mod bounds;
 pub mod convert;
 pub mod error;
 pub mod exact;
+pub mod explain;
 pub mod generate;
 pub mod instance;
 mod json;

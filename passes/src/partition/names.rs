@@ -7,7 +7,7 @@ use crate::{
 use mlir_sys::*;
 
 /// The names of the nodes that a task was made of: its own, its members', and those that a cluster lists.
-pub(super) fn names<'a>(task: MlirOperation) -> Vec<&'a str> {
+pub(crate) fn names<'a>(task: MlirOperation) -> Vec<&'a str> {
     let mut names: Vec<&str> = vec![];
     let own = [task].into_iter().chain(members(task));
     let listed = attribute(task, "divi.members").and_then(array_attribute).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! What the driver shows of a plan.
 
 use divi_passes::session::Session;
+use divi_planner::explain::explain;
 use mlir_sys::MlirStringRef;
 use std::{
     ffi::c_void,
@@ -43,10 +44,13 @@ extern "C" fn diviSessionShow(
     }
 }
 
-fn show(session: &Session, view: &str, _argument: &str) -> Result<String, String> {
+fn show(session: &Session, view: &str, argument: &str) -> Result<String, String> {
     let planned = session.planned_module().ok_or("there is no plan: the input has no builtin.module")?;
+    // Inputs are the problem's.
+    let options = divi_planner::Options { inputs: None, ..planned.options.clone() };
     Ok(match view {
         "plan" => planned.plan.write(),
+        "explain" => explain(&planned.problem, &planned.plan, planned.node_named(argument)?, &options).to_string(),
         _ => String::new(),
     })
 }

@@ -1,0 +1,61 @@
+// What the options of the pass say is honoured, or refused with the reason.
+// RUN: divi-opt %s --divi-partition=placement=%S/Inputs/placement.json | FileCheck %s --check-prefix=PLACED
+// RUN: not divi-opt %s --divi-partition=placement=%S/Inputs/placement-unused.json 2>&1 | FileCheck %s --check-prefix=UNUSED
+// RUN: not divi-opt %s --divi-partition=placement=%S/Inputs/placement-broken.json 2>&1 | FileCheck %s --check-prefix=BROKEN
+// RUN: not divi-opt %s --divi-partition=placement=%S/Inputs/placement-nowhere.json 2>&1 | FileCheck %s --check-prefix=NOWHERE
+// RUN: not divi-opt %s --divi-partition=placement=%S/Inputs/nothing.json 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: not divi-opt %s --divi-partition=pin=fasst=gpu0 2>&1 | FileCheck %s --check-prefix=FITS-NOTHING
+// RUN: not divi-opt %s --divi-partition=pin=fast=gpu7 2>&1 | FileCheck %s --check-prefix=NO-DEVICE
+// RUN: not divi-opt %s --divi-partition=pin=fast 2>&1 | FileCheck %s --check-prefix=NO-VALUE
+// RUN: not divi-opt %s --divi-partition=pin=fast=gpu0,f*=cpu0 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not divi-opt %s --divi-partition="pin=fast=gpu0 exclude=fast=gpu0" 2>&1 | FileCheck %s --check-prefix=EXCLUDED
+// RUN: not divi-opt %s --divi-partition="exclude=fast=gpu0,fast=cpu0" 2>&1 | FileCheck %s --check-prefix=NOT-ANYWHERE
+// RUN: not divi-opt %s --divi-partition="colocate=fast=a,slow=a,fast=b" 2>&1 | FileCheck %s --check-prefix=GROUPS
+// RUN: not divi-opt %s --divi-partition=objective=speed 2>&1 | FileCheck %s --check-prefix=OBJECTIVE
+// RUN: not divi-opt %s --divi-partition=objective=batch 2>&1 | FileCheck %s --check-prefix=QUEUE
+// RUN: not divi-opt %s --divi-partition="objective=latency inputs=2" 2>&1 | FileCheck %s --check-prefix=ONE
+// RUN: not divi-opt %s --divi-partition="inputs=-1" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not divi-opt %s --divi-partition="iterations=1 time-limit=1" 2>&1 | FileCheck %s --check-prefix=LIMITS
+// RUN: not divi-opt %s --divi-partition="algorithm=magic" 2>&1 | FileCheck %s --check-prefix=ALGORITHM
+// RUN: not divi-opt %s --divi-partition="k=2" 2>&1 | FileCheck %s --check-prefix=STAGES
+// RUN: not divi-opt %s --divi-partition="contention=some" 2>&1 | FileCheck %s --check-prefix=CONTENTION
+// RUN: not divi-opt %s --divi-partition="contention=shared" 2>&1 | FileCheck %s --check-prefix=SHARED
+
+module {
+  divi.device @cpu0 {kind = "cpu", memory = 1000000 : i64}
+  divi.device @gpu0 {kind = "cuda", memory = 1000000 : i64}
+  divi.link @cpu0 -> @gpu0 {bandwidth = 1.0e9 : f64, latency = 0.0 : f64}
+  divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 0.0 : f64}
+  func.func @main(%x: tensor<1x25xf32>) -> tensor<1x25xf32> {
+    %0 = "onnx.Relu"(%x) {divi.cost = #divi.cost<@cpu0 = {1 = 10.0}, @gpu0 = {1 = 50.0}>, onnx_node_name = "fast"} : (tensor<1x25xf32>) -> tensor<1x25xf32>
+    %1 = "onnx.Abs"(%0) {divi.cost = #divi.cost<@cpu0 = {1 = 20.0}, @gpu0 = {1 = 1.0}>, onnx_node_name = "slow"} : (tensor<1x25xf32>) -> tensor<1x25xf32>
+    %2 = "onnx.Neg"(%1) {divi.cost = #divi.cost<@cpu0 = {1 = 20.0}, @gpu0 = {1 = 1.0}>, onnx_node_name = "last"} : (tensor<1x25xf32>) -> tensor<1x25xf32>
+    return %2 : tensor<1x25xf32>
+  }
+}
+
+// An id is a pin, a kind leaves all devices of it, and "" leaves all devices; the first entry that fits counts.
+// PLACED: "onnx.Relu"{{.*}}divi.device = @gpu0, divi.pin = @gpu0
+// PLACED: "onnx.Abs"{{.*}}divi.device = @cpu0, divi.exclude = [@gpu0]
+// PLACED: "onnx.Neg"{{.*}}divi.device = @gpu0, divi.start = {{[^,]*}}, onnx_node_name = "last"}
+
+// UNUSED: error: placement '{{.*}}placement-unused.json': entry 0 fits no operator: none has type 'onnx.Conv' and name '.*'
+// BROKEN: error: placement '{{.*}}placement-broken.json': 'node_type' of entry 0 is no regular expression: {{.*}}
+// NOWHERE: error: placement '{{.*}}placement-nowhere.json': entry 0 names device 'nnpa', which there is not: there are cpu0, gpu0
+// MISSING: error: placement '{{.*}}nothing.json': No such file or directory
+// FITS-NOTHING: error: pin 'fasst=gpu0' fits no operator: there are 'fast', 'slow', 'last', …
+// NO-DEVICE: error: pin names device 'gpu7', which there is not: there are cpu0, gpu0
+// NO-VALUE: error: pin is 'fast': it must be PATTERN=DEVICE
+// TWICE: error: 'onnx.Relu' op 'fast' is one task, pinned to @gpu0 and to @cpu0: take one of the pins away, or keep its operators apart with a lower fusion level
+// EXCLUDED: error: 'onnx.Relu' op 'fast' is pinned to @gpu0, and excluded from there: take one of the two away
+// NOT-ANYWHERE: error: 'onnx.Relu' op 'fast' is excluded from @gpu0, @cpu0, and no other device supports it: allow one of them
+// GROUPS: error: 'onnx.Relu' op 'fast' is in groups "a" and "b": make them one group
+// OBJECTIVE: error: objective: there is no objective 'speed'; there are latency, batch, pipeline
+// QUEUE: error: objective batch queues inputs: say how many with inputs=L
+// ONE: error: objective latency takes one input, not 2: objective batch queues them
+// NEGATIVE: error: inputs is -1: it must be a number from 1 to 4294967295
+// LIMITS: error: only one of iterations and time-limit can be given
+// ALGORITHM: error: there is no algorithm 'magic'
+// STAGES: error: a number of stages is for objective pipeline, not latency
+// CONTENTION: error: contention is 'some': it must be off, exclusive or shared
+// SHARED: error: contention shared is not planned yet; set it to off
