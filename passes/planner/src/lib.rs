@@ -25,6 +25,7 @@ pub mod random;
 mod search;
 pub mod solve;
 pub mod split;
+pub mod stages;
 pub mod units;
 mod verify;
 mod watch;

@@ -1,0 +1,305 @@
+//! From a plan of tasks to stages: what a device launches as one, and what moves between such.
+//!
+//! A stage starts when all that its tasks read has arrived and its device is free; what it computes leaves when all of it
+//! has run. So a device's tasks are cut into stages wherever a tensor leaves or comes, and nothing is later than in the
+//! plan of tasks. Stages that are too small to be worth a launch may be merged with others at the price of waiting. The
+//! model's inputs and outputs belong to no stage.
+
+mod cut;
+mod launches;
+mod line;
+mod merge;
+mod pipeline;
+
+use crate::error::Error;
+use crate::plan::{Batch, Bound, Objective, Plan, Schedule};
+use crate::problem::{MemoryModel, Problem};
+use crate::units::{Bytes, Micros};
+use crate::verify::verify;
+
+use launches::Launches;
+use line::{Line, Times};
+use merge::{Judge, Merge};
+
+/// What a device runs as one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    pub device: usize,
+    /// Which of the queued inputs, ascending; the one there is for latency and pipelines.
+    pub inputs: Vec<u32>,
+    /// The problem's nodes, in the order in which they run.
+    pub tasks: Vec<usize>,
+    pub start: Micros,
+    pub end: Micros,
+}
+
+/// Where a tensor comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// By its number.
+    Stage(usize),
+    /// One of the model's inputs: a node of the problem.
+    Input(usize),
+}
+
+/// A tensor on its way to a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Move {
+    /// Counts the problem's tensors, see [`Problem::all_tensors`].
+    pub tensor: usize,
+    pub source: Source,
+    pub from: usize,
+    pub to: usize,
+    /// Which of the queued inputs, ascending.
+    pub inputs: Vec<u32>,
+    pub start: Micros,
+    pub end: Micros,
+}
+
+/// A plan in stages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Staged {
+    /// By start, each behind those that it waits for; those of a pipeline in its order.
+    pub stages: Vec<Stage>,
+    /// By start. A tensor moves once to each device that reads it, for each input.
+    pub moves: Vec<Move>,
+    /// The plan of tasks, at the times that the stages give them.
+    pub plan: Plan,
+    /// Reads on another device than the tensor's own that need no move: another reader's brought it already.
+    pub elided: usize,
+    /// Stages that were too small and became part of others.
+    pub merged: usize,
+    /// Stages that are too small still.
+    pub small: usize,
+}
+
+/// How stages are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StageOptions {
+    /// Stages of fewer tasks are merged with others, or moved, where that is possible.
+    pub min_tasks: usize,
+    /// The nodes that stand for the model's inputs and outputs. None finds them: they take no time, are pinned, and
+    /// have nothing before them or nothing behind them.
+    pub ports: Option<Vec<usize>>,
+}
+
+/// Cuts a plan into stages. Devices, batches and the order of starts on each device are the plan's, and what stages cost is
+/// no more than what it costs at best; but for stages that are merged because they are too small.
+pub fn stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<Staged, Error> {
+    let launches = Launches::of(problem, plan, options.ports.as_deref())?;
+    if plan.objective == Objective::Pipeline {
+        return pipeline_stages(problem, plan, options, &launches);
+    }
+    let Retimed { line, times, as_planned, .. } = retimed(problem, plan, &launches)?;
+    let mut line = cut::join(&launches, &line, &times);
+    let judge = Makespan { launches: &launches };
+    let merge = Merge { launches: &launches, as_planned, min_tasks: options.min_tasks, judge: &judge };
+    let mut merged = 0;
+    loop {
+        let times = times_of(&line, &launches, as_planned)?;
+        // Where stages have moved, transfers are gone that cut others.
+        line = cut::join(&launches, &line, &times);
+        match merge.run(&mut line) {
+            0 => break,
+            more => merged += more,
+        }
+    }
+    let times = times_of(&line, &launches, as_planned)?;
+    let plan = rescheduled(plan, schedule(&launches, &line, &times, plan.objective));
+    check(problem, &plan)?;
+    let mut order = times.order.clone();
+    let mut place = vec![0; line.pieces.len()];
+    order.iter().enumerate().for_each(|(index, piece)| place[*piece] = index);
+    order.sort_by(|a, b| times.begin[*a].total_cmp(&times.begin[*b]).then(place[*a].cmp(&place[*b])));
+    Ok(staged(&launches, &line, &times, &order, Made { plan, merged, min_tasks: options.min_tasks }))
+}
+
+/// The same plan at the earliest times: devices, batches, blocks and the order of starts on each device stay, where tasks can
+/// run in that order; value and gap are what they are then, and the bound stays. Where memory only suffices at the plan's
+/// own times, it keeps these.
+pub fn retime(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
+    let launches = Launches::of(problem, plan, None)?;
+    if plan.objective != Objective::Pipeline {
+        return Ok(retimed(problem, plan, &launches)?.plan);
+    }
+    let line = pipeline::blocks(&launches, &plan.schedule)?;
+    let times = times_of(&line, &launches, false)?;
+    let value = bottleneck_of(plan, &launches).value(&line, &times);
+    let plan = rescheduled(plan, with_bottleneck(&plan.schedule, value));
+    verify(problem, &plan)?;
+    Ok(plan)
+}
+
+/// A plan of tasks at the earliest times, one piece a launch.
+struct Retimed {
+    line: Line,
+    times: Times,
+    plan: Plan,
+    as_planned: bool,
+}
+
+fn retimed(problem: &Problem, plan: &Plan, launches: &Launches) -> Result<Retimed, Error> {
+    let line = cut::single(launches, &launches.by_start());
+    let at = |as_planned: bool| -> Result<(Times, Plan), Error> {
+        let times = times_of(&line, launches, as_planned)?;
+        let plan = rescheduled(plan, schedule(launches, &line, &times, plan.objective));
+        verify(problem, &plan)?;
+        Ok((times, plan))
+    };
+    // What starts earlier may lie in memory for longer.
+    let (as_planned, (times, plan)) = match at(false) {
+        Ok(retimed) => (false, retimed),
+        Err(error) => (true, at(true).map_err(|_| error)?),
+    };
+    Ok(Retimed { line, times, plan, as_planned })
+}
+
+fn pipeline_stages(
+    problem: &Problem,
+    plan: &Plan,
+    options: &StageOptions,
+    launches: &Launches,
+) -> Result<Staged, Error> {
+    let mut line = pipeline::blocks(launches, &plan.schedule)?;
+    let judge = bottleneck_of(plan, launches);
+    let merge = Merge { launches, as_planned: false, min_tasks: options.min_tasks, judge: &judge };
+    let merged = merge.run(&mut line);
+    let times = times_of(&line, launches, false)?;
+    let value = judge.value(&line, &times);
+    // Pieces are numbered in the pipeline's order; those that have grown are as early as their first part can be.
+    let order = if merged == 0 { line.alive_in_order() } else { times.order.clone() };
+    let schedule = match merged {
+        0 => with_bottleneck(&plan.schedule, value),
+        _ => pipeline::schedule(launches, &line, &order, value),
+    };
+    let plan = rescheduled(plan, schedule);
+    verify(problem, &plan)?;
+    Ok(staged(launches, &line, &times, &order, Made { plan, merged, min_tasks: options.min_tasks }))
+}
+
+fn bottleneck_of<'a>(plan: &Plan, launches: &'a Launches) -> pipeline::Bottleneck<'a> {
+    pipeline::Bottleneck { launches, overlap: plan.pipeline_cost.as_deref() == Some("overlap") }
+}
+
+fn with_bottleneck(schedule: &Schedule, value: Micros) -> Schedule {
+    let mut schedule = schedule.clone();
+    if let Schedule::Pipeline { bottleneck, .. } = &mut schedule {
+        *bottleneck = value;
+    }
+    schedule
+}
+
+fn times_of(line: &Line, launches: &Launches, as_planned: bool) -> Result<Times, Error> {
+    line.times(launches, as_planned).ok_or_else(|| {
+        Error::NotFound("the plan needs a link that is not there, or stages that wait for each other".to_owned())
+    })
+}
+
+/// The same plan with another schedule.
+fn rescheduled(plan: &Plan, schedule: Schedule) -> Plan {
+    let mut plan = Plan { value: schedule.value(), schedule, ..plan.clone() };
+    plan.prove(Bound::new(plan.bound, plan.bound_by.clone()));
+    plan
+}
+
+/// A plan that held before does so now.
+fn check(problem: &Problem, plan: &Plan) -> Result<(), Error> {
+    let wrong = |error: Error| Error::Bug(format!("stages made a plan that is wrong: {error}"));
+    verify(problem, plan).map(drop).map_err(wrong)
+}
+
+/// Every task where and when it runs.
+fn schedule(launches: &Launches, line: &Line, times: &Times, objective: Objective) -> Schedule {
+    let makespan = times.makespan;
+    if objective == Objective::Batch {
+        return Schedule::Batch { batches: batches(launches, line, times), makespan };
+    }
+    let mut device = vec![0; launches.all.len()];
+    let mut start = vec![0.0; launches.all.len()];
+    for (index, launch) in launches.all.iter().enumerate() {
+        device[launch.node] = line.device_of(launches, index);
+        start[launch.node] = times.start[index];
+    }
+    Schedule::Latency { device, start, makespan }
+}
+
+fn batches(launches: &Launches, line: &Line, times: &Times) -> Vec<Batch> {
+    let batch = |(index, launch): (usize, &launches::Launch)| Batch {
+        node: launch.node,
+        device: line.device_of(launches, index),
+        inputs: launch.inputs.clone(),
+        start: times.start[index],
+    };
+    launches.all.iter().enumerate().map(batch).collect()
+}
+
+/// What a plan for one input or a queue costs: when the last launch ends.
+struct Makespan<'a> {
+    launches: &'a Launches,
+}
+
+impl Judge for Makespan<'_> {
+    fn value(&self, _: &Line, times: &Times) -> Micros {
+        times.makespan
+    }
+
+    fn fits(&self, line: &Line, times: &Times) -> bool {
+        let instance = &self.launches.instance;
+        if !instance.memory_binds() {
+            return true;
+        }
+        let held: Vec<Bytes> = match instance.memory_model() {
+            MemoryModel::Static => {
+                let mut held = vec![0.0; instance.devices()];
+                for (index, launch) in self.launches.all.iter().enumerate() {
+                    let bytes = instance.static_bytes(launch.node, launch.inputs.len() as u32);
+                    held[line.device_of(self.launches, index)] += bytes;
+                }
+                held
+            }
+            MemoryModel::Liveness => instance.peak_use_of(&batches(self.launches, line, times)),
+        };
+        held.iter().enumerate().all(|(device, held)| *held <= instance.capacity_bytes(device))
+    }
+}
+
+/// What is known when stages are done, beside them.
+struct Made {
+    plan: Plan,
+    merged: usize,
+    min_tasks: usize,
+}
+
+fn staged(launches: &Launches, line: &Line, times: &Times, order: &[usize], made: Made) -> Staged {
+    let mut number = vec![0; line.pieces.len()];
+    order.iter().enumerate().for_each(|(index, piece)| number[*piece] = index);
+    let stage = |piece: &usize| {
+        let own = &line.pieces[*piece].launches;
+        Stage {
+            device: line.pieces[*piece].device,
+            inputs: launches.all[own[0]].inputs.clone(),
+            tasks: own.iter().map(|launch| launches.all[*launch].node).collect(),
+            start: times.begin[*piece],
+            end: times.end[*piece],
+        }
+    };
+    let stages: Vec<Stage> = order.iter().map(stage).collect();
+    let (moving, crossing) = cut::moves(launches, line);
+    let elided = crossing - moving.len();
+    let mut moves: Vec<Move> = moving
+        .into_iter()
+        .map(|moving| {
+            let from = line.device_of(launches, moving.from);
+            let (source, start) = match line.piece_of(moving.from) {
+                Some(piece) => (Source::Stage(number[piece]), times.end[piece]),
+                None => (Source::Input(launches.all[moving.from].node), times.start[moving.from]),
+            };
+            let count = moving.inputs.len() as u32;
+            let end = start + launches.instance.transfer_of(moving.tensor, from, moving.to, count);
+            Move { tensor: moving.tensor, source, from, to: moving.to, inputs: moving.inputs, start, end }
+        })
+        .collect();
+    moves.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.tensor.cmp(&b.tensor)).then(a.to.cmp(&b.to)));
+    let small = stages.iter().filter(|stage| stage.tasks.len() < made.min_tasks).count();
+    Staged { stages, moves, plan: made.plan, elided, merged: made.merged, small }
+}

@@ -1,0 +1,217 @@
+//! What a plan runs, as launches that hand tensors to each other: one a task for one input, one a batch for a queue.
+
+use crate::error::{Error, Finding};
+use crate::instance::Instance;
+use crate::plan::{Batch, Objective, Plan, Schedule};
+use crate::problem::{Node, Problem};
+use crate::units::Micros;
+
+/// A task on a device for some inputs. Where it is decided anew where it runs, [`super::line::Line`] knows better.
+pub(super) struct Launch {
+    pub(super) node: usize,
+    pub(super) device: usize,
+    /// Ascending.
+    pub(super) inputs: Vec<u32>,
+    /// When the plan starts it.
+    pub(super) planned: Micros,
+}
+
+/// What passes between two launches, as one of them sees it: the tensors of the inputs that both take.
+#[derive(Clone, Copy)]
+pub(super) struct Handed {
+    pub(super) launch: usize,
+    pub(super) tensor: usize,
+    pub(super) count: u32,
+}
+
+/// What a launch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Task,
+    /// Brings one of the model's inputs.
+    Input,
+    /// Takes one of its outputs.
+    Output,
+}
+
+pub(super) struct Launches {
+    pub(super) instance: Instance,
+    pub(super) all: Vec<Launch>,
+    pub(super) role: Vec<Role>,
+    pub(super) reads: Vec<Vec<Handed>>,
+    pub(super) read_by: Vec<Vec<Handed>>,
+    /// The launches of each node.
+    pub(super) of_node: Vec<Vec<usize>>,
+}
+
+impl Launches {
+    /// The launches of a plan whose starts may be out of date. Whether it holds otherwise is not asked here, but for what
+    /// cannot be run at all.
+    pub(super) fn of(problem: &Problem, plan: &Plan, ports: Option<&[usize]>) -> Result<Self, Error> {
+        let (batches, queued) = match &plan.schedule {
+            Schedule::Latency { device, start, .. } => {
+                let launch = |(node, (device, start)): (usize, (&usize, &Micros))| one(node, *device, *start);
+                (device.iter().zip(start).enumerate().map(launch).collect(), 1)
+            }
+            Schedule::Batch { batches, .. } => (batches.clone(), plan.inputs.unwrap_or(problem.inputs)),
+            Schedule::Pipeline { block, stages, .. } => {
+                let Some(on) = stages.as_ref().and_then(|stages| stages.block_device.as_ref()) else {
+                    let message = "a pipeline on equal devices (mtpp) does not say which device runs what: it has no \
+                                   stages to launch";
+                    return Err(Error::Unsupported(message.to_owned()));
+                };
+                let launch = |(node, of): (usize, &usize)| one(node, on.get(*of).copied().unwrap_or(usize::MAX), 0.0);
+                (block.iter().enumerate().map(launch).collect(), 1)
+            }
+            Schedule::Edge { .. } => {
+                return Err(Error::Unsupported("plans of edge networks have no stages".to_owned()));
+            }
+        };
+        let objective = if plan.objective == Objective::Batch { Objective::Batch } else { Objective::Latency };
+        let instance = match plan.inputs {
+            Some(inputs) if objective == Objective::Batch => {
+                Instance::new(&Problem { inputs, ..problem.clone() }, objective)?
+            }
+            _ => Instance::new(problem, objective)?,
+        };
+        let all = check(problem, &instance, batches, queued)?;
+        Ok(Self::link(problem, instance, all, ports))
+    }
+
+    fn link(problem: &Problem, instance: Instance, all: Vec<Launch>, ports: Option<&[usize]>) -> Self {
+        let queued = instance.inputs() as usize;
+        let mut launch_of = vec![0; instance.tasks() * queued];
+        let mut of_node = vec![Vec::new(); instance.tasks()];
+        for (index, launch) in all.iter().enumerate() {
+            of_node[launch.node].push(index);
+            launch.inputs.iter().for_each(|input| launch_of[launch.node * queued + *input as usize] = index);
+        }
+        let mut reads: Vec<Vec<Handed>> = vec![Vec::new(); all.len()];
+        let mut read_by: Vec<Vec<Handed>> = vec![Vec::new(); all.len()];
+        for (index, launch) in all.iter().enumerate() {
+            for arc in instance.predecessors(launch.node) {
+                let mut from: Vec<usize> =
+                    launch.inputs.iter().map(|input| launch_of[arc.task * queued + *input as usize]).collect();
+                from.sort_unstable();
+                for same in from.chunk_by(|a, b| a == b) {
+                    let count = same.len() as u32;
+                    reads[index].push(Handed { launch: same[0], tensor: arc.tensor, count });
+                    read_by[same[0]].push(Handed { launch: index, tensor: arc.tensor, count });
+                }
+            }
+        }
+        let is_port = |node: usize| match ports {
+            Some(ports) => ports.contains(&node),
+            None => looks_like_port(&problem.nodes[node], &instance),
+        };
+        let role_of_node: Vec<Role> = (0..instance.tasks())
+            .map(|node| match (is_port(node), instance.predecessors(node).is_empty()) {
+                (false, _) => Role::Task,
+                (true, true) => Role::Input,
+                (true, false) => Role::Output,
+            })
+            .collect();
+        let role = all.iter().map(|launch| role_of_node[launch.node]).collect();
+        Self { instance, all, role, reads, read_by, of_node }
+    }
+
+    /// How long a launch takes on a device; none where that does not run it.
+    pub(super) fn time(&self, launch: usize, device: usize) -> Option<Micros> {
+        let Launch { node, inputs, .. } = &self.all[launch];
+        self.instance.time_at(*node, device, inputs.len() as u32)
+    }
+
+    /// The inputs that two launches share.
+    pub(super) fn shared_inputs(&self, one: usize, other: usize) -> Vec<u32> {
+        let others = &self.all[other].inputs;
+        self.all[one].inputs.iter().copied().filter(|input| others.binary_search(input).is_ok()).collect()
+    }
+
+    /// Every launch after those that it reads from; of several ready ones the one that was to start first. Where starts
+    /// are those of a schedule, this is their order: what takes no time comes before what starts at the same time.
+    pub(super) fn by_start(&self) -> Vec<usize> {
+        let key = |launch: usize| {
+            let Launch { device, planned, .. } = &self.all[launch];
+            Key { start: *planned, end: planned + self.time(launch, *device).unwrap_or(0.0), launch }
+        };
+        let mut waiting_for: Vec<usize> = self.reads.iter().map(Vec::len).collect();
+        let ready = |launch: &usize| waiting_for[*launch] == 0;
+        let mut open: std::collections::BTreeSet<Key> = (0..self.all.len()).filter(ready).map(key).collect();
+        let mut order = Vec::with_capacity(self.all.len());
+        while let Some(Key { launch, .. }) = open.pop_first() {
+            order.push(launch);
+            for handed in &self.read_by[launch] {
+                waiting_for[handed.launch] -= 1;
+                if waiting_for[handed.launch] == 0 {
+                    open.insert(key(handed.launch));
+                }
+            }
+        }
+        order
+    }
+}
+
+/// By start, then end, then number.
+struct Key {
+    start: Micros,
+    end: Micros,
+    launch: usize,
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let by_end = || self.end.total_cmp(&other.end);
+        self.start.total_cmp(&other.start).then_with(by_end).then_with(|| self.launch.cmp(&other.launch))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Key {}
+
+fn one(node: usize, device: usize, start: Micros) -> Batch {
+    Batch { node, device, inputs: vec![0], start }
+}
+
+/// Each task runs each input once, where it can.
+fn check(problem: &Problem, instance: &Instance, batches: Vec<Batch>, queued: u32) -> Result<Vec<Launch>, Error> {
+    let mut findings = Vec::new();
+    let mut runs = vec![0_u32; instance.tasks() * queued as usize];
+    let mut all = Vec::with_capacity(batches.len());
+    for Batch { node, device, mut inputs, start } in batches {
+        inputs.sort_unstable();
+        let known = node < instance.tasks() && inputs.iter().all(|input| *input < queued);
+        let size = u32::try_from(inputs.len()).unwrap_or(u32::MAX);
+        if !known || device >= instance.devices() || instance.time_at(node, device, size).is_none() {
+            let message = format!("cannot run on {} in a batch of {size}", problem.device_label(device));
+            findings.push(Finding::new(problem.node_label(node), message));
+            continue;
+        }
+        inputs.iter().for_each(|input| runs[node * queued as usize + *input as usize] += 1);
+        all.push(Launch { node, device, inputs, planned: start });
+    }
+    if findings.is_empty()
+        && let Some(place) = runs.iter().position(|count| *count != 1)
+    {
+        let (node, input) = (place / queued as usize, place % queued as usize);
+        let message = format!("runs {} times for input {input}, not once", runs[place]);
+        findings.push(Finding::new(problem.node_label(node), message));
+    }
+    if findings.is_empty() { Ok(all) } else { Err(Error::Plan(findings)) }
+}
+
+/// Whether a node takes no time, is pinned, and has nothing before it or nothing behind it.
+fn looks_like_port(node: &Node, instance: &Instance) -> bool {
+    let is_end = instance.predecessors(node.id).is_empty() || instance.successors(node.id).is_empty();
+    node.pin.is_some() && is_end && node.time.values().flatten().flatten().all(|time| *time == 0.0)
+}

@@ -1,0 +1,122 @@
+//! The stages of a pipeline: its blocks, without the model's inputs and outputs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::launches::{Launches, Role};
+use super::line::{Line, Piece, Times};
+use super::merge::Judge;
+use crate::error::{Error, Finding};
+use crate::plan::{Schedule, Stages};
+use crate::units::{Bytes, Micros};
+
+/// One piece a block, each after those whose values it reads; of several the lowest block first. Tasks are in the plan's
+/// order, or where it has none in one that they can run in.
+pub(super) fn blocks(launches: &Launches, schedule: &Schedule) -> Result<Line, Error> {
+    let Schedule::Pipeline { block, stages, .. } = schedule else {
+        return Err(Error::Bug("only a pipeline has blocks".to_owned()));
+    };
+    let ordered = stages.as_ref().and_then(|stages| stages.order.as_ref());
+    let order: Vec<usize> = match ordered {
+        Some(order) => order.iter().flatten().copied().filter(|node| *node < block.len()).collect(),
+        None => launches.instance.order().to_vec(),
+    };
+    // One launch a node, of the same number.
+    let is_task = |node: &usize| launches.role[*node] == Role::Task;
+    let mut tasks: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for node in order.into_iter().filter(is_task) {
+        tasks.entry(block[node]).or_default().push(node);
+    }
+    let waits_for = |nodes: &[usize]| -> BTreeSet<usize> {
+        let reads = nodes.iter().flat_map(|node| &launches.reads[*node]).map(|read| read.launch).filter(is_task);
+        reads.map(|node| block[node]).filter(|of| *of != block[nodes[0]]).collect()
+    };
+    let mut left: BTreeMap<usize, BTreeSet<usize>> = tasks.iter().map(|(of, nodes)| (*of, waits_for(nodes))).collect();
+    let mut pieces = Vec::new();
+    while !left.is_empty() {
+        let Some(next) = left.iter().find(|(_, others)| others.is_empty()).map(|(of, _)| *of) else {
+            let message = "blocks wait for each other in a circle".to_owned();
+            return Err(Error::Plan(vec![Finding::new("block", message)]));
+        };
+        left.remove(&next);
+        left.values_mut().for_each(|others| {
+            others.remove(&next);
+        });
+        let nodes = tasks.remove(&next).unwrap_or_default();
+        pieces.push(Piece { device: launches.all[nodes[0]].device, launches: nodes });
+    }
+    Ok(Line::new(launches, pieces))
+}
+
+/// What a line costs as a pipeline: what the slowest device takes, or the slowest link where transfers overlap.
+pub(super) struct Bottleneck<'a> {
+    pub(super) launches: &'a Launches,
+    pub(super) overlap: bool,
+}
+
+impl Judge for Bottleneck<'_> {
+    fn value(&self, line: &Line, _: &Times) -> Micros {
+        let instance = &self.launches.instance;
+        let devices = instance.devices();
+        let on = |node: usize| line.device_of(self.launches, node);
+        let mut work = vec![0.0; devices];
+        let mut moving = vec![0.0; devices];
+        let mut links = vec![0.0; devices * devices];
+        for node in 0..instance.tasks() {
+            work[on(node)] += instance.time(node, on(node)).unwrap_or(f64::INFINITY);
+        }
+        for (index, tensor) in instance.tensors().iter().enumerate() {
+            let home = on(tensor.producer);
+            let elsewhere: BTreeSet<usize> =
+                tensor.consumers.iter().map(|reader| on(*reader)).filter(|to| *to != home).collect();
+            let mut longest: Micros = 0.0;
+            for to in elsewhere {
+                let takes = instance.transfer(index, home, to);
+                longest = longest.max(takes);
+                moving[to] += takes;
+                links[home * devices + to] += takes;
+            }
+            moving[home] += longest;
+        }
+        match self.overlap {
+            false => work.iter().zip(moving).map(|(work, moving)| work + moving).fold(0.0, f64::max),
+            true => work.into_iter().chain(links).fold(0.0, f64::max),
+        }
+    }
+
+    /// Several inputs are under way at once: a device holds all that its tasks touch.
+    fn fits(&self, line: &Line, _: &Times) -> bool {
+        let instance = &self.launches.instance;
+        let mut held: Vec<Bytes> = vec![0.0; instance.devices()];
+        for node in 0..instance.tasks() {
+            held[line.device_of(self.launches, node)] += instance.static_bytes(node, 1);
+        }
+        held.iter().enumerate().all(|(device, held)| *held <= instance.capacity_bytes(device))
+    }
+}
+
+/// The schedule of a line that has other blocks than the plan had: stages in order, then inputs, then outputs, by device.
+pub(super) fn schedule(launches: &Launches, line: &Line, order: &[usize], bottleneck: Micros) -> Schedule {
+    let mut block = vec![0; launches.all.len()];
+    let mut block_device = Vec::new();
+    let mut in_order: Vec<Vec<usize>> = Vec::new();
+    for &piece in order {
+        let Piece { device, launches: nodes } = &line.pieces[piece];
+        nodes.iter().for_each(|node| block[*node] = in_order.len());
+        in_order.push(nodes.clone());
+        block_device.push(*device);
+    }
+    for role in [Role::Input, Role::Output] {
+        for device in 0..launches.instance.devices() {
+            let is_one = |node: &usize| launches.role[*node] == role && launches.all[*node].device == device;
+            let nodes: Vec<usize> = (0..launches.all.len()).filter(is_one).collect();
+            if !nodes.is_empty() {
+                nodes.iter().for_each(|node| block[*node] = in_order.len());
+                in_order.push(nodes);
+                block_device.push(device);
+            }
+        }
+    }
+    let k = in_order.len() as u32;
+    let stages = Stages { block_device: Some(block_device), order: Some(in_order) };
+    Schedule::Pipeline { block, k, bottleneck, stages: Some(stages) }
+}
