@@ -1,0 +1,176 @@
+//! What the page's scripts draw. Launches, transfers and edges are columns, not rows: there may be thousands of them.
+
+use divi_planner::plan::{Limit, Schedule};
+use serde_json::{Value, json};
+
+use crate::about::Found;
+use crate::layout::Layout;
+use crate::palette::{colour, text};
+use crate::timeline::{StageCost, Way, ports};
+use crate::{Launch, Report};
+
+pub(super) fn of(report: &Report<'_>) -> Value {
+    let (plan, timeline) = (report.plan, &report.timeline);
+    let limit = plan.limit.map(|limit| match limit {
+        Limit::Iterations(count) => json!({"iterations": count}),
+        Limit::Seconds(seconds) => json!({"seconds": seconds}),
+    });
+    let inputs = match plan.schedule {
+        Schedule::Batch { .. } => plan.inputs.unwrap_or(report.problem.inputs),
+        _ => 1,
+    };
+    json!({
+        "title": report.title(),
+        "objective": plan.objective.name(),
+        "algorithm": plan.algorithm,
+        "seed": plan.seed,
+        "limit": limit,
+        "inputs": inputs,
+        "value": plan.value,
+        "bound": plan.bound,
+        "boundBy": plan.bound_by,
+        "gap": plan.gap,
+        "cost": timeline.cost.map(StageCost::name),
+        "end": timeline.end,
+        "devices": devices(report),
+        "links": links(report),
+        "tasks": tasks(report),
+        "launches": launches(report),
+        "handovers": handovers(report),
+        "transfers": transfers(report),
+        "graph": graph(report),
+        "history": history(report),
+    })
+}
+
+fn devices(report: &Report<'_>) -> Vec<Value> {
+    let device = |(index, device): (usize, &crate::DeviceUse)| {
+        let memory = &device.memory;
+        json!({
+            "name": device.name,
+            "kind": report.about.device_kind(index),
+            "colour": colour(index),
+            "text": text(index),
+            "tasks": device.tasks,
+            "share": device.share,
+            "busy": device.busy,
+            "idle": device.idle,
+            "weights": memory.weights,
+            "peak": memory.peak,
+            "counted": memory.counted,
+            "capacity": memory.capacity,
+            "profile": memory.profile,
+            "stages": device.stages,
+            "bottleneck": device.bottleneck,
+            "rows": device.rows,
+        })
+    };
+    report.timeline.devices.iter().enumerate().map(device).collect()
+}
+
+fn links(report: &Report<'_>) -> Vec<Value> {
+    let link = |link: &crate::LinkUse| {
+        json!({
+            "name": link.name, "transfers": link.transfers, "bytes": link.bytes, "busy": link.busy, "rows": link.rows,
+            "bottleneck": link.bottleneck,
+        })
+    };
+    report.timeline.links.iter().map(link).collect()
+}
+
+fn tasks(report: &Report<'_>) -> Value {
+    let count = report.problem.nodes.len();
+    let ports = ports(report.problem);
+    json!({
+        "name": (0..count).map(|task| report.task_name(task)).collect::<Vec<_>>(),
+        "kind": (0..count).map(|task| report.about.task_kind(task)).collect::<Vec<_>>(),
+        "weight": report.problem.nodes.iter().map(|node| node.weight).collect::<Vec<_>>(),
+        "output": report.problem.output_bytes(),
+        "port": (0..count).filter(|task| ports[*task]).collect::<Vec<_>>(),
+        "devices": report.places(),
+    })
+}
+
+fn launches(report: &Report<'_>) -> Value {
+    let all = &report.timeline.launches;
+    let column = |of: fn(&Launch) -> Value| all.iter().map(of).collect::<Vec<_>>();
+    json!({
+        "task": column(|launch| launch.task.into()),
+        "device": column(|launch| launch.device.into()),
+        "start": column(|launch| launch.start.into()),
+        "end": column(|launch| launch.end.into()),
+        "inputs": column(|launch| ranges(&launch.inputs).into()),
+    })
+}
+
+/// `0–3, 7`: numbers that follow each other are a range.
+fn ranges(inputs: &[u32]) -> String {
+    let ranges: Vec<String> = inputs
+        .chunk_by(|a, b| a + 1 == *b)
+        .map(|range| match range {
+            [one] => one.to_string(),
+            [first, .., last] => format!("{first}–{last}"),
+            [] => String::new(),
+        })
+        .collect();
+    ranges.join(", ")
+}
+
+fn handovers(report: &Report<'_>) -> Value {
+    let all = &report.timeline.handovers;
+    let column = |of: fn(&crate::Handover) -> Value| all.iter().map(of).collect::<Vec<_>>();
+    json!({
+        "way": column(|handover| match handover.way {
+            Way::In => "in",
+            Way::Out => "out",
+            Way::Spill => "spill",
+        }.into()),
+        "task": column(|handover| handover.task.into()),
+        "device": column(|handover| handover.device.into()),
+        "row": column(|handover| handover.row.into()),
+        "bytes": column(|handover| handover.bytes.into()),
+        "start": column(|handover| handover.start.into()),
+        "end": column(|handover| handover.end.into()),
+    })
+}
+
+fn transfers(report: &Report<'_>) -> Value {
+    let all = &report.timeline.transfers;
+    let column = |of: fn(&crate::Transfer) -> Value| all.iter().map(of).collect::<Vec<_>>();
+    json!({
+        "task": column(|transfer| transfer.task.into()),
+        "weights": column(|transfer| transfer.tensor.is_none().into()),
+        "from": column(|transfer| transfer.from.into()),
+        "to": column(|transfer| transfer.to.into()),
+        "link": column(|transfer| transfer.link.into()),
+        "row": column(|transfer| transfer.row.into()),
+        "inputs": column(|transfer| transfer.inputs.into()),
+        "bytes": column(|transfer| transfer.bytes.into()),
+        "start": column(|transfer| transfer.start.into()),
+        "end": column(|transfer| transfer.end.into()),
+    })
+}
+
+/// Layers and rows to a hundredth: nobody sees more.
+fn graph(report: &Report<'_>) -> Value {
+    let layout = Layout::of(report.problem);
+    let round = |row: &f64| (row * 100.0).round() / 100.0;
+    let bends = |bends: &[f64]| bends.iter().map(round).collect::<Vec<_>>();
+    json!({
+        "layers": layout.layers,
+        "height": round(&layout.height),
+        "layer": layout.layer,
+        "row": layout.row.iter().map(round).collect::<Vec<_>>(),
+        "from": layout.edges.iter().map(|edge| edge.from).collect::<Vec<_>>(),
+        "to": layout.edges.iter().map(|edge| edge.to).collect::<Vec<_>>(),
+        "bends": layout.edges.iter().map(|edge| bends(&edge.bends)).collect::<Vec<_>>(),
+    })
+}
+
+fn history(report: &Report<'_>) -> Vec<Value> {
+    let event = |event: &crate::Event| match event.found {
+        Found::Plan(value) => json!({"seconds": event.seconds, "part": event.part, "plan": value}),
+        Found::Bound(bound) => json!({"seconds": event.seconds, "part": event.part, "bound": bound}),
+    };
+    report.history.iter().map(event).collect()
+}

@@ -1,0 +1,98 @@
+// Where tasks and edges of the graph are: layers from left to right, in bands one below the other like lines of text.
+'use strict';
+
+const TASK = {across: 222, down: 44, width: 150, height: 30, stub: 30, apart: 34};
+
+const folds = (() => {
+  const {layers, layer, row, from, to, bends} = data.graph;
+  const {across, down, width, height, stub, apart} = TASK;
+
+  const members = Array.from({length: layers}, () => []);
+  layer.forEach((of, task) => members[of].push(task));
+
+  /** The rows that each layer takes, with the edges that pass through it. */
+  const low = new Array(layers).fill(Infinity);
+  const high = new Array(layers).fill(-Infinity);
+  function takes(of, at) {
+    low[of] = Math.min(low[of], at);
+    high[of] = Math.max(high[of], at);
+  }
+  layer.forEach((of, task) => takes(of, row[task]));
+  bends.forEach((way, edge) => way.forEach((at, index) => takes(layer[from[edge]] + 1 + index, at)));
+
+  /** Bands of so many layers each, and how large they are in all. */
+  function fold(per) {
+    const bands = [];
+    let top = 0;
+    for (let first = 0; first < layers; first += per) {
+      const last = Math.min(first + per, layers);
+      const least = Math.min(...low.slice(first, last));
+      const most = Math.max(...high.slice(first, last));
+      const bottom = top + (most - least) * down + height;
+      bands.push({first, last, low: least, top, bottom});
+      top = bottom + apart;
+    }
+    const wide = (Math.min(per, layers) - 1) * across + width + (bands.length > 1 ? 2 * stub : 0);
+    return {bands, width: Math.max(wide, 1), height: Math.max(top - apart, height)};
+  }
+
+  /** The fewest bands with which the graph is as large as it can be on a canvas, or large enough. */
+  function best(room) {
+    const scale = (folded) => Math.min(room.width / folded.width, room.height / folded.height);
+    let chosen = fold(Math.max(layers, 1));
+    for (let count = 2; count <= Math.min(layers, 150) && scale(chosen) < 0.85; count += 1) {
+      const next = fold(Math.ceil(layers / count));
+      if (scale(next) > scale(chosen) * 1.02) chosen = next;
+    }
+    return chosen;
+  }
+
+  /** The graph on a canvas of that size: bands, places of tasks, ways of edges. */
+  function lay(room) {
+    const folded = best(room);
+    const band = new Array(layers);
+    folded.bands.forEach((of) => band.fill(of, of.first, of.last));
+    const x = (of) => (of - band[of].first) * across;
+    const y = (of, at) => band[of].top + (at - band[of].low) * down;
+    const left = layer.map(x);
+    const top = layer.map((of, task) => y(of, row[task]));
+
+    /** An edge's ways: one, or where it goes on in another band, one in each band that it passes. */
+    function ways(task, edge) {
+      const target = to[edge];
+      const stops = [[layer[task], left[task] + width, top[task] + height / 2]];
+      bends[edge].forEach((at, index) => {
+        const of = layer[task] + 1 + index;
+        stops.push([of, x(of) + width / 2, y(of, at) + height / 2]);
+      });
+      stops.push([layer[target], left[target], top[target] + height / 2]);
+      const all = [[stops[0].slice(1)]];
+      for (let index = 1; index < stops.length; index += 1) {
+        const [before, here] = [stops[index - 1], stops[index]];
+        if (band[before[0]] !== band[here[0]]) {
+          const edgeOf = (band[before[0]].last - band[before[0]].first - 1) * across + width;
+          all[all.length - 1].push([edgeOf + stub, before[2]]);
+          all.push([[-stub, here[2]]]);
+        }
+        all[all.length - 1].push(here.slice(1));
+      }
+      return all.map((points) => {
+        const [xs, ys] = [points.map((point) => point[0]), points.map((point) => point[1])];
+        return {points, left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys)};
+      });
+    }
+
+    /** The task at a place, if there is one. */
+    function at(px, py) {
+      const here = folded.bands.find((of) => py >= of.top && py <= of.bottom);
+      const of = here ? here.first + Math.floor(px / across) : -1;
+      if (!here || of < here.first || of >= here.last) return null;
+      const hit = members[of].find((task) => px - left[task] <= width && py >= top[task] && py <= top[task] + height);
+      return hit ?? null;
+    }
+
+    return {...folded, left, top, ways: from.map(ways), at};
+  }
+
+  return {members, lay};
+})();

@@ -1,0 +1,110 @@
+// What each part of the portfolio found and when: steps of the best plan and the best bound, and a list by part.
+'use strict';
+
+(() => {
+  const events = data.history;
+  if (!events.length) return;
+  byId('history-section').hidden = false;
+
+  const WIDTH = 900;
+  const HEIGHT = 300;
+  const [LEFT, RIGHT, TOP, BOTTOM] = [80, 20, 16, 36];
+  const parts = [...new Set(events.map((event) => event.part))];
+  const hue = (part) => `hsl(${(parts.indexOf(part) * 137.5 + 210) % 360} 60% 50%)`;
+  const plans = events.filter((event) => 'plan' in event);
+  const bounds = events.filter((event) => 'bound' in event);
+  const best = Math.min(...plans.map((event) => event.plan));
+  const last = Math.max(...events.map((event) => event.seconds), 1e-6);
+
+  // First plans may be far off; what matters is near the end.
+  const values = [...plans.map((event) => event.plan), ...bounds.map((event) => event.bound)];
+  const near = values.filter((value) => !plans.length || (value <= 2 * best && value >= 0.5 * best));
+  let low = Math.min(...near);
+  let high = Math.max(...near);
+  const margin = Math.max((high - low) * 0.08, high * 0.002, 1e-9);
+  [low, high] = [Math.max(low - margin, 0), high + margin];
+
+  // Most happens in the first moments: time by its logarithm where it spans more than a factor of 50.
+  const least = Math.max(Math.min(...events.map((event) => event.seconds).filter((at) => at > 0), last), 1e-4);
+  const logarithmic = last / least > 50;
+  const along = (seconds) => {
+    const share = logarithmic ? Math.log(Math.max(seconds, least) / least) / Math.log(last / least) : seconds / last;
+    return LEFT + share * (WIDTH - LEFT - RIGHT);
+  };
+  const above = (value) => {
+    const share = (Math.min(Math.max(value, low), high) - low) / (high - low);
+    return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM);
+  };
+
+  function seconds(time) {
+    return time >= 1 ? `${number(time, 2)} s` : `${number(1000 * time, 1)} ms`;
+  }
+
+  /** Steps of the best so far. */
+  function steps(found, key, better, colour) {
+    let so = null;
+    let path = '';
+    for (const event of found) {
+      if (so !== null && !better(event[key], so)) continue;
+      path += so === null ? `M${along(event.seconds)} ${above(event[key])}` : `H${along(event.seconds)}V${above(event[key])}`;
+      so = event[key];
+    }
+    return drawing('path', {d: `${path}H${WIDTH - RIGHT}`, fill: 'none', stroke: colour, 'stroke-width': 2});
+  }
+
+  function axes() {
+    const marks = [];
+    const step = niceStep(high - low, 5);
+    for (let value = Math.ceil(low / step) * step; value <= high; value += step) {
+      marks.push(
+        drawing('path', {d: `M${LEFT} ${above(value)}H${WIDTH - RIGHT}`, stroke: 'var(--line)'}),
+        drawing('text', {x: LEFT - 8, y: above(value) + 4, 'text-anchor': 'end', fill: 'var(--soft)', 'font-size': 12}, micros(value)));
+    }
+    const times = [];
+    if (logarithmic) {
+      for (let at = 10 ** Math.ceil(Math.log10(least)); at <= last; at *= 10) times.push(at);
+    } else {
+      const apart = niceStep(last, 8);
+      for (let count = 0; count * apart <= last * 1.0001; count += 1) times.push(count * apart);
+    }
+    for (const at of times) {
+      marks.push(
+        drawing('path', {d: `M${along(at)} ${HEIGHT - BOTTOM}v5`, stroke: 'var(--soft)'}),
+        drawing('text', {x: along(at), y: HEIGHT - BOTTOM + 20, 'text-anchor': 'middle', fill: 'var(--soft)', 'font-size': 12}, seconds(at)));
+    }
+    return marks;
+  }
+
+  function dot(event) {
+    const isPlan = 'plan' in event;
+    const value = isPlan ? event.plan : event.bound;
+    const place = {cx: along(event.seconds), cy: above(value), r: isPlan ? 4 : 3, fill: isPlan ? hue(event.part) : 'var(--panel)', stroke: hue(event.part), 'stroke-width': 2};
+    const made = drawing('circle', place);
+    made.addEventListener('mousemove', (mouse) => showTip(mouse, event.part, [[isPlan ? 'plan' : 'bound', micros(value)], ['after', seconds(event.seconds)]]));
+    made.addEventListener('mouseleave', hideTip);
+    return made;
+  }
+
+  const chart = drawing('svg', {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'xMidYMid meet'}, ...axes());
+  if (bounds.length) chart.append(steps(bounds, 'bound', (a, b) => a > b, 'var(--good)'));
+  if (plans.length) chart.append(steps(plans, 'plan', (a, b) => a < b, 'var(--warn)'));
+  chart.append(...events.map(dot));
+
+  const rows = parts.map((part) => {
+    const own = events.filter((event) => event.part === part);
+    const least = own.filter((event) => 'plan' in event).reduce((a, b) => (a && a.plan <= b.plan ? a : b), null);
+    const most = own.filter((event) => 'bound' in event).reduce((a, b) => (a && a.bound >= b.bound ? a : b), null);
+    const name = element('td', {}, element('span', {class: 'swatch', style: `background: ${hue(part)}`}), part, ' ');
+    if (least && least.plan === best) name.append(element('span', {class: 'badge good'}, 'best'));
+    const cells = (event, key) => [
+      element('td', {class: 'number'}, event ? micros(event[key]) : ''),
+      element('td', {class: 'after'}, event ? `after ${seconds(event.seconds)}` : ''),
+    ];
+    return element('tr', {'data-part': part}, name, ...cells(least, 'plan'), ...cells(most, 'bound'));
+  });
+  const heads = [['Part', ''], ['Best plan', 'number'], ['', ''], ['Best bound', 'number'], ['', '']].map(
+    ([text, kind]) => element('th', {scope: 'col', class: kind}, text));
+  byId('history-note').textContent = 'orange: best plan so far; green: best bound so far';
+  byId('history').append(chart, element('div', {class: 'scroll'}, element('table', {},
+    element('thead', {}, element('tr', {}, ...heads)), element('tbody', {}, ...rows))));
+})();

@@ -1,0 +1,101 @@
+// What the plan costs and what is proven about it; and what each device does and holds.
+'use strict';
+
+(() => {
+  byId('title').textContent = data.title;
+  const limit = data.limit && ('seconds' in data.limit ? `${data.limit.seconds} s` : `${data.limit.iterations} iterations`);
+  const facts = [`planned by ${data.algorithm}`, `seed ${data.seed}`];
+  if (limit) facts.push(`limit ${limit}`);
+  byId('subtitle').textContent = facts.join(' · ');
+
+  const objectives = {latency: 'latency', batch: 'for all inputs', pipeline: 'slowest stage'};
+  const tasks = data.tasks.name.length - data.tasks.port.length;
+  const used = data.devices.filter((device) => device.tasks > 0).length;
+  const moved = data.transfers.bytes.reduce((sum, size) => sum + size, 0);
+  // What solvers and sums leave over.
+  const closed = data.gap <= 1e-6;
+
+  function tile(value, words, badge) {
+    return element('div', {class: 'tile'}, element('b', {}, value), element('span', {}, words), ...(badge ? [' ', badge] : []));
+  }
+
+  const optimal = closed && data.value > 0 ? element('span', {class: 'badge good'}, 'optimal') : null;
+  const tiles = [
+    tile(micros(data.value), data.inputs > 1 ? `${objectives[data.objective]} (${data.inputs})` : objectives[data.objective]),
+    tile(micros(data.bound), data.boundBy ? `bound by ${data.boundBy}` : 'bound'),
+    tile(closed ? '0.00 %' : percent(data.gap, 2), 'gap', optimal),
+    tile(number(tasks, 0), tasks === 1 ? 'task' : 'tasks'),
+    tile(`${used} of ${data.devices.length}`, data.devices.length === 1 ? 'device used' : 'devices used'),
+    tile(number(data.transfers.task.length, 0), `transfers, ${bytes(moved)}`),
+  ];
+
+  const share = data.value > 0 ? Math.min(data.bound / data.value, 1) : 1;
+  const open = element('div', {class: 'open', style: `width: max(${100 * (1 - share)}%, ${closed ? 0 : 2}px)`});
+  const words = element('div', {class: 'words'},
+    element('span', {}, element('b', {}, micros(data.bound)), ' proven: no plan takes less'),
+    element('span', {}, closed ? '' : 'gap ', element('b', {}, closed ? '' : micros(data.value - data.bound))),
+    element('span', {}, 'this plan ', element('b', {}, micros(data.value))));
+  byId('overview').append(
+    element('div', {class: 'tiles'}, ...tiles),
+    element('div', {class: 'proof', id: 'proof'},
+      element('div', {class: 'track'}, element('div', {class: 'proven', style: 'flex: 1'}), open), words));
+})();
+
+(() => {
+  const largest = Math.max(...data.devices.map((device) => device.counted), 1);
+
+  function meter(...parts) {
+    const made = element('div', {class: 'meter'});
+    for (const [share, colour, opacity] of parts) {
+      made.append(element('i', {style: `width: ${100 * Math.min(Math.max(share, 0), 1)}%; background: ${colour}; opacity: ${opacity}`}));
+    }
+    return made;
+  }
+
+  /** What the device holds over time, as steps below a line at the most that it may. */
+  function profile(device) {
+    if (device.profile.length < 2 || data.end <= 0) return element('span', {class: 'note'}, '');
+    const top = Math.max(device.peak, 1);
+    const steps = device.profile.map(([at, held]) => [1000 * at / data.end, 32 - 30 * held / top]);
+    let path = 'M0 33';
+    for (const [x, y] of steps) path += `H${x.toFixed(1)}V${y.toFixed(1)}`;
+    path += 'H1000V33Z';
+    const picture = drawing('svg', {viewBox: '0 0 1000 34', preserveAspectRatio: 'none'},
+      drawing('path', {d: path, fill: device.colour, 'fill-opacity': 0.55}));
+    picture.addEventListener('mousemove', (event) => {
+      const box = picture.getBoundingClientRect();
+      const time = data.end * (event.clientX - box.left) / box.width;
+      const step = device.profile.findLast(([at]) => at <= time) ?? device.profile[0];
+      showTip(event, device.name, [['at', micros(time)], ['holds', bytes(step[1])]]);
+    });
+    picture.addEventListener('mouseleave', hideTip);
+    return picture;
+  }
+
+  function memory(device) {
+    const scale = device.capacity ?? largest;
+    const held = device.counted;
+    const live = Math.max(held - device.weights, 0);
+    const full = device.capacity !== null && held > device.capacity * (1 + 1e-9);
+    const of = device.capacity === null ? ', unlimited' : ` of ${bytes(device.capacity)} (${percent(held / device.capacity)})`;
+    const colour = full ? 'var(--warn)' : device.colour;
+    return element('div', {title: `weights ${bytes(device.weights)}, tensors ${bytes(live)}; at most ${bytes(device.peak)} at once`},
+      `${bytes(held)}${of}`, meter([device.weights / scale, colour, 1], [live / scale, colour, 0.55]));
+  }
+
+  const timed = data.devices.some((device) => device.profile.length > 1);
+  const heads = ['Device', 'Share of tasks', 'Busy', 'Memory: weights, then tensors', timed ? 'Memory over time' : ''];
+  const panel = byId('devices');
+  panel.append(element('div', {class: 'device head'}, ...heads.map((head) => element('div', {}, head))));
+  data.devices.forEach((device) => {
+    const name = element('div', {},
+      element('span', {class: 'swatch', style: `background: ${device.colour}`}), element('b', {}, device.name),
+      element('span', {class: 'note'}, device.kind ? ` ${device.kind}` : ''), ' ');
+    if (device.bottleneck) name.append(element('span', {class: 'badge'}, 'bottleneck'));
+    const busy = data.end > 0 ? device.busy / data.end : 0;
+    panel.append(element('div', {class: 'device', 'data-device': device.name}, name,
+      element('div', {}, `${counted(device.tasks, 'task')}, ${percent(device.share)}`, meter([device.share, device.colour, 1])),
+      element('div', {}, `${micros(device.busy)}, idle ${percent(data.end > 0 ? 1 - busy : 1)}`, meter([busy, device.colour, 1])),
+      memory(device), profile(device)));
+  });
+})();

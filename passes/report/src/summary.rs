@@ -1,0 +1,212 @@
+//! What is printed at the terminal.
+
+use divi_planner::units::human_bytes;
+use serde_json::{Value, json};
+
+use crate::palette::rgb;
+use crate::text::{counted, micros, percent};
+use crate::timeline::{DeviceUse, StageCost, ports};
+use crate::{Report, Timeline};
+
+const DIM: &str = "2";
+const BOLD: &str = "1";
+const RED: &str = "31";
+const GREEN: &str = "32";
+const YELLOW: &str = "33";
+
+/// A gap that solvers and sums leave over.
+const CLOSED: f64 = 1e-6;
+
+/// Text, and the escape codes that colour it.
+struct Cell {
+    text: String,
+    code: String,
+}
+
+impl Cell {
+    fn plain(text: impl Into<String>) -> Self {
+        Self::coloured(text, "")
+    }
+
+    fn coloured(text: impl Into<String>, code: impl Into<String>) -> Self {
+        Self { text: text.into(), code: code.into() }
+    }
+
+    fn width(&self) -> usize {
+        self.text.chars().count()
+    }
+
+    fn print(&self, colours: bool) -> String {
+        if colours && !self.code.is_empty() {
+            format!("\x1b[{}m{}\x1b[0m", self.code, self.text)
+        } else {
+            self.text.clone()
+        }
+    }
+}
+
+pub(crate) fn text(report: &Report<'_>, colours: bool) -> String {
+    let mut rows = vec![heading(report)];
+    rows.extend((0..report.timeline.devices.len()).map(|device| row(report, device)));
+    let columns = rows[0].len();
+    let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut lines = String::new();
+    for row in &rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate().filter(|(_, (_, width))| **width > 0) {
+            let blanks = " ".repeat(width - cell.width());
+            // Names and remarks are on the left of their column, numbers on the right.
+            let left = column == 0 || column == columns - 1;
+            let (before, after) = if left { (String::new(), blanks) } else { (blanks, String::new()) };
+            let apart = if line.is_empty() { "" } else { "  " };
+            line.push_str(&format!("{apart}{before}{}{after}", cell.print(colours)));
+        }
+        lines.push_str(line.trim_end());
+        lines.push('\n');
+    }
+    lines.push_str(&value(report, colours));
+    lines.push_str(&transfers(&report.timeline));
+    lines
+}
+
+fn heading(report: &Report<'_>) -> Vec<Cell> {
+    let operators = if has_operators(report) { "ops" } else { "" };
+    let words = ["device", "tasks", "", operators, "", "busy", "", "idle", "memory", "", ""];
+    words.map(|word| Cell::coloured(word, DIM)).into()
+}
+
+fn row(report: &Report<'_>, index: usize) -> Vec<Cell> {
+    let timeline = &report.timeline;
+    let device = &timeline.devices[index];
+    let of_time = |time: f64| if timeline.end > 0.0 { percent(time / timeline.end, 1) } else { String::new() };
+    let [red, green, blue] = rgb(index);
+    let mut cells = vec![
+        Cell::coloured(&device.name, format!("38;2;{red};{green};{blue}")),
+        Cell::plain(device.tasks.to_string()),
+        Cell::plain(percent(device.share, 1)),
+    ];
+    if has_operators(report) {
+        let all: usize = report.about.operators.iter().sum();
+        let own = operators(report, index);
+        let share = if all > 0 { own as f64 / all as f64 } else { 0.0 };
+        cells.extend([Cell::plain(own.to_string()), Cell::plain(percent(share, 1))]);
+    } else {
+        cells.extend([Cell::plain(""), Cell::plain("")]);
+    }
+    cells.extend([Cell::plain(micros(device.busy)), Cell::plain(of_time(device.busy))]);
+    cells.push(Cell::plain(if timeline.end > 0.0 { of_time(device.idle) } else { micros(device.idle) }));
+    cells.push(Cell::plain(human_bytes(device.memory.counted)));
+    let (of, full) = match device.memory.capacity {
+        Some(capacity) if capacity > 0.0 => {
+            let share = device.memory.counted / capacity;
+            (format!("of {} ({})", human_bytes(capacity), percent(share, 1)), share > 1.0 + 1e-9)
+        }
+        _ => (String::new(), false),
+    };
+    cells.push(Cell::coloured(of, if full { RED } else { "" }));
+    cells.push(Cell::coloured(remark(device), if device.bottleneck { YELLOW } else { "" }));
+    cells
+}
+
+/// Which stages of a pipeline a device has, and whether everything waits for it.
+fn remark(device: &DeviceUse) -> String {
+    let stages: Vec<String> = device.stages.iter().map(usize::to_string).collect();
+    let mut remarks = Vec::new();
+    match stages.as_slice() {
+        [] => {}
+        [stage] => remarks.push(format!("stage {stage}")),
+        _ => remarks.push(format!("stages {}", stages.join(", "))),
+    }
+    if device.bottleneck {
+        remarks.push("bottleneck".to_owned());
+    }
+    remarks.join(", ")
+}
+
+fn value(report: &Report<'_>, colours: bool) -> String {
+    let plan = report.plan;
+    let cost = match report.timeline.cost {
+        Some(StageCost::Overlap) => " (overlap)",
+        Some(StageCost::Serial) | None => "",
+    };
+    let value = Cell::coloured(format!("{}{cost} {}", plan.objective, micros(plan.value)), BOLD);
+    let closed = plan.gap <= CLOSED;
+    let gap = Cell::coloured(format!("gap {}", percent(plan.gap, 2)), if closed { GREEN } else { YELLOW });
+    let bound = micros(plan.bound);
+    let by = if plan.bound_by.is_empty() { String::new() } else { format!(" by {}", plan.bound_by) };
+    format!("{}, bound {bound}{by}, {}\n", value.print(colours), gap.print(colours))
+}
+
+fn transfers(timeline: &Timeline) -> String {
+    let all = counted(timeline.transfers.len(), "transfer");
+    if timeline.transfers.is_empty() {
+        return format!("{all}\n");
+    }
+    let links: Vec<String> = timeline
+        .links
+        .iter()
+        .map(|link| format!("{}: {}, {}", link.name, link.transfers, human_bytes(link.bytes)))
+        .collect();
+    let links = if links.is_empty() { String::new() } else { format!(" ({})", links.join("; ")) };
+    format!("{all}, {}{links}\n", human_bytes(timeline.transferred()))
+}
+
+fn has_operators(report: &Report<'_>) -> bool {
+    !report.about.operators.is_empty()
+}
+
+/// How many operators the tasks of a device have; a task that several devices share counts on each.
+fn operators(report: &Report<'_>, device: usize) -> usize {
+    let here = report.timeline.launches.iter().filter(|launch| launch.device == device);
+    here.filter_map(|launch| report.about.operators.get(launch.task)).sum()
+}
+
+pub(crate) fn json(report: &Report<'_>) -> Value {
+    let (plan, timeline) = (report.plan, &report.timeline);
+    let devices: Vec<Value> = (0..timeline.devices.len()).map(|device| device_json(report, device)).collect();
+    let links: Vec<Value> = timeline
+        .links
+        .iter()
+        .map(|link| {
+            json!({
+                "name": link.name, "transfers": link.transfers, "bytes": link.bytes, "busy": link.busy,
+                "bottleneck": link.bottleneck,
+            })
+        })
+        .collect();
+    json!({
+        "title": report.title(),
+        "objective": plan.objective.name(),
+        "algorithm": plan.algorithm,
+        "value": plan.value,
+        "bound": plan.bound,
+        "bound_by": plan.bound_by,
+        "gap": plan.gap,
+        "tasks": ports(report.problem).iter().filter(|port| !**port).count(),
+        "pipeline_cost": timeline.cost.map(StageCost::name),
+        "devices": devices,
+        "links": links,
+        "transfers": {"count": timeline.transfers.len(), "bytes": timeline.transferred()},
+    })
+}
+
+fn device_json(report: &Report<'_>, index: usize) -> Value {
+    let device = &report.timeline.devices[index];
+    let kind = Some(report.about.device_kind(index)).filter(|kind| !kind.is_empty());
+    json!({
+        "name": device.name,
+        "kind": kind,
+        "tasks": device.tasks,
+        "share": device.share,
+        "operators": has_operators(report).then(|| operators(report, index)),
+        "busy": device.busy,
+        "idle": device.idle,
+        "memory": {
+            "weights": device.memory.weights, "peak": device.memory.peak, "counted": device.memory.counted,
+            "capacity": device.memory.capacity,
+        },
+        "stages": device.stages,
+        "bottleneck": device.bottleneck,
+    })
+}

@@ -1,0 +1,245 @@
+//! Pipelines as they are planned: blocks on a problem's devices, on equal devices, or places in a network.
+
+use divi_planner::Error;
+use divi_planner::plan::{Plan, Schedule, Stages};
+use divi_planner::problem::{EdgeNetwork, Pipeline, Problem, Tensor};
+use divi_planner::units::{Bytes, Micros};
+
+use super::lives::{Life, most, profile};
+use super::memory::everything;
+use super::steady::{Links, View};
+use super::{Launch, Memory, StageCost, Timeline, moving, no_link, ports, wrong};
+use crate::order::{edges, topological};
+
+/// The steady state of a pipeline.
+pub(super) fn timeline(problem: &Problem, plan: &Plan) -> Result<Timeline, Error> {
+    let view = match &plan.schedule {
+        Schedule::Pipeline { block, k, stages, .. } => {
+            let cost = cost(plan)?;
+            let blocks = Blocks::of(problem, block, *k as usize, stages.as_ref())?;
+            let devices = stages.as_ref().and_then(|stages| stages.block_device.as_ref());
+            match (devices, &problem.mtpp) {
+                (Some(devices), _) => on_devices(problem, &blocks, devices, cost)?,
+                (None, Some(view)) => on_equal_devices(problem, view, &blocks, cost),
+                (None, None) => {
+                    let message = "is missing, and the problem has no pipeline view (mtpp)";
+                    return Err(wrong("block_device", message));
+                }
+            }
+        }
+        Schedule::Edge { place, .. } => in_network(problem, place)?,
+        Schedule::Latency { .. } | Schedule::Batch { .. } => View::default(),
+    };
+    Ok(view.timeline(problem))
+}
+
+fn cost(plan: &Plan) -> Result<StageCost, Error> {
+    match plan.pipeline_cost.as_deref() {
+        None | Some("serial") => Ok(StageCost::Serial),
+        Some("overlap") => Ok(StageCost::Overlap),
+        Some(other) => Err(wrong("pipeline_cost", format!("is {other}; there are serial and overlap"))),
+    }
+}
+
+/// Blocks in the order in which values flow through them.
+struct Blocks<'a> {
+    of_node: &'a [usize],
+    /// The place of each block in that order.
+    place: Vec<usize>,
+    /// Every node: block by block, each block's in the order in which it runs them.
+    order: Vec<usize>,
+}
+
+impl<'a> Blocks<'a> {
+    fn of(problem: &Problem, block: &'a [usize], k: usize, stages: Option<&Stages>) -> Result<Self, Error> {
+        let nodes = problem.nodes.len();
+        if block.len() != nodes {
+            return Err(wrong("block", format!("has {} entries, but there are {nodes} nodes", block.len())));
+        }
+        if let Some(node) = block.iter().position(|of| *of >= k) {
+            let message = format!("is in block {}, but there are {k}, from 0 on", block[node]);
+            return Err(wrong(problem.node_label(node), message));
+        }
+        let edges = edges(problem);
+        let between = edges.iter().map(|(from, to)| (block[*from], block[*to])).filter(|(from, to)| from != to);
+        let flow = topological(k, between);
+        if flow.len() < k {
+            return Err(wrong("block", "blocks wait for each other in a circle"));
+        }
+        let mut place = vec![0; k];
+        flow.iter().enumerate().for_each(|(at, of)| place[*of] = at);
+        let order = match stages.and_then(|stages| stages.order.as_ref()) {
+            Some(order) => {
+                let order: Vec<usize> = flow.iter().filter_map(|of| order.get(*of)).flatten().copied().collect();
+                let mut sorted = order.clone();
+                sorted.sort_unstable();
+                if !sorted.into_iter().eq(0..nodes) {
+                    return Err(wrong("order", format!("does not name each of the {nodes} nodes once")));
+                }
+                order
+            }
+            None => {
+                let mut order = topological(nodes, edges.into_iter());
+                order.sort_by_key(|node| place[block[*node]]);
+                order
+            }
+        };
+        Ok(Self { of_node: block, place, order })
+    }
+}
+
+/// Blocks on devices that differ. Several inputs are under way at once, so a device holds all that its tasks touch.
+fn on_devices(problem: &Problem, blocks: &Blocks<'_>, devices: &[usize], cost: StageCost) -> Result<View, Error> {
+    if devices.len() != blocks.place.len() {
+        let message = format!("has {} entries, but there are {} blocks", devices.len(), blocks.place.len());
+        return Err(wrong("block_device", message));
+    }
+    let place: Vec<usize> = blocks.of_node.iter().map(|of| devices[*of]).collect();
+    check_devices(problem, &place)?;
+    let work = |(node, on): (usize, &usize)| {
+        problem.nodes[node].time.get(&1).and_then(|times| times[*on]).ok_or_else(|| {
+            let message = format!("is on {}, which does not run one input of it", problem.device_label(*on));
+            wrong(problem.node_label(node), message)
+        })
+    };
+    let work: Vec<Micros> = place.iter().enumerate().map(work).collect::<Result<_, _>>()?;
+    // A model's inputs and outputs are no stage.
+    let ports = ports(problem);
+    let mut works: Vec<usize> =
+        (0..place.len()).filter(|node| !ports[*node]).map(|node| blocks.of_node[node]).collect();
+    works.sort_unstable_by_key(|of| blocks.place[*of]);
+    works.dedup();
+    let mut stages = vec![Vec::new(); problem.devices.len()];
+    for (number, of) in works.into_iter().enumerate() {
+        stages[devices[of]].push(number);
+    }
+    let takes = |tensor: &Tensor, from: usize, to: usize| {
+        moving(problem, from, to, tensor.bytes).ok_or_else(|| no_link(problem, tensor.from, from, to))
+    };
+    let links = Links::between(problem.all_tensors().iter().enumerate(), &place, takes)?;
+    let names = problem.devices.iter().map(|device| device.name.clone()).collect();
+    let memory = touched(problem, &place);
+    Ok(View { names, place, work, order: blocks.order.clone(), links, stages, memory, cost, ..View::default() })
+}
+
+/// MTPP's view: a block is a device, and all are equal.
+fn on_equal_devices(problem: &Problem, view: &Pipeline, blocks: &Blocks<'_>, cost: StageCost) -> View {
+    let k = blocks.place.len();
+    let place: Vec<usize> = blocks.of_node.iter().map(|of| blocks.place[*of]).collect();
+    let tensors = problem.all_tensors();
+    let takes = |tensor: &Tensor, _, _| Ok(tensor.bytes / view.bandwidth);
+    let links = Links::between(tensors.iter().enumerate(), &place, takes).unwrap_or_default();
+    let mut memory = Vec::new();
+    let mut spill = Vec::new();
+    for block in 0..k {
+        let tasks: Vec<usize> = blocks.order.iter().copied().filter(|node| place[*node] == block).collect();
+        let weights: Bytes = tasks.iter().map(|task| problem.nodes[*task].weight).sum();
+        let peak = weights + held(problem, &tensors, &tasks);
+        let capacity = view.memory;
+        memory.push(Memory { weights, peak, counted: peak, capacity, profile: Vec::new() });
+        spill.push(capacity.map_or(0.0, |capacity| (peak - capacity).max(0.0)));
+    }
+    View {
+        names: (0..k).map(|stage| format!("stage {stage}")).collect(),
+        place,
+        work: view.work.clone(),
+        order: blocks.order.clone(),
+        links,
+        equal: true,
+        spill: spill.into_iter().map(|bytes| (bytes, bytes / view.bandwidth)).collect(),
+        stages: vec![Vec::new(); k],
+        memory,
+        cost,
+    }
+}
+
+/// The most that is alive while tasks run one after the other: a tensor from elsewhere from the start until it has been
+/// read, one made here until it has been read, or until the end where it is read elsewhere; scratch while its task runs.
+fn held(problem: &Problem, tensors: &[Tensor], tasks: &[usize]) -> Bytes {
+    let mut step = vec![None; problem.nodes.len()];
+    tasks.iter().enumerate().for_each(|(at, task)| step[*task] = Some(at as f64));
+    let mut lives = Vec::new();
+    for (at, task) in tasks.iter().enumerate() {
+        lives.push(Life { bytes: problem.nodes[*task].scratch, from: at as f64, until: at as f64 + 1.0 });
+    }
+    for tensor in tensors {
+        let last = tensor
+            .to
+            .iter()
+            .filter_map(|to| step[*to])
+            .fold(None, |last: Option<f64>, at| Some(last.map_or(at, |last| last.max(at))));
+        let life = match (step[tensor.from], last) {
+            (Some(_), _) if tensor.to.iter().any(|to| step[*to].is_none()) => {
+                step[tensor.from].zip(Some(tasks.len() as f64))
+            }
+            (Some(made), last) => Some((made, last.unwrap_or(made).max(made) + 1.0)),
+            (None, Some(last)) => Some((0.0, last + 1.0)),
+            (None, None) => None,
+        };
+        lives.extend(life.map(|(from, until)| Life { bytes: tensor.bytes, from, until }));
+    }
+    most(&profile(&lives, 0.0))
+}
+
+/// Places in a network of machines: devices and links work at the same time.
+fn in_network(problem: &Problem, place: &[usize]) -> Result<View, Error> {
+    let Some(view) = &problem.edge else {
+        return Err(wrong("place", "the problem has no view of an edge network (edge)"));
+    };
+    let nodes = problem.nodes.len();
+    if place.len() != nodes {
+        return Err(wrong("place", format!("has {} entries, but there are {nodes} nodes", place.len())));
+    }
+    check_devices(problem, place)?;
+    let work = place.iter().zip(&view.flops).map(|(on, flops)| flops / view.rate[*on]).collect();
+    // Each edge moves what is its own, whoever else reads the same.
+    let edges = problem.edges.iter().flatten().zip(&view.edge_bytes);
+    let tensors: Vec<Tensor> =
+        edges.map(|((from, to), bytes)| Tensor { from: *from, bytes: *bytes, to: vec![*to] }).collect();
+    // With edges, a node's number is that of its tensor.
+    let numbered = tensors.iter().map(|tensor| (tensor.from, tensor));
+    let links = Links::between(numbered, place, |tensor, from, to| takes(problem, view, tensor, from, to))?;
+    Ok(View {
+        names: problem.devices.iter().map(|device| device.name.clone()).collect(),
+        place: place.to_vec(),
+        work,
+        order: topological(nodes, crate::order::edges(problem).into_iter()),
+        links,
+        stages: vec![Vec::new(); problem.devices.len()],
+        memory: touched(problem, place),
+        cost: StageCost::Overlap,
+        ..View::default()
+    })
+}
+
+fn takes(problem: &Problem, view: &EdgeNetwork, tensor: &Tensor, from: usize, to: usize) -> Result<Micros, Error> {
+    match view.bandwidth[from][to] {
+        None => Ok(0.0),
+        Some(0.0) => Err(no_link(problem, tensor.from, from, to)),
+        Some(bandwidth) => Ok(tensor.bytes / bandwidth),
+    }
+}
+
+fn check_devices(problem: &Problem, place: &[usize]) -> Result<(), Error> {
+    match place.iter().position(|on| *on >= problem.devices.len()) {
+        Some(node) => {
+            let message = format!("is on device {}, but there are {}", place[node], problem.devices.len());
+            Err(wrong(problem.node_label(node), message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// All that each device's tasks touch.
+fn touched(problem: &Problem, place: &[usize]) -> Vec<Memory> {
+    let once =
+        |(task, device): (usize, &usize)| Launch { task, device: *device, inputs: vec![0], start: 0.0, end: 0.0 };
+    let launches: Vec<Launch> = place.iter().enumerate().map(once).collect();
+    let mut memory: Vec<Memory> = everything(problem, &launches)
+        .into_iter()
+        .zip(&problem.devices)
+        .map(|(held, device)| Memory { peak: held, counted: held, capacity: device.memory, ..Memory::default() })
+        .collect();
+    place.iter().zip(&problem.nodes).for_each(|(on, node)| memory[*on].weights += node.weight);
+    memory
+}

@@ -1,0 +1,217 @@
+//! The steady state of a pipeline, each stage from zero: what comes in, its work, what goes out.
+
+use divi_planner::Error;
+use divi_planner::problem::{Problem, Tensor};
+use divi_planner::units::{Bytes, Micros};
+
+use super::transfers::sort;
+use super::{Handover, Launch, LinkUse, Memory, StageCost, Timeline, Transfer, Way, count, idle, rows};
+
+/// What sums of times differ by when they are added up in another order.
+const ROUNDING: f64 = 1e-9;
+
+/// A pipeline, whichever way it is described.
+pub(super) struct View {
+    pub(super) names: Vec<String>,
+    /// The device of each node.
+    pub(super) place: Vec<usize>,
+    /// What each node takes there.
+    pub(super) work: Vec<Micros>,
+    /// Every node, in the order in which its device runs it.
+    pub(super) order: Vec<usize>,
+    pub(super) links: Links,
+    /// Devices are equal: there are no links, transfers are all the stages' own.
+    pub(super) equal: bool,
+    /// What does not fit into each device, and what that takes; empty where everything has to.
+    pub(super) spill: Vec<(Bytes, Micros)>,
+    /// Of each device.
+    pub(super) stages: Vec<Vec<usize>>,
+    pub(super) memory: Vec<Memory>,
+    pub(super) cost: StageCost,
+}
+
+/// Tensors that move between devices.
+#[derive(Default)]
+pub(super) struct Links(Vec<Moved>);
+
+struct Moved {
+    tensor: usize,
+    task: usize,
+    from: usize,
+    bytes: Bytes,
+    /// Each device that reads it, ascending, and how long it takes to get there.
+    to: Vec<(usize, Micros)>,
+}
+
+impl Links {
+    /// Tensors by number.
+    pub(super) fn between<'a>(
+        tensors: impl Iterator<Item = (usize, &'a Tensor)>,
+        place: &[usize],
+        takes: impl Fn(&Tensor, usize, usize) -> Result<Micros, Error>,
+    ) -> Result<Self, Error> {
+        let mut moved = Vec::new();
+        for (index, tensor) in tensors {
+            let from = place[tensor.from];
+            let mut to: Vec<usize> = tensor.to.iter().map(|to| place[*to]).filter(|to| *to != from).collect();
+            to.sort_unstable();
+            to.dedup();
+            let to: Vec<(usize, Micros)> =
+                to.into_iter().map(|to| Ok((to, takes(tensor, from, to)?))).collect::<Result<_, Error>>()?;
+            if !to.is_empty() {
+                moved.push(Moved { tensor: index, task: tensor.from, from, bytes: tensor.bytes, to });
+            }
+        }
+        Ok(Self(moved))
+    }
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self {
+            names: Vec::new(),
+            place: Vec::new(),
+            work: Vec::new(),
+            order: Vec::new(),
+            links: Links::default(),
+            equal: false,
+            spill: Vec::new(),
+            stages: Vec::new(),
+            memory: Vec::new(),
+            cost: StageCost::Serial,
+        }
+    }
+}
+
+/// Where the next thing on each device begins: in the first row work, in the second what overlaps with it.
+struct Lanes {
+    free: [Vec<Micros>; 2],
+    handovers: Vec<Handover>,
+}
+
+impl Lanes {
+    fn take(&mut self, device: usize, row: usize, takes: Micros) -> (Micros, Micros) {
+        let free = &mut self.free[row][device];
+        let start = *free;
+        *free += takes;
+        (start, *free)
+    }
+
+    fn hand_over(&mut self, way: Way, moved: (usize, Bytes), device: usize, row: usize, takes: Micros) {
+        let (task, bytes) = moved;
+        let (start, end) = self.take(device, row, takes);
+        self.handovers.push(Handover { way, task, device, row, bytes, start, end });
+    }
+}
+
+impl View {
+    pub(super) fn timeline(self, problem: &Problem) -> Timeline {
+        let devices = self.names.len();
+        let mut lanes = Lanes { free: [vec![0.0; devices], vec![0.0; devices]], handovers: Vec::new() };
+        // On links of their own, transfers that overlap take none of a device's time.
+        let own = self.cost == StageCost::Serial || self.equal;
+        let row = usize::from(self.cost == StageCost::Overlap);
+        if own {
+            for moved in &self.links.0 {
+                for (to, takes) in &moved.to {
+                    lanes.hand_over(Way::In, (moved.task, moved.bytes), *to, row, *takes);
+                }
+            }
+        }
+        let mut transfers = self.transfers(devices, &lanes.handovers);
+        let mut launches = Vec::with_capacity(self.order.len());
+        for &task in &self.order {
+            let device = self.place[task];
+            let (start, end) = lanes.take(device, 0, self.work[task]);
+            launches.push(Launch { task, device, inputs: vec![0], start, end });
+        }
+        for (device, (bytes, takes)) in self.spill.iter().enumerate().filter(|(_, spill)| spill.0 > 0.0) {
+            let last = self.order.iter().rfind(|task| self.place[**task] == device);
+            lanes.hand_over(Way::Spill, (last.copied().unwrap_or(0), *bytes), device, 0, *takes);
+        }
+        if own {
+            for moved in &self.links.0 {
+                let longest = moved.to.iter().map(|(_, takes)| *takes).fold(0.0, f64::max);
+                lanes.hand_over(Way::Out, (moved.task, moved.bytes), moved.from, row, longest);
+            }
+        }
+        let pairs = self.pair_times(devices);
+        let links = if self.equal { Vec::new() } else { rows::links(problem, &mut transfers) };
+        self.finish(problem, lanes, launches, transfers, links, &pairs)
+    }
+
+    /// A pair's transfers follow each other; between equal devices a transfer is when its receiver takes it in.
+    fn transfers(&self, devices: usize, handovers: &[Handover]) -> Vec<Transfer> {
+        let mut free = vec![0.0; devices * devices];
+        let mut taken_in = handovers.iter();
+        let mut transfers = Vec::new();
+        for moved in &self.links.0 {
+            for &(to, takes) in &moved.to {
+                let from = moved.from;
+                let (start, end) = match taken_in.next().filter(|_| self.equal) {
+                    Some(handover) => (handover.start, handover.end),
+                    None => {
+                        let start: Micros = free[from * devices + to];
+                        free[from * devices + to] += takes;
+                        (start, start + takes)
+                    }
+                };
+                let (tensor, task, bytes) = (Some(moved.tensor), moved.task, moved.bytes);
+                transfers.push(Transfer { tensor, task, from, to, link: None, row: 0, inputs: 1, bytes, start, end });
+            }
+        }
+        sort(&mut transfers);
+        transfers
+    }
+
+    /// What each pair of devices moves takes, one after the other.
+    fn pair_times(&self, devices: usize) -> Vec<Micros> {
+        let mut times = vec![0.0; devices * devices];
+        for moved in &self.links.0 {
+            moved.to.iter().for_each(|(to, takes)| times[moved.from * devices + to] += takes);
+        }
+        times
+    }
+
+    fn finish(
+        self,
+        problem: &Problem,
+        mut lanes: Lanes,
+        mut launches: Vec<Launch>,
+        transfers: Vec<Transfer>,
+        mut links: Vec<LinkUse>,
+        pairs: &[Micros],
+    ) -> Timeline {
+        let devices = self.names.len();
+        let lasts = |device: usize| lanes.free[0][device].max(lanes.free[1][device]);
+        let ends = (0..devices).map(lasts).chain(transfers.iter().map(|transfer| transfer.end));
+        let end = ends.fold(0.0, f64::max);
+        let overlaps = self.cost == StageCost::Overlap && !self.equal;
+        let mut worst = (0..devices).map(lasts).fold(0.0, f64::max);
+        if overlaps {
+            worst = pairs.iter().copied().fold(worst, f64::max);
+        }
+        let is_worst = |takes: Micros| takes > 0.0 && takes >= worst * (1.0 - ROUNDING);
+        let mut uses: Vec<_> = self.names.iter().map(|name| idle(name)).collect();
+        count(problem, &launches, &mut uses);
+        for (index, (device, (memory, stages))) in
+            uses.iter_mut().zip(self.memory.into_iter().zip(self.stages)).enumerate()
+        {
+            (device.memory, device.stages) = (memory, stages);
+            device.busy = lanes.free[0][index];
+            device.idle = (end - device.busy).max(0.0);
+            device.bottleneck = is_worst(lasts(index));
+            device.rows = 1 + usize::from(lanes.free[1][index] > 0.0);
+        }
+        for transfer in
+            transfers.iter().filter(|transfer| overlaps && is_worst(pairs[transfer.from * devices + transfer.to]))
+        {
+            if let Some(link) = transfer.link {
+                links[link].bottleneck = true;
+            }
+        }
+        lanes.handovers.sort_by(|a, b| (a.device, a.row).cmp(&(b.device, b.row)).then(a.start.total_cmp(&b.start)));
+        launches.sort_by(|a, b| a.start.total_cmp(&b.start).then((a.device, a.task).cmp(&(b.device, b.task))));
+        Timeline { devices: uses, links, launches, transfers, handovers: lanes.handovers, end, cost: Some(self.cost) }
+    }
+}

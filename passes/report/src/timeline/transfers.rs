@@ -1,0 +1,96 @@
+//! What moves between devices, and when.
+
+use std::collections::BTreeMap;
+
+use divi_planner::Error;
+use divi_planner::plan::Plan;
+use divi_planner::problem::Problem;
+
+use super::{Launch, Transfer, moving, no_link, wrong};
+
+/// A tensor moves once from each launch that computes it to each device where it is read, for those inputs that are; it
+/// starts when the launch ends, unless the plan says when.
+pub(super) fn of(problem: &Problem, plan: &Plan, launches: &[Launch]) -> Result<Vec<Transfer>, Error> {
+    let mut of_task: Vec<Vec<&Launch>> = vec![Vec::new(); problem.nodes.len()];
+    for launch in launches {
+        of_task[launch.task].push(launch);
+    }
+    let stated: BTreeMap<(usize, usize, usize), (f64, f64)> =
+        plan.transfers.iter().map(|moved| ((moved.tensor, moved.from, moved.to), (moved.start, moved.end))).collect();
+    let mut transfers = Vec::new();
+    for (index, tensor) in problem.all_tensors().iter().enumerate() {
+        for producer in &of_task[tensor.from] {
+            // By destination: which of the producer's inputs are read there.
+            let mut read: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
+            let readers = tensor.to.iter().flat_map(|to| &of_task[*to]).filter(|to| to.device != producer.device);
+            for reader in readers {
+                let here = read.entry(reader.device).or_insert_with(|| vec![false; producer.inputs.len()]);
+                for (read, input) in here.iter_mut().zip(&producer.inputs) {
+                    *read |= reader.inputs.binary_search(input).is_ok();
+                }
+            }
+            for (to, read) in read {
+                let inputs = read.iter().filter(|read| **read).count();
+                if inputs == 0 {
+                    continue;
+                }
+                let from = producer.device;
+                let bytes = tensor.bytes * inputs as f64;
+                let (start, end) = match stated.get(&(index, from, to)) {
+                    Some(&(start, end)) if start.is_finite() && end.is_finite() && 0.0 <= start && start <= end => {
+                        (start, end)
+                    }
+                    Some((start, end)) => {
+                        return Err(wrong("transfers", format!("tensor {index} moves from {start} to {end}")));
+                    }
+                    None => {
+                        let takes = moving(problem, from, to, bytes);
+                        let takes = takes.ok_or_else(|| no_link(problem, tensor.from, from, to))?;
+                        (producer.end, producer.end + takes)
+                    }
+                };
+                let task = tensor.from;
+                let (tensor, link, row) = (Some(index), None, 0);
+                transfers.push(Transfer { tensor, task, from, to, link, row, inputs, bytes, start, end });
+            }
+        }
+    }
+    copies(problem, plan, &mut transfers)?;
+    sort(&mut transfers);
+    Ok(transfers)
+}
+
+/// Weights that move while the plan runs.
+fn copies(problem: &Problem, plan: &Plan, transfers: &mut Vec<Transfer>) -> Result<(), Error> {
+    for copy in &plan.copies {
+        let Some(node) = problem.nodes.get(copy.node) else {
+            let message = format!("there is no node {}; there are {}", copy.node, problem.nodes.len());
+            return Err(wrong("copies", message));
+        };
+        let devices = problem.devices.len();
+        let times = copy.start.is_finite() && copy.end.is_finite() && 0.0 <= copy.start && copy.start <= copy.end;
+        if copy.to >= devices || copy.via >= devices || !times {
+            let (via, to, start, end) = (copy.via, copy.to, copy.start, copy.end);
+            let message = format!("its weights move from device {via} to device {to}, from {start} to {end}");
+            return Err(wrong(problem.node_label(copy.node), message));
+        }
+        transfers.push(Transfer {
+            tensor: None,
+            task: copy.node,
+            from: copy.via,
+            to: copy.to,
+            link: None,
+            row: 0,
+            inputs: 1,
+            bytes: node.weight,
+            start: copy.start,
+            end: copy.end,
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn sort(transfers: &mut [Transfer]) {
+    let place = |transfer: &Transfer| (transfer.from, transfer.to, transfer.tensor, transfer.task);
+    transfers.sort_by(|a, b| a.start.total_cmp(&b.start).then(place(a).cmp(&place(b))));
+}
