@@ -142,6 +142,25 @@ fn the_same_every_time_and_better_than_heft() {
     }
 }
 
+/// Stretch by stretch, with more cuts than are all weighed: what is not in place yet is nothing to go by.
+#[test]
+fn queues_of_single_inputs_in_stretches() {
+    for seed in 1..=3 {
+        let mut problem = rwnn(&Rwnn { modules: 3, nodes: 4, inputs: 16, seed, ..Rwnn::default() }).unwrap();
+        problem.devices.iter_mut().for_each(|device| device.batch_sizes.insert(0, 1));
+        for node in &mut problem.nodes {
+            let single = node.time[&4].iter().map(|time| time.map(|time| time * 0.4)).collect();
+            node.time.insert(1, single);
+        }
+        let heft = value(&problem, "heft", &Options::default()).expect("a plan");
+        for algorithm in ["milp-split", "auto"] {
+            let plan = solve(&problem, Objective::Batch, algorithm, &limited(4_000, seed)).expect("a plan");
+            assert!(naive::is_schedule(&problem, &batches(&plan)), "{algorithm}\n{}", plan.write());
+            assert!(plan.value <= heft, "{algorithm}: {} of {heft}", plan.value);
+        }
+    }
+}
+
 /// The order matters to what is alive at once: a search that only looked at devices would run over.
 #[test]
 fn what_is_alive_fits() {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::model::Model;
-use super::schedule::Schedule;
+use super::schedule::{ABSENT, Schedule};
 use super::window::Window;
 use crate::search::model::Arc;
 use crate::units::Micros;
@@ -14,7 +14,7 @@ pub(super) struct Links {
     /// Tensors from inside the window and to inside it, the task as a local number.
     pub(super) from: Vec<Arc>,
     pub(super) to: Vec<Arc>,
-    /// Tensors from before the window, and to behind it.
+    /// Tensors from before the window, and to behind it; tasks that are not in the order yet have no cuts to go by.
     pub(super) before: Vec<Arc>,
     pub(super) behind: Vec<Arc>,
     /// Whether the task's cut may change.
@@ -37,7 +37,11 @@ impl Links {
             inside.clear();
             outside.clear();
             for &arc in arcs {
-                let place = schedule.place[arc.task as usize] as usize;
+                let place = schedule.place[arc.task as usize];
+                if place == ABSENT {
+                    continue;
+                }
+                let place = place as usize;
                 if places.contains(&place) {
                     inside.push(Arc { task: (place - places.start) as u32, hop: arc.hop });
                 } else {
