@@ -103,9 +103,10 @@ impl Schedule {
 
     /// Brings the order into the order of starts. The plan stays as it is; neighbours in time become neighbours in the order.
     pub(super) fn sort_by_start(&mut self, model: &Model) {
-        let Self { choice: Choice { device, order }, end, .. } = self;
-        let start = |&task: &u32| end[task as usize] - model.time(task as usize, usize::from(device[task as usize]));
-        order.sort_by(|a, b| start(a).total_cmp(&start(b)));
+        // Ends less times are rounded, and could put a task before one that it waits for.
+        self.forward(model);
+        let Self { choice: Choice { order, .. }, start, .. } = self;
+        order.sort_by(|a, b| start[*a as usize].total_cmp(&start[*b as usize]));
         self.number();
     }
 
@@ -138,5 +139,38 @@ impl Schedule {
     pub(super) fn into_plan(self) -> plan::Schedule {
         let (device, start) = self.devices_and_starts();
         plan::Schedule::Latency { device, start, makespan: self.end.iter().copied().fold(0.0, f64::max) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Objective;
+    use crate::problem::{Device, Node, Problem};
+
+    /// A task that takes no time stays before one that waits for it: 0.1 + 0.7 − 0.7 is less than 0.1.
+    #[test]
+    fn sorted_orders_are_topological() {
+        let device = Device { id: 0, name: "cpu0".to_owned(), memory: None, batch_sizes: vec![1] };
+        let mut problem = Problem::new("rounded", vec![device], vec![vec![None]]);
+        let node = |(id, time): (usize, f64)| Node {
+            id,
+            name: None,
+            time: [(1, vec![Some(time)])].into(),
+            weight: 0.0,
+            input: 0.0,
+            output: Some(1.0),
+            scratch: 0.0,
+            pin: None,
+            module: None,
+        };
+        problem.nodes = [0.1, 0.0, 0.7].into_iter().enumerate().map(node).collect();
+        problem.edges = Some(vec![(0, 1), (1, 2)]);
+        let instance = Instance::new(&problem, Objective::Latency).unwrap();
+        let model = Model::new(&instance);
+        let mut schedule = Schedule::new(&model, Choice { device: vec![0; 3], order: vec![0, 1, 2] });
+        assert!(schedule.end[2] - 0.7 < schedule.end[1], "rounding is not what it was");
+        schedule.sort_by_start(&model);
+        assert_eq!(schedule.choice.order, [0, 1, 2]);
     }
 }

@@ -136,15 +136,11 @@ impl Schedule {
         }
     }
 
-    /// When the first part of a task ends, less what it takes.
+    /// When the first part of a task starts; right after [`Schedule::forward`] only.
     fn first_start(&self, model: &Model, task: usize) -> Micros {
-        let devices = model.devices;
-        let start = |device: usize| {
-            let part = self.choice.cuts[task * devices + device];
-            let end = self.end[task * devices + device];
-            if part == 0 { f64::INFINITY } else { end - model.time(task, device, part.count_ones()) }
-        };
-        (0..devices).map(start).fold(f64::INFINITY, f64::min)
+        let cells = task * model.devices..(task + 1) * model.devices;
+        let parts = self.choice.cuts[cells.clone()].iter().zip(&self.start[cells]);
+        parts.filter(|(part, _)| **part != 0).map(|(_, start)| *start).fold(f64::INFINITY, f64::min)
     }
 
     /// Brings the order into the order of first starts, where that changes no device's own order; else leaves it.
