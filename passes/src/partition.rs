@@ -96,11 +96,13 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
             let mut planner = options.planner.clone();
             // The problem has them.
             planner.inputs = None;
+            let mut line = None;
             if let Some(session) = &session {
-                planner.watch = session.watch();
+                (planner.watch, line) = session.begin();
             }
-            divi_planner::solve(&posed.problem, objective, &options.algorithm, &planner)
-                .map_err(|error| fail(&error))?
+            let plan = divi_planner::solve(&posed.problem, objective, &options.algorithm, &planner);
+            drop(line);
+            plan.map_err(|error| fail(&error))?
         }
     };
     warn_of_idle_devices(module, &posed, &plan);

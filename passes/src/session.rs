@@ -3,23 +3,19 @@
 use crate::{cost::Posed, partition::node_names};
 use divi_planner::{News, Plan, Problem, Watch};
 use std::{
+    any::Any,
     sync::{Arc, Mutex, PoisonError},
     time::Instant,
 };
 
-/// What a solver told, and when.
-#[derive(Clone, Copy, Debug)]
-pub struct Event {
-    pub seconds: f64,
-    pub news: News,
-}
+/// Shows how a solver gets on: who is told, and what is dropped when it is done.
+type Line = Box<dyn Fn() -> Option<(Watch, Box<dyn Any>)>>;
 
 /// A driver makes one and hands it to the passes that plan; passes that MLIR makes from text have none.
 #[derive(Default)]
 pub struct Session {
-    /// Who else is told while a solver works.
-    progress: Option<Watch>,
-    events: Arc<Mutex<Vec<Event>>>,
+    line: Option<Line>,
+    events: Arc<Mutex<Vec<(f64, News)>>>,
     planned: Option<Planned>,
 }
 
@@ -29,6 +25,8 @@ pub struct Planned {
     pub plan: Plan,
     /// What each node is: the kind of a task; `input` or `output`.
     pub kinds: Vec<String>,
+    /// `cpu` or `cuda`.
+    pub device_kinds: Vec<String>,
     /// The operators that each node was made of, by name.
     pub members: Vec<Vec<String>>,
     /// How it was planned.
@@ -59,27 +57,30 @@ impl Planned {
 }
 
 impl Session {
-    pub fn new(progress: Option<Watch>) -> Self {
-        Self { progress, ..Self::default() }
+    /// One that shows how solvers get on.
+    pub fn showing(line: impl Fn() -> Option<(Watch, Box<dyn Any>)> + 'static) -> Self {
+        Self { line: Some(Box::new(line)), ..Self::default() }
     }
 
     pub fn planned_module(&self) -> Option<&Planned> {
         self.planned.as_ref()
     }
 
-    /// What solvers told so far.
-    pub fn events(&self) -> Vec<Event> {
+    /// What solvers told, each with the seconds since they began.
+    pub fn events(&self) -> Vec<(f64, News)> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Keeps what a solver tells.
-    pub(crate) fn watch(&self) -> Watch {
-        let (events, progress, started) = (Arc::clone(&self.events), self.progress.clone(), Instant::now());
-        Watch::new(move |news| {
-            let event = Event { seconds: started.elapsed().as_secs_f64(), news };
-            events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
-            progress.iter().for_each(|progress| progress.tell(news));
-        })
+    /// A solver begins: whom it tells, and what to keep until it is done.
+    pub(crate) fn begin(&self) -> (Watch, Option<Box<dyn Any>>) {
+        let (told, line) = self.line.as_ref().and_then(|line| line()).unzip();
+        let (events, started) = (Arc::clone(&self.events), Instant::now());
+        let watch = Watch::new(move |news| {
+            let seconds = started.elapsed().as_secs_f64();
+            events.lock().unwrap_or_else(PoisonError::into_inner).push((seconds, news));
+            told.iter().for_each(|told| told.tell(news));
+        });
+        (watch, line)
     }
 
     pub(crate) fn planned(&mut self, posed: Posed, plan: Plan, options: divi_planner::Options) {
@@ -96,7 +97,8 @@ impl Session {
         let mut kinds = vec!["input".to_owned(); posed.first_task];
         kinds.extend(posed.kinds);
         kinds.resize(kinds.len() + outputs, "output".to_owned());
-        self.planned = Some(Planned { problem: posed.problem, plan, kinds, members, options });
+        self.planned =
+            Some(Planned { problem: posed.problem, plan, kinds, device_kinds: posed.device_kinds, members, options });
     }
 
     /// A later phase has made another plan of it.

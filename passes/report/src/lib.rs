@@ -8,6 +8,7 @@ mod html;
 mod layout;
 mod order;
 mod palette;
+mod progress;
 mod summary;
 mod svg;
 mod text;
@@ -16,6 +17,7 @@ mod timeline;
 use divi_planner::{Error, Plan, Problem};
 
 pub use about::{About, Event, Found};
+pub use progress::Progress;
 pub use timeline::{DeviceUse, Handover, Launch, LinkUse, Memory, StageCost, Timeline, Transfer, Way};
 
 /// A plan for a problem, ready to be shown.

@@ -45,6 +45,8 @@ pub(crate) struct Posed {
     pub(crate) host: usize,
     /// What each task is, in the words of costs.
     pub(crate) kinds: Vec<String>,
+    /// `cpu` or `cuda`.
+    pub(crate) device_kinds: Vec<String>,
 }
 
 impl Posed {
@@ -63,6 +65,7 @@ impl Posed {
             first_task,
             host,
             kinds: costs.tasks.iter().map(|task| task.kind.to_owned()).collect(),
+            device_kinds: costs.devices.iter().map(|device| device.kind.clone()).collect(),
         })
     }
 }

@@ -1,18 +1,26 @@
 //! What the driver shows of a plan.
 
 use divi_passes::session::Session;
-use divi_planner::explain::explain;
+use divi_planner::{News, explain::explain};
+use divi_report::{About, Event, Found, Progress, Report};
 use mlir_sys::MlirStringRef;
 use std::{
+    any::Any,
     ffi::c_void,
+    io::{IsTerminal, stderr},
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
 type Sink = extern "C" fn(MlirStringRef, *mut c_void);
 
 #[unsafe(no_mangle)]
-extern "C" fn diviSessionCreate(_show_progress: bool) -> *mut Session {
-    Box::into_raw(Box::new(Session::new(None)))
+extern "C" fn diviSessionCreate(show_progress: bool) -> *mut Session {
+    let line = || {
+        let line = Progress::on_terminal()?;
+        Some((line.watch(), Box::new(line) as Box<dyn Any>))
+    };
+    let session = if show_progress { Session::showing(line) } else { Session::default() };
+    Box::into_raw(Box::new(session))
 }
 
 #[unsafe(no_mangle)]
@@ -46,11 +54,38 @@ extern "C" fn diviSessionShow(
 
 fn show(session: &Session, view: &str, argument: &str) -> Result<String, String> {
     let planned = session.planned_module().ok_or("there is no plan: the input has no builtin.module")?;
-    // Inputs are the problem's.
-    let options = divi_planner::Options { inputs: None, ..planned.options.clone() };
+    match view {
+        "plan" => return Ok(planned.plan.write()),
+        "explain" => {
+            // Inputs are the problem's.
+            let options = divi_planner::Options { inputs: None, ..planned.options.clone() };
+            let node = planned.node_named(argument)?;
+            return Ok(explain(&planned.problem, &planned.plan, node, &options).to_string());
+        }
+        _ => {}
+    }
+    let about = About {
+        title: None,
+        task_kinds: planned.kinds.clone(),
+        device_kinds: planned.device_kinds.clone(),
+        operators: planned.members.iter().map(Vec::len).collect(),
+    };
+    let report = Report::new(&planned.problem, &planned.plan).map_err(|error| error.to_string())?;
+    let report = report.about(about).history(session.events().into_iter().filter_map(event).collect());
     Ok(match view {
-        "plan" => planned.plan.write(),
-        "explain" => explain(&planned.problem, &planned.plan, planned.node_named(argument)?, &options).to_string(),
-        _ => String::new(),
+        "dot" => report.dot(),
+        "svg" => report.svg(),
+        "html" => report.html(),
+        "json" => format!("{}\n", report.summary_json()),
+        _ => report.summary(stderr().is_terminal()),
     })
+}
+
+fn event((seconds, news): (f64, News)) -> Option<Event> {
+    let (part, found) = match news {
+        News::Plan(value, part) => (part, Found::Plan(value)),
+        News::Bound(value, part) => (part, Found::Bound(value)),
+        News::Taken(_) => return None,
+    };
+    Some(Event { seconds, part: part.to_owned(), found })
 }

@@ -2,7 +2,6 @@
 
 mod command;
 mod files;
-mod progress;
 
 use std::process::ExitCode;
 

@@ -6,12 +6,12 @@ use std::time::Instant;
 use divi_planner::plan::Limit;
 use divi_planner::solve::DEFAULT_ALGORITHM;
 use divi_planner::{News, Objective, Options, Plan, Watch, algorithms};
+use divi_report::Progress;
 use lexopt::Parser;
 use serde_json::json;
 
 use super::{parse, value};
 use crate::files;
-use crate::progress::Progress;
 
 fn usage() -> String {
     let mut usage = format!(

@@ -10,7 +10,7 @@ use divi_planner::{News, Watch};
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// The line; gone when dropped.
-pub(crate) struct Progress(Arc<Mutex<Line>>);
+pub struct Progress(Arc<Mutex<Line>>);
 
 struct Line {
     started: Instant,
@@ -23,12 +23,12 @@ struct Line {
 
 impl Progress {
     /// None where stderr is no terminal.
-    pub(crate) fn on_terminal() -> Option<Self> {
+    pub fn on_terminal() -> Option<Self> {
         let line = Line { started: Instant::now(), drawn: None, value: f64::INFINITY, by: "", bound: 0.0 };
         io::stderr().is_terminal().then(|| Self(Arc::new(Mutex::new(line))))
     }
 
-    pub(crate) fn watch(&self) -> Watch {
+    pub fn watch(&self) -> Watch {
         let line = Arc::clone(&self.0);
         Watch::new(move |news| line.lock().unwrap_or_else(PoisonError::into_inner).take(news))
     }
