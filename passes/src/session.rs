@@ -14,6 +14,8 @@ type Line = Box<dyn Fn() -> Option<(Watch, Box<dyn Any>)>>;
 /// A driver makes one and hands it to the passes that plan; passes that MLIR makes from text have none.
 #[derive(Default)]
 pub struct Session {
+    /// What the model is called.
+    pub title: String,
     line: Option<Line>,
     events: Arc<Mutex<Vec<(f64, News)>>>,
     planned: Option<Planned>,

@@ -45,7 +45,8 @@ MlirPass diviCreateEmitProblem(int64_t inputs, llvm::raw_ostream *stream);
 /// What passes that plan leave for the driver.
 struct DiviSession;
 MlirPass diviCreatePartition(const DiviPartitionOptions *options, DiviSession *session);
-DiviSession *diviSessionCreate(bool showProgress);
+/// `title` is what the model is called.
+DiviSession *diviSessionCreate(bool showProgress, MlirStringRef title);
 void diviSessionDestroy(DiviSession *session);
 /// Takes a text.
 using Sink = void (*)(MlirStringRef text, void *user);
@@ -206,7 +207,9 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
   Output file;
   if (std::error_code code = file.open(output))
     return cannotWrite(output, code);
-  std::unique_ptr<DiviSession, void (*)(DiviSession *)> session(diviSessionCreate(!quiet), diviSessionDestroy);
+  StringRef title = isStream(input) ? "" : path::stem(input);
+  std::unique_ptr<DiviSession, void (*)(DiviSession *)> session(diviSessionCreate(!quiet, wrap(title)),
+                                                                diviSessionDestroy);
   std::string text;
   llvm::raw_string_ostream textStream(text);
   extendPipeline(config, input, output, isModel, &textStream, session.get());

@@ -14,12 +14,14 @@ use std::{
 type Sink = extern "C" fn(MlirStringRef, *mut c_void);
 
 #[unsafe(no_mangle)]
-extern "C" fn diviSessionCreate(show_progress: bool) -> *mut Session {
+extern "C" fn diviSessionCreate(show_progress: bool, title: MlirStringRef) -> *mut Session {
     let line = || {
         let line = Progress::on_terminal()?;
         Some((line.watch(), Box::new(line) as Box<dyn Any>))
     };
-    let session = if show_progress { Session::showing(line) } else { Session::default() };
+    let mut session = if show_progress { Session::showing(line) } else { Session::default() };
+    // SAFETY: the driver's string outlives the call.
+    session.title = unsafe { divi_dialect::text(title) }.to_owned();
     Box::into_raw(Box::new(session))
 }
 
@@ -65,7 +67,7 @@ fn show(session: &Session, view: &str, argument: &str) -> Result<String, String>
         _ => {}
     }
     let about = About {
-        title: None,
+        title: (!session.title.is_empty()).then(|| session.title.clone()),
         task_kinds: planned.kinds.clone(),
         device_kinds: planned.device_kinds.clone(),
         operators: planned.members.iter().map(Vec::len).collect(),

@@ -1,0 +1,73 @@
+// What divi-opt writes and says of a plan. `diviml` has a CPU, a T4 and an A100.
+// RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=diviml --iterations=100 -o %t.mlir 2>&1 | FileCheck %s --check-prefix=SUMMARY
+// SUMMARY: device{{ *}}tasks
+// SUMMARY: cpu
+// SUMMARY: t4
+// SUMMARY: a100
+// SUMMARY: latency {{[0-9.]+}} µs, bound {{[0-9.]+}} µs by {{[a-z-]+}}, gap {{[0-9.]+}} %
+// SUMMARY: transfers
+
+// Nothing is said with -q, and JSON with --json.
+// RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=diviml --iterations=100 -q -o %t.quiet.mlir 2>&1 | count 0
+// RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=diviml --iterations=100 --json -o /dev/null 2>&1 | tail -n 1 | FileCheck %s --check-prefix=JSON
+// JSON: {"title":"squeezenet1_1","objective":"latency","algorithm":"auto","value":{{[0-9.]+}},"bound":{{[0-9.]+}},"bound_by":"{{[a-z-]+}}","gap":{{[0-9.e-]+}},
+
+// The same plan comes out each time, and a plan that is read again gives the same module, byte for byte.
+// RUN: cmp %t.mlir %t.quiet.mlir
+// RUN: divi-opt %models/squeezenet1_1.onnx --emit=plan --system=diviml --iterations=100 -q -o %t.plan.json
+// RUN: divi-opt %models/squeezenet1_1.onnx --plan=%t.plan.json --system=diviml -q -o %t.replayed.mlir
+// RUN: cmp %t.mlir %t.replayed.mlir
+// RUN: divi-opt %t.mlir -o %t.parsed.mlir
+// RUN: cmp %t.mlir %t.parsed.mlir
+// RUN: divi-opt %models/squeezenet1_1.onnx --inputs=16 --emit=plan --system=diviml --iterations=50 -q -o %t.batch.json
+// RUN: divi-opt %models/squeezenet1_1.onnx --inputs=16 --partition --system=diviml --iterations=50 -q -o %t.batch.mlir
+// RUN: divi-opt %models/squeezenet1_1.onnx --plan=%t.batch.json --system=diviml -q -o %t.batch-replayed.mlir
+// RUN: cmp %t.batch.mlir %t.batch-replayed.mlir
+// RUN: divi-opt %models/squeezenet1_1.onnx --objective=pipeline --emit=plan --system=diviml --iterations=50 -q -o %t.pipe.json
+// RUN: divi-opt %models/squeezenet1_1.onnx --objective=pipeline --partition --system=diviml --iterations=50 -q -o %t.pipe.mlir
+// RUN: divi-opt %models/squeezenet1_1.onnx --plan=%t.pipe.json --system=diviml -q -o %t.pipe-replayed.mlir
+// RUN: cmp %t.pipe.mlir %t.pipe-replayed.mlir
+
+// The plan is one of the problem that is written with the same options.
+// RUN: divi-opt %models/squeezenet1_1.onnx --emit=problem --system=diviml -q -o %t.problem.json
+// RUN: divi-plan verify %t.problem.json %t.plan.json
+
+// A plan for something else says what does not fit.
+// RUN: not divi-opt %models/resnet18.onnx --plan=%t.plan.json --system=diviml -q -o %t.none 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: not divi-opt %models/squeezenet1_1.onnx --plan=%t.plan.json --system=cpu-2 -q -o %t.none 2>&1 | FileCheck %s --check-prefix=SYSTEM
+// RUN: not divi-opt %models/squeezenet1_1.onnx --plan=%t.problem.json --system=cpu-2 -q -o %t.none 2>&1 | FileCheck %s --check-prefix=FORMAT
+// RUN: not ls %t.none
+// OTHER: error: the plan is for another problem: 23 tasks are new: '/conv1/Conv', {{.*}}, …; 38 tasks are gone: '/features/features.0/Conv', {{.*}}; plan it again
+// SYSTEM: error: the plan is for another problem: the tasks are the same, but times, sizes, devices, links or constraints are not: give the system and options that it was planned with, or plan it again
+// FORMAT: error: plan '{{.*}}problem.json': not divi-plan/1: format:
+
+// The report, the graph, and why an operator runs where it does.
+// RUN: divi-opt %models/squeezenet1_1.onnx --report=%t.html --system=diviml --iterations=100 -q -o /dev/null
+// RUN: FileCheck %s --check-prefix=HTML --input-file=%t.html
+// RUN: divi-opt %models/squeezenet1_1.onnx --report=%t.svg --system=diviml --iterations=100 -q -o /dev/null
+// RUN: FileCheck %s --check-prefix=SVG --input-file=%t.svg
+// RUN: divi-opt %models/squeezenet1_1.onnx --emit=dot --system=diviml --iterations=100 -q | FileCheck %s --check-prefix=DOT
+// RUN: divi-opt %models/squeezenet1_1.onnx --explain=features.0/Conv --system=diviml --iterations=100 -q | FileCheck %s --check-prefix=EXPLAIN
+// RUN: not divi-opt %models/squeezenet1_1.onnx --explain=Convolution --system=diviml --iterations=10 -q 2>&1 | FileCheck %s --check-prefix=NO-NODE
+// RUN: not divi-opt %models/squeezenet1_1.onnx --explain=Conv --system=diviml --iterations=10 -q 2>&1 | FileCheck %s --check-prefix=MANY
+// HTML: <!doctype html>
+// SVG: <svg
+// DOT: digraph "squeezenet1_1" {
+// EXPLAIN: /features/features.0/Conv runs on @{{.*}}
+// EXPLAIN: the plan: latency {{.*}} µs, bound {{.*}} µs, gap {{.*}} %
+// EXPLAIN: @cpu: takes {{.*}} µs
+// EXPLAIN: latency with it here: {{.*}} µs
+// EXPLAIN: @t4: takes {{.*}} µs
+// EXPLAIN: @a100: takes {{.*}} µs
+// NO-NODE: divi-opt: error: there is no operator 'Convolution'; there are {{.*}}, …
+// MANY: divi-opt: error: 'Conv' fits 26 tasks: give the whole name, as in '/features/features.0/Conv'
+
+// What contradicts itself is refused.
+// RUN: not divi-opt %s --partition --cost-table 2>&1 | FileCheck %s --check-prefix=TABLE
+// RUN: not divi-opt %s --partition --report=report.pdf 2>&1 | FileCheck %s --check-prefix=PDF
+// RUN: not divi-opt %s --emit=plan --split-input-file 2>&1 | FileCheck %s --check-prefix=SPLIT
+// RUN: not divi-opt %s --emit=plan 2>&1 | FileCheck %s --check-prefix=EMPTY
+// TABLE: divi-opt: error: --cost-table writes costs, and plans nothing: leave --partition out, or --cost-table
+// PDF: divi-opt: error: --report must name a file that ends in .html or .svg
+// SPLIT: divi-opt: error: --emit=plan is about one module: give it one, without --split-input-file
+// EMPTY: error: has no function with a body that is not private: there is nothing to plan
