@@ -13,7 +13,7 @@ const FIRST: [[u8; 3]; 8] = [
 ];
 
 /// What text on them has.
-const DARK: [u8; 3] = [0x10, 0x18, 0x24];
+const DARK: [u8; 3] = [0; 3];
 const LIGHT: [u8; 3] = [0xff, 0xff, 0xff];
 
 /// A device's colour, as red, green and blue. From the ninth on, turned around the circle of hues.

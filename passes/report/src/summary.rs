@@ -37,7 +37,7 @@ impl Cell {
     }
 
     fn print(&self, colours: bool) -> String {
-        if colours && !self.code.is_empty() {
+        if colours && !self.code.is_empty() && !self.text.is_empty() {
             format!("\x1b[{}m{}\x1b[0m", self.code, self.text)
         } else {
             self.text.clone()

@@ -1,0 +1,138 @@
+//! Pipelines in their steady state.
+
+use std::path::Path;
+
+use divi_planner::pipeline::PipelineCost;
+use divi_planner::plan::{Bound, Limit, Plan, Schedule, Stages};
+use divi_planner::problem::EdgeNetwork;
+use divi_planner::{Objective, Options, Problem, solve};
+use divi_report::{StageCost, Timeline, Way};
+
+use crate::hand;
+
+#[test]
+fn a_serial_stage_takes_in_works_and_hands_on() {
+    let problem = hand::problem();
+    let timeline = Timeline::of(&problem, &hand::pipeline(&problem, "serial", 48.0)).unwrap();
+    assert_eq!((timeline.cost, timeline.end), (Some(StageCost::Serial), 48.0));
+    let [cpu, gpu] = timeline.devices.as_slice() else { panic!("two devices") };
+    // 10 of left and conv come in, 26 are work, the input goes out in 12.
+    assert_eq!((cpu.busy, cpu.idle, cpu.bottleneck), (48.0, 0.0, true));
+    assert_eq!((gpu.busy, gpu.idle, gpu.bottleneck), (36.0, 12.0, false));
+    // Inputs and outputs are no stage.
+    assert_eq!((gpu.stages.as_slice(), cpu.stages.as_slice()), ([0].as_slice(), [1].as_slice()));
+    let handovers: Vec<_> =
+        timeline.handovers.iter().map(|part| (part.device, part.way, part.task, part.start, part.end)).collect();
+    let expected = [
+        (0, Way::In, 1, 0.0, 6.0),
+        (0, Way::In, 2, 6.0, 10.0),
+        (0, Way::Out, 0, 36.0, 48.0),
+        (1, Way::In, 0, 0.0, 12.0),
+        (1, Way::Out, 1, 26.0, 32.0),
+        (1, Way::Out, 2, 32.0, 36.0),
+    ];
+    assert_eq!(handovers, expected);
+    let launches: Vec<_> = timeline.launches.iter().map(|launch| (launch.task, launch.start, launch.end)).collect();
+    let expected =
+        [(0, 10.0, 10.0), (3, 10.0, 30.0), (1, 12.0, 22.0), (2, 22.0, 26.0), (4, 30.0, 36.0), (5, 36.0, 36.0)];
+    assert_eq!(launches, expected);
+    // Links show what they carry for each input, from the beginning.
+    let moved: Vec<_> =
+        timeline.transfers.iter().map(|moved| (moved.task, moved.link, moved.start, moved.end)).collect();
+    assert_eq!(moved, [(0, Some(0), 0.0, 12.0), (1, Some(1), 0.0, 6.0), (2, Some(1), 6.0, 10.0)]);
+    // Several inputs are under way: all that is touched is held.
+    assert_eq!(gpu.memory.peak, 5000.0 + 1400.0 + 600.0);
+}
+
+#[test]
+fn overlap_has_devices_and_links_at_the_same_time() {
+    let problem = hand::problem();
+    let timeline = Timeline::of(&problem, &hand::pipeline(&problem, "overlap", 26.0)).unwrap();
+    assert_eq!((timeline.cost, timeline.end), (Some(StageCost::Overlap), 26.0));
+    assert!(timeline.handovers.is_empty());
+    let busy: Vec<f64> = timeline.devices.iter().map(|device| device.busy).collect();
+    assert_eq!(busy, [26.0, 14.0]);
+    let links: Vec<(f64, bool)> = timeline.links.iter().map(|link| (link.busy, link.bottleneck)).collect();
+    assert_eq!(links, [(12.0, false), (10.0, false)]);
+    assert!(timeline.devices[0].bottleneck);
+    // On a slow link everything waits for it.
+    let mut slow = problem.clone();
+    slow.bandwidth[0][1] = Some(10.0);
+    let timeline = Timeline::of(&slow, &hand::pipeline(&slow, "overlap", 102.0)).unwrap();
+    assert!(timeline.links[0].bottleneck && !timeline.devices[0].bottleneck);
+}
+
+fn regal(name: &str) -> Problem {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/problems/regal").join(name);
+    let text = std::fs::read_to_string(path).expect("it is in the repository");
+    Problem::read(&text).expect("it is well-formed")
+}
+
+#[test]
+fn the_slowest_stage_is_the_plans_value() {
+    for (name, memory) in [("regal_ER_n50_s0.json", None), ("regal_WS_n75_s17.json", Some(400.0))] {
+        let mut problem = regal(name);
+        problem.mtpp.as_mut().unwrap().memory = memory;
+        for cost in [PipelineCost::Serial, PipelineCost::Overlap] {
+            let options = Options {
+                stages: Some(4),
+                limit: Some(Limit::Iterations(40)),
+                pipeline_cost: Some(cost),
+                ..Options::default()
+            };
+            let plan = solve(&problem, Objective::Pipeline, "slicegraph", &options).unwrap();
+            let timeline = Timeline::of(&problem, &plan).unwrap();
+            assert!((timeline.end - plan.value).abs() <= 1e-9 * plan.value, "{name}: {} {}", timeline.end, plan.value);
+            assert!(timeline.devices.iter().any(|device| device.bottleneck));
+            // Equal devices have no links: transfers are the stages' own.
+            assert!(timeline.links.is_empty() && !timeline.transfers.is_empty());
+            let incoming = timeline.handovers.iter().filter(|part| part.way == Way::In).count();
+            assert_eq!(incoming, timeline.transfers.len());
+            assert_eq!(memory.is_some(), timeline.handovers.iter().any(|part| part.way == Way::Spill), "{name}");
+        }
+    }
+}
+
+#[test]
+fn places_in_a_network_overlap() {
+    let mut problem = hand::problem();
+    problem.edge = Some(EdgeNetwork {
+        flops: vec![0.0, 60.0, 30.0, 40.0, 20.0, 0.0],
+        rate: vec![1.0, 10.0],
+        bandwidth: vec![vec![None, Some(50.0)], vec![Some(20.0), None]],
+        edge_bytes: vec![1000.0, 400.0, 400.0, 200.0, 300.0, 100.0],
+    });
+    let schedule = Schedule::Edge { place: vec![0, 1, 1, 0, 1, 0], period: 40.0 };
+    let plan = Plan::new(&problem, "hand", schedule, Bound::new(0.0, ""));
+    let timeline = Timeline::of(&problem, &plan).unwrap();
+    let busy: Vec<f64> = timeline.devices.iter().map(|device| device.busy).collect();
+    assert_eq!(busy, [40.0, 11.0]);
+    // There 1000 and 300 bytes, back 400 and 100.
+    let links: Vec<f64> = timeline.links.iter().map(|link| link.busy).collect();
+    assert_eq!(links, [26.0, 25.0]);
+    assert_eq!(timeline.end, 40.0);
+}
+
+#[test]
+fn blocks_must_make_sense() {
+    let problem = hand::problem();
+    let with = |block: Vec<usize>, block_device: Vec<usize>, order: Option<Vec<Vec<usize>>>| {
+        let k = block_device.len() as u32;
+        let stages = Some(Stages { block_device: Some(block_device), order });
+        let schedule = Schedule::Pipeline { block, k, bottleneck: 48.0, stages };
+        let plan = Plan::new(&problem, "hand", schedule, Bound::new(0.0, ""));
+        Timeline::of(&problem, &plan).unwrap_err().to_string()
+    };
+    let circle = with(vec![0, 1, 0, 1, 0, 1], vec![0, 1], None);
+    assert_eq!(circle, "the plan does not hold: block: blocks wait for each other in a circle");
+    let few = with(vec![0, 1, 5, 1, 0, 1], vec![0, 1], None);
+    assert_eq!(few, "the plan does not hold: node 2 (left): is in block 5, but there are 2, from 0 on");
+    let nowhere = with(vec![0; 6], vec![3], None);
+    assert_eq!(nowhere, "the plan does not hold: node 0 (in): is on device 3, but there are 2");
+    let twice = with(vec![0; 6], vec![0], Some(vec![vec![0, 1, 2, 3, 4, 4]]));
+    assert_eq!(twice, "the plan does not hold: order: does not name each of the 6 nodes once");
+    let mut plan = hand::pipeline(&problem, "serial", 48.0);
+    plan.pipeline_cost = Some("free".to_owned());
+    let unknown = Timeline::of(&problem, &plan).unwrap_err().to_string();
+    assert_eq!(unknown, "the plan does not hold: pipeline_cost: is free; there are serial and overlap");
+}

@@ -1,0 +1,161 @@
+//! Schedules for one input, by hand counts and against what solvers say.
+
+use divi_planner::generate::{Rwnn, rwnn};
+use divi_planner::plan::{self, Bound, Plan, Schedule};
+use divi_planner::{Objective, Options, Problem, solve};
+use divi_report::{Launch, Timeline, Transfer};
+
+use crate::hand;
+
+#[test]
+fn launches_and_transfers_are_when_they_should_be() {
+    let problem = hand::problem();
+    let timeline = Timeline::of(&problem, &hand::plan(&problem)).unwrap();
+    let launch = |task, device, start, end| Launch { task, device, inputs: vec![0], start, end };
+    let launches = [
+        launch(0, 0, 0.0, 0.0),
+        launch(1, 1, 12.0, 22.0),
+        launch(2, 1, 22.0, 26.0),
+        launch(3, 0, 28.0, 48.0),
+        launch(4, 1, 53.0, 58.0),
+        launch(5, 0, 61.0, 61.0),
+    ];
+    assert_eq!(timeline.launches, launches);
+    let transfer = |task, from, to, link, bytes, start, end| Transfer {
+        tensor: Some(task),
+        task,
+        from,
+        to,
+        link: Some(link),
+        row: 0,
+        inputs: 1,
+        bytes,
+        start,
+        end,
+    };
+    let transfers = [
+        transfer(0, 0, 1, 0, 1000.0, 0.0, 12.0),
+        transfer(1, 1, 0, 1, 400.0, 22.0, 28.0),
+        transfer(3, 0, 1, 0, 300.0, 48.0, 53.0),
+        transfer(4, 1, 0, 1, 100.0, 58.0, 61.0),
+    ];
+    assert_eq!(timeline.transfers, transfers);
+    assert_eq!((timeline.end, timeline.cost), (61.0, None));
+    assert_eq!(timeline.transferred(), 1800.0);
+}
+
+#[test]
+fn devices_and_links_are_used_as_they_should_be() {
+    let problem = hand::problem();
+    let timeline = Timeline::of(&problem, &hand::plan(&problem)).unwrap();
+    let [cpu, gpu] = timeline.devices.as_slice() else { panic!("two devices") };
+    // Inputs and outputs are no tasks.
+    assert_eq!((cpu.tasks, cpu.share, cpu.busy, cpu.idle), (1, 0.25, 20.0, 41.0));
+    assert_eq!((gpu.tasks, gpu.share, gpu.busy, gpu.idle), (3, 0.75, 19.0, 42.0));
+    let [there, back] = timeline.links.as_slice() else { panic!("two links") };
+    assert_eq!((there.name.as_str(), there.transfers, there.bytes, there.busy), ("pcie", 2, 1300.0, 17.0));
+    assert_eq!((back.name.as_str(), back.transfers, back.bytes, back.busy), ("pcie.reverse", 2, 500.0, 9.0));
+}
+
+#[test]
+fn memory_is_what_is_alive() {
+    let problem = hand::problem();
+    let timeline = Timeline::of(&problem, &hand::plan(&problem)).unwrap();
+    let [cpu, gpu] = timeline.devices.as_slice() else { panic!("two devices") };
+    // The input until it has moved; conv's copy until it has been read, beside what right makes until that has moved.
+    assert_eq!((cpu.memory.weights, cpu.memory.peak, cpu.memory.capacity), (70.0, 1070.0, Some(100_000.0)));
+    // The input's copy beside conv's result; left's scratch is smaller.
+    assert_eq!((gpu.memory.weights, gpu.memory.peak, gpu.memory.capacity), (5000.0, 6400.0, None));
+    let at = |time: f64| gpu.memory.profile.iter().rfind(|step| step.0 <= time).unwrap().1;
+    let held = [6.0, 15.0, 24.0, 27.0, 40.0, 50.0, 55.0, 60.0].map(at);
+    assert_eq!(held, [6000.0, 6400.0, 5650.0, 5600.0, 5200.0, 5500.0, 5600.0, 5100.0]);
+}
+
+#[test]
+fn a_tensor_moves_once_to_each_device() {
+    let mut problem = hand::problem();
+    problem.edges.as_mut().unwrap().push((0, 4));
+    let mut plan = hand::plan(&hand::problem());
+    plan.problem = problem.hash();
+    let timeline = Timeline::of(&problem, &plan).unwrap();
+    assert_eq!(timeline.transfers.iter().filter(|transfer| transfer.task == 0).count(), 1);
+}
+
+#[test]
+fn transfers_at_the_same_time_lie_in_rows() {
+    let mut problem = hand::problem();
+    // What is there at once takes as long as before: both ways on one bus.
+    problem.bus = Some(vec![vec![None, Some("bus".to_owned())], vec![Some("bus".to_owned()), None]]);
+    let device = vec![0, 1, 1, 0, 1, 0];
+    let start = vec![0.0, 0.0, 5.0, 0.0, 53.0, 61.0];
+    let plan = Plan::new(&problem, "hand", Schedule::Latency { device, start, makespan: 61.0 }, Bound::new(0.0, ""));
+    let timeline = Timeline::of(&problem, &plan).unwrap();
+    let [bus] = timeline.links.as_slice() else { panic!("one bus") };
+    assert_eq!((bus.name.as_str(), bus.transfers, bus.rows), ("bus", 4, 2));
+    // From 0 to 12, from 10 to 16, from 20 to 25, from 58 to 61.
+    assert_eq!(bus.busy, 16.0 + 5.0 + 3.0);
+    let rows: Vec<usize> = timeline.transfers.iter().map(|transfer| transfer.row).collect();
+    assert_eq!(rows, [0, 1, 0, 0]);
+}
+
+#[test]
+fn a_plan_may_say_when_things_move() {
+    let problem = hand::problem();
+    let mut plan = hand::plan(&problem);
+    plan.transfers = vec![plan::Transfer { tensor: 3, from: 0, to: 1, start: 49.0, end: 52.5 }];
+    plan.copies = vec![plan::Copy { node: 3, to: 0, via: 1, start: 3.0, end: 9.0 }];
+    let timeline = Timeline::of(&problem, &plan).unwrap();
+    let times: Vec<_> = timeline.transfers.iter().map(|moved| (moved.tensor, moved.start, moved.end)).collect();
+    let weights = (None, 3.0, 9.0);
+    assert_eq!(
+        times,
+        [(Some(0), 0.0, 12.0), weights, (Some(1), 22.0, 28.0), (Some(3), 49.0, 52.5), (Some(4), 58.0, 61.0)]
+    );
+    plan.transfers[0].end = 48.0;
+    let error = Timeline::of(&problem, &plan).unwrap_err().to_string();
+    assert_eq!(error, "the plan does not hold: transfers: tensor 3 moves from 49 to 48");
+}
+
+#[test]
+fn solved_plans_end_when_they_say() {
+    for seed in 1..6 {
+        let problem = rwnn(&Rwnn { nodes: 12, modules: 3, channels: 2, seed, ..Rwnn::default() }).unwrap();
+        for algorithm in ["single", "greedy", "heft"] {
+            let plan = solve(&problem, Objective::Latency, algorithm, &Options::default()).unwrap();
+            let timeline = Timeline::of(&problem, &plan).unwrap();
+            assert!((timeline.end - plan.value).abs() <= 1e-9 * plan.value, "{algorithm}");
+            let busy: f64 = timeline.devices.iter().map(|device| device.busy).sum();
+            let takes: f64 = timeline.launches.iter().map(|launch| launch.end - launch.start).sum();
+            assert!((busy - takes).abs() < 1e-6);
+            let shares: f64 = timeline.devices.iter().map(|device| device.share).sum();
+            assert!((shares - 1.0).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn a_plan_for_another_problem_is_refused() {
+    let problem = hand::problem();
+    let good = hand::plan(&problem);
+    let refused = |problem: &Problem, change: &dyn Fn(&mut Plan)| {
+        let mut plan = good.clone();
+        change(&mut plan);
+        Timeline::of(problem, &plan).unwrap_err().to_string()
+    };
+    let latency = |device: Vec<usize>, start: Vec<f64>| Schedule::Latency { device, start, makespan: 61.0 };
+    let short = refused(&problem, &|plan| plan.schedule = latency(vec![0], vec![0.0]));
+    assert_eq!(short, "the plan does not hold: device: has 1 entries, but there are 6 nodes");
+    let nowhere = refused(&problem, &|plan| plan.schedule = latency(vec![0, 7, 1, 0, 1, 0], vec![0.0; 6]));
+    assert_eq!(nowhere, "the plan does not hold: node 1 (conv): runs on device 7, but there are 2");
+    let never = refused(&problem, &|plan| plan.schedule = latency(vec![0; 6], vec![f64::NAN; 6]));
+    assert_eq!(never, "the plan does not hold: node 0 (in): starts at NaN on device 0 (cpu0)");
+    let unable = refused(&problem, &|plan| plan.schedule = latency(vec![1; 6], vec![0.0; 6]));
+    let message = "node 0 (in): device 1 (gpu0) does not support it in a batch of 1";
+    assert_eq!(unable, format!("the plan does not hold: {message}"));
+    let value = refused(&problem, &|plan| plan.value = f64::INFINITY);
+    assert_eq!(value, "the plan does not hold: value: inf is not a finite number");
+    let mut apart = hand::problem();
+    apart.bandwidth[1][0] = Some(0.0);
+    let message = "node 1 (conv): its value is read on device 0 (cpu0), but no link leads there from device 1 (gpu0)";
+    assert_eq!(refused(&apart, &|_| {}), format!("the plan does not hold: {message}"));
+}
