@@ -50,6 +50,11 @@ struct DiviPartitionOptions {
   bool sharedDevices;
 };
 bool diviRunPartition(MlirOperation module, const DiviPartitionOptions *options, DiviSession *session);
+struct OutlineCounts {
+  uint64_t stages, transfers, elided, merged;
+};
+bool diviRunOutline(MlirOperation module, int64_t minStageOps, OutlineCounts *counts, DiviSession *session);
+bool diviRunInlineStages(MlirOperation module, uint64_t *inlined);
 }
 
 namespace divi {
@@ -65,6 +70,8 @@ namespace divi {
 #define GEN_PASS_DEF_PRINTCOSTS
 #define GEN_PASS_DEF_EMITPROBLEM
 #define GEN_PASS_DEF_PARTITION
+#define GEN_PASS_DEF_OUTLINE
+#define GEN_PASS_DEF_INLINESTAGES
 #define GEN_PASS_DEF_CANONICALIZE
 #include "Passes.h.inc"
 
@@ -218,6 +225,30 @@ struct Partition : impl::PartitionBase<Partition> {
   }
 };
 
+struct Outline : impl::OutlineBase<Outline> {
+  using OutlineBase::OutlineBase;
+  DiviSession *session = nullptr;
+  void runOnOperation() override {
+    OutlineCounts counts = {};
+    if (!diviRunOutline(wrap(getOperation().getOperation()), minStageOps, &counts, session))
+      signalPassFailure();
+    numStages += counts.stages;
+    numTransfers += counts.transfers;
+    numElided += counts.elided;
+    numMerged += counts.merged;
+  }
+};
+
+struct InlineStages : impl::InlineStagesBase<InlineStages> {
+  using InlineStagesBase::InlineStagesBase;
+  void runOnOperation() override {
+    uint64_t inlined = 0;
+    if (!diviRunInlineStages(wrap(getOperation().getOperation()), &inlined))
+      signalPassFailure();
+    numInlined += inlined;
+  }
+};
+
 struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
   using CanonicalizeBase::CanonicalizeBase;
   void runOnOperation() override {
@@ -308,6 +339,15 @@ extern "C" MlirPass diviCreatePartition(const DiviPartitionOptions *given, DiviS
   options.placement = text(given->placement);
   options.plan = text(given->plan);
   auto pass = std::make_unique<divi::Partition>(std::move(options));
+  pass->session = session;
+  return wrap(pass.release());
+}
+
+// With what the driver keeps beside the module, or null.
+extern "C" MlirPass diviCreateOutline(int64_t minStageOps, DiviSession *session) {
+  divi::OutlineOptions options;
+  options.minStageOps = minStageOps;
+  auto pass = std::make_unique<divi::Outline>(std::move(options));
   pass->session = session;
   return wrap(pass.release());
 }

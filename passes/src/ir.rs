@@ -91,6 +91,18 @@ pub(crate) fn string_array(context: &Context, strings: &[&str]) -> MlirAttribute
     }
 }
 
+/// A reference to a symbol of this scope.
+pub(crate) fn symbol_reference(context: &Context, name: &str) -> MlirAttribute {
+    // SAFETY: the context is alive, and the name outlives the call.
+    unsafe { mlirFlatSymbolRefAttrGet(context.to_raw(), StringRef::new(name).to_raw()) }
+}
+
+/// `array<i64: …>`
+pub(crate) fn integer_array(context: &Context, values: &[i64]) -> MlirAttribute {
+    // SAFETY: the context is alive, and the list outlives the call.
+    unsafe { mlirDenseI64ArrayGet(context.to_raw(), values.len() as isize, values.as_ptr()) }
+}
+
 /// The name that a reference to a symbol of this scope has; `None` for other attributes.
 pub(crate) fn symbol_attribute<'a>(attribute: MlirAttribute) -> Option<&'a str> {
     // SAFETY: the attribute is alive, and its text lives as long as its context.
@@ -112,6 +124,24 @@ pub(crate) fn dictionary_entry(dictionary: MlirAttribute, name: &str) -> Option<
 pub(crate) fn set_attribute(operation: MlirOperation, name: &str, attribute: MlirAttribute) {
     // SAFETY: operation and attribute are alive and of one context.
     unsafe { mlirOperationSetAttributeByName(operation, StringRef::new(name).to_raw(), attribute) }
+}
+
+/// An operation that nobody owns yet.
+pub(crate) fn create_operation(
+    name: &str,
+    location: MlirLocation,
+    operands: &[MlirValue],
+    results: &[MlirType],
+    attributes: &[MlirNamedAttribute],
+) -> MlirOperation {
+    // SAFETY: everything is alive and of one context, and the lists outlive the calls.
+    unsafe {
+        let mut state = mlirOperationStateGet(StringRef::new(name).to_raw(), location);
+        mlirOperationStateAddOperands(&mut state, operands.len() as isize, operands.as_ptr());
+        mlirOperationStateAddResults(&mut state, results.len() as isize, results.as_ptr());
+        mlirOperationStateAddAttributes(&mut state, attributes.len() as isize, attributes.as_ptr());
+        mlirOperationCreate(&mut state)
+    }
 }
 
 /// What messages call an operation: the ONNX node it came from, if it says so.

@@ -1,5 +1,5 @@
 //! The compiler, one module a phase, in the order in which data flows: [`import`], [`fuse`], [`cost`],
-//! [`partition`].
+//! [`partition`], [`outline`].
 //!
 //! Passes are plain functions on modules; `td/Passes.td` gives them names and options, [`register`] makes MLIR know them.
 
@@ -10,8 +10,10 @@ pub mod fuse;
 pub mod import;
 pub mod infer_shapes;
 pub mod inline_clusters;
+pub mod inline_stages;
 mod input_shapes;
 mod ir;
+pub mod outline;
 pub mod partition;
 mod paths;
 pub mod rebatch;

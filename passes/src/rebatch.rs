@@ -26,6 +26,7 @@ use rules::Change;
 
 pub use analysis::Batch;
 pub use layout::Layout;
+pub(crate) use pass::make;
 pub use pass::{Counts, rebatch};
 
 /// What a function's values become at a multiple of its batch. The function is not changed, and must not be while this is
@@ -79,6 +80,12 @@ impl Rebatched {
             return Err(Failure);
         }
         Ok(Self { analysis: Analysis::of(function, factor)? })
+    }
+
+    /// The same for a function that was cut out of the one that this is of, and stands by itself. Its arguments stand for
+    /// values of that one.
+    pub(crate) fn part(&self, function: MlirOperation, arguments: &[MlirValue]) -> Result<Self, Failure> {
+        Ok(Self { analysis: self.analysis.part(function, arguments)? })
     }
 
     /// The value's type at the new batch; `None` if it is no tensor.

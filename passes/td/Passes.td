@@ -193,6 +193,41 @@ def Partition : Pass<"divi-partition", "::mlir::ModuleOp"> {
   let dependentDialects = ["::divi::DiviDialect"];
 }
 
+def Outline : Pass<"divi-outline", "::mlir::ModuleOp"> {
+  let summary = "Make a plan explicit: a function for each stage, launches and transfers";
+  let description = [{
+    What a device runs without waiting for another becomes a private function, a stage, called by the model's function, the
+    device and a number (`@main.gpu0.0`). The model's function launches the stages and transfers tensors, each once to every
+    device that reads it, in the order in which they start. Constants go into every stage that reads them. Starts that are
+    out of date are brought up to date, and `divi.plan` says what the stages come to.
+
+    Queued inputs (objective batch) make the model's function one of the whole queue: `divi.slice` takes inputs out of a
+    tensor, `divi.gather` puts them together, and each stage is at the batch of its launch.
+  }];
+  let options = [
+    Option<"minStageOps", "min-stage-ops", "int64_t", /*default=*/"0",
+           "Stages of fewer tasks become part of others, or move to their devices, where that is possible">,
+  ];
+  let statistics = [
+    Statistic<"numStages", "num-stages", "Number of stages">,
+    Statistic<"numTransfers", "num-transfers", "Number of transfers">,
+    Statistic<"numElided", "num-transfers-elided", "Number of reads on other devices that needed no transfer of their own">,
+    Statistic<"numMerged", "num-merged", "Number of stages that were too small and became part of others">,
+  ];
+  let dependentDialects = ["::divi::DiviDialect", "::divi::onnx::ONNXDialect"];
+}
+
+def InlineStages : Pass<"divi-inline-stages", "::mlir::ModuleOp"> {
+  let summary = "Take stages away and leave their tasks where they were launched";
+  let description = [{
+    Undoes `divi-outline` for plans of one input and of pipelines: every task says again on which device it runs and when,
+    so that the plan can be changed by hand and outlined anew. Stages of queued inputs are refused.
+  }];
+  let statistics = [
+    Statistic<"numInlined", "num-inlined", "Number of stages taken away">,
+  ];
+}
+
 def Canonicalize : Pass<"divi-canonicalize", "::mlir::ModuleOp"> {
   let summary = "Take away onnx operators that are not needed";
   let description = [{

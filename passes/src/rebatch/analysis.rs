@@ -47,9 +47,36 @@ pub(super) struct Analysis {
 
 impl Analysis {
     pub(super) fn of(function: MlirOperation, factor: i64) -> Result<Self, Failure> {
-        let mut analysis = Self {
+        let mut analysis = Self::new(factor, 1);
+        let Some(entry) = only_block(function)? else { return Ok(analysis) };
+        analysis.arguments(function, entry)?;
+        analysis.block(entry)?;
+        analysis.returns(entry)?;
+        Ok(analysis)
+    }
+
+    /// The same for a function that is a part of the one that this is of. Its arguments stand for values of that one, and
+    /// are in the part what these are in the whole.
+    pub(super) fn part(&self, function: MlirOperation, arguments: &[MlirValue]) -> Result<Self, Failure> {
+        let mut analysis = Self::new(self.factor, self.unit);
+        let Some(entry) = only_block(function)? else { return Ok(analysis) };
+        for (argument, &outside) in arguments_of(entry).into_iter().zip(arguments) {
+            match self.batch(outside) {
+                Batch::Same => analysis.contents.extend(self.known(outside).map(|value| (argument.ptr, value))),
+                batch => {
+                    analysis.batches.insert(argument.ptr, batch);
+                }
+            }
+        }
+        analysis.block(entry)?;
+        analysis.returns(entry)?;
+        Ok(analysis)
+    }
+
+    fn new(factor: i64, unit: i64) -> Self {
+        Self {
             factor,
-            unit: 1,
+            unit,
             batches: FxHashMap::default(),
             contents: FxHashMap::default(),
             changes: FxHashMap::default(),
@@ -57,20 +84,7 @@ impl Analysis {
             frozen: FxHashMap::default(),
             repeats: FxHashSet::default(),
             repeated: vec![],
-        };
-        let blocks = blocks(function);
-        let [entry] = blocks[..] else {
-            if blocks.is_empty() {
-                return Ok(analysis);
-            }
-            let name = describe_function(function);
-            error(function, &format!("{name} has {} blocks: a batch is followed through one only", blocks.len()));
-            return Err(Failure);
-        };
-        analysis.arguments(function, entry)?;
-        analysis.block(entry)?;
-        analysis.returns(entry)?;
-        Ok(analysis)
+        }
     }
 
     pub(super) fn batch(&self, value: MlirValue) -> Batch {
@@ -386,6 +400,19 @@ impl Analysis {
             }
         }
         Ok(())
+    }
+}
+
+/// The block of a function, if it has a body.
+fn only_block(function: MlirOperation) -> Result<Option<MlirBlock>, Failure> {
+    match blocks(function)[..] {
+        [] => Ok(None),
+        [entry] => Ok(Some(entry)),
+        [..] => {
+            let (name, count) = (describe_function(function), blocks(function).len());
+            error(function, &format!("{name} has {count} blocks: a batch is followed through one only"));
+            Err(Failure)
+        }
     }
 }
 

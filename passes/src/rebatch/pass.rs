@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use divi_onnx::DType;
-use melior::ContextRef;
+use melior::{Context, ContextRef};
 use mlir_sys::*;
 use rustc_hash::FxHashSet;
 
@@ -75,6 +75,13 @@ pub fn rebatch(module: MlirOperation, batch: i64) -> Result<Counts, Failure> {
         warning(module, &format!("mixes the inputs of a batch, so it runs once for each: {}", names.join(", ")));
     }
     Ok(counts)
+}
+
+/// Makes a function what it becomes. The analysis does not hold afterwards.
+pub(crate) fn make(context: &Context, function: MlirOperation, plan: &Rebatched) -> Result<(), Failure> {
+    check_elements(function, plan)?;
+    rewrite(context, function, plan);
+    Ok(())
 }
 
 /// ONNX cannot take apart, put together or repeat tensors of its narrowest types.

@@ -45,6 +45,7 @@ MlirPass diviCreateEmitProblem(int64_t inputs, llvm::raw_ostream *stream);
 /// What passes that plan leave for the driver.
 struct DiviSession;
 MlirPass diviCreatePartition(const DiviPartitionOptions *options, DiviSession *session);
+MlirPass diviCreateOutline(int64_t minStageOps, DiviSession *session);
 /// `title` is what the model is called.
 DiviSession *diviSessionCreate(bool showProgress, MlirStringRef title);
 void diviSessionDestroy(DiviSession *session);
@@ -83,6 +84,7 @@ static void addPhases(PassManager &manager, llvm::raw_ostream *stream, DiviSessi
     return;
   DiviPartitionOptions options = partitionOptions();
   add(diviCreatePartition(&options, session));
+  add(diviCreateOutline(minStageOps, session));
 }
 
 /// What the command line asks for around the passes that it names. A batch that is fixed is changed by a pass, once the

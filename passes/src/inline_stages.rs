@@ -1,0 +1,220 @@
+//! `divi-inline-stages`: takes stages away, and leaves their tasks where they were launched.
+
+use crate::{
+    ir::{
+        Failure, attribute, blocks, describe, error, float_attribute, operands, operation_name, operations, results,
+        run, set_attribute, string_attribute, symbol_attribute, symbol_reference, walk,
+    },
+    tasks::{entry, is_constant},
+};
+use divi_dialect::CostAttribute;
+use melior::{Context, ContextRef, ir::Attribute};
+use mlir_sys::*;
+use rustc_hash::FxHashMap;
+use std::ffi::c_void;
+
+//===----------------------------------------------------------------------===//
+// --divi-inline-stages
+//===----------------------------------------------------------------------===//
+
+/// Undoes `divi-outline`: launches become the tasks of their stage, transfers go, and the stages' functions with them. Every
+/// task says again where and when it runs, so that the plan can be changed and outlined anew. Returns how many stages there
+/// were. Constants that stages had copies of are one again.
+///
+/// Stages of queued inputs stay: at each number of inputs they are other functions, which cannot be made one.
+pub fn inline_stages(module: MlirOperation) -> Result<u64, Failure> {
+    let function = entry(module)?;
+    let Some(&block) = blocks(function).first() else { return Ok(0) };
+    // SAFETY: the context of a live operation is alive, and outlives the pass.
+    let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
+    let functions = blocks(module).into_iter().flat_map(operations);
+    let functions: FxHashMap<&str, MlirOperation> = functions
+        .filter(|&operation| operation_name(operation) == "func.func")
+        .filter_map(|operation| Some((attribute(operation, "sym_name").and_then(string_attribute)?, operation)))
+        .collect();
+    let steps = operations(block);
+    let mut launches = vec![];
+    for &step in &steps {
+        let queued = attribute(step, "divi.inputs").is_some();
+        match operation_name(step) {
+            "divi.slice" | "divi.gather" => return Err(refuse(step)),
+            "divi.launch" if queued => return Err(refuse(step)),
+            "divi.launch" => {
+                let callee = attribute(step, "callee").and_then(symbol_attribute);
+                let stage = callee.and_then(|callee| functions.get(callee)).filter(|stage| !blocks(**stage).is_empty());
+                let Some(&stage) = stage else {
+                    error(step, &format!("{} launches a function that has no body", describe(step)));
+                    return Err(Failure);
+                };
+                launches.push((step, stage));
+            }
+            _ => {}
+        }
+    }
+    // SAFETY: see above.
+    let mut inliner = Inliner { context: unsafe { context.to_ref() }, constants: FxHashMap::default() };
+    launches.iter().for_each(|&(launch, stage)| inliner.inline(launch, stage));
+    for transfer in steps.into_iter().filter(|&step| !is_launched(&launches, step)) {
+        if operation_name(transfer) == "divi.transfer" {
+            // SAFETY: a transfer has one operand and one result, and nobody reads what is destroyed.
+            unsafe {
+                mlirValueReplaceAllUsesOfWith(results(transfer)[0], operands(transfer)[0]);
+                mlirOperationDestroy(transfer);
+            }
+        }
+    }
+    remove_functions(module, &launches);
+    Ok(launches.len() as u64)
+}
+
+fn refuse(step: MlirOperation) -> Failure {
+    let message = format!(
+        "{} belongs to a plan of queued inputs, whose stages have batches of their own and cannot be made one function: \
+         start from the module that was planned",
+        describe(step)
+    );
+    error(step, &message);
+    Failure
+}
+
+fn is_launched(launches: &[(MlirOperation, MlirOperation)], step: MlirOperation) -> bool {
+    // The launches are gone; only addresses are compared.
+    launches.iter().any(|(launch, _)| launch.ptr == step.ptr)
+}
+
+/// Takes away functions that nothing names any more.
+fn remove_functions(module: MlirOperation, launches: &[(MlirOperation, MlirOperation)]) {
+    let mut stages: Vec<MlirOperation> = vec![];
+    for &(_, stage) in launches {
+        if !stages.iter().any(|other| other.ptr == stage.ptr) {
+            stages.push(stage);
+        }
+    }
+    for stage in stages {
+        let name = attribute(stage, "sym_name").and_then(string_attribute).unwrap_or_default();
+        let is_private = attribute(stage, "sym_visibility").and_then(string_attribute) == Some("private");
+        let mut named = false;
+        walk(module, &mut |operation| {
+            let callee = attribute(operation, "callee").and_then(symbol_attribute);
+            named |= callee == Some(name);
+        });
+        if is_private && !named {
+            // SAFETY: nothing names the function.
+            unsafe { mlirOperationDestroy(stage) };
+        }
+    }
+}
+
+struct Inliner<'a> {
+    context: &'a Context,
+    /// The constants that are there, by what they say.
+    constants: FxHashMap<Vec<*const c_void>, MlirOperation>,
+}
+
+impl Inliner<'_> {
+    /// Puts copies of a stage's tasks in the place of a launch.
+    fn inline(&mut self, launch: MlirOperation, stage: MlirOperation) {
+        let body = blocks(stage)[0];
+        let mut tasks = operations(body);
+        let Some(end) = tasks.pop() else { return };
+        let mut outside: FxHashMap<*const c_void, MlirValue> = FxHashMap::default();
+        for (argument, operand) in crate::ir::arguments_of(body).into_iter().zip(operands(launch)) {
+            outside.insert(argument.ptr, operand);
+        }
+        let device = attribute(launch, "device").and_then(symbol_attribute).unwrap_or_default();
+        let number = attribute(launch, "divi.stage");
+        let start = attribute(launch, "divi.start").and_then(float_attribute);
+        // In a pipeline, times count from the beginning of the stage.
+        let mut now = if number.is_some() { 0.0 } else { start.unwrap_or(0.0) };
+        for task in tasks {
+            let copy = self.copy(task, launch, &outside);
+            for (before, after) in results(task).into_iter().zip(results(copy)) {
+                outside.insert(before.ptr, after);
+            }
+            if is_constant(task) {
+                continue;
+            }
+            set_attribute(copy, "divi.device", symbol_reference(self.context, device));
+            number.into_iter().for_each(|number| set_attribute(copy, "divi.stage", number));
+            if start.is_some() {
+                set_attribute(copy, "divi.start", self.micros(now));
+            }
+            now += micros_on(task, device);
+        }
+        for (value, result) in operands(end).into_iter().zip(results(launch)) {
+            let value = outside.get(&value.ptr).copied();
+            // SAFETY: both values are alive.
+            value.into_iter().for_each(|value| unsafe { mlirValueReplaceAllUsesOfWith(result, value) });
+        }
+        // SAFETY: what read the launch reads the tasks now.
+        unsafe { mlirOperationDestroy(launch) };
+    }
+
+    /// A copy of an operation in front of a launch that reads what is outside; of a constant, the one that says the same.
+    fn copy(
+        &mut self,
+        operation: MlirOperation,
+        launch: MlirOperation,
+        outside: &FxHashMap<*const c_void, MlirValue>,
+    ) -> MlirOperation {
+        let known = is_constant(operation) && operands(operation).is_empty();
+        let key = known.then(|| contents(operation));
+        if let Some(&constant) = key.as_ref().and_then(|key| self.constants.get(key)) {
+            return constant;
+        }
+        // SAFETY: everything is alive; the block takes ownership of the copy.
+        let copy = unsafe {
+            let copy = mlirOperationClone(operation);
+            mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(launch), launch, copy);
+            copy
+        };
+        walk(copy, &mut |inner| {
+            for (i, operand) in operands(inner).into_iter().enumerate() {
+                if let Some(&value) = outside.get(&operand.ptr) {
+                    // SAFETY: operation and value are alive.
+                    unsafe { mlirOperationSetOperand(inner, i as isize, value) };
+                }
+            }
+        });
+        key.into_iter().for_each(|key| {
+            self.constants.insert(key, copy);
+        });
+        copy
+    }
+
+    fn micros(&self, micros: f64) -> MlirAttribute {
+        // SAFETY: the type belongs to the context.
+        unsafe { mlirFloatAttrDoubleGet(self.context.to_raw(), mlirF64TypeGet(self.context.to_raw()), micros) }
+    }
+}
+
+/// What a constant says: its name, attributes and types, each of which there is once.
+fn contents(constant: MlirOperation) -> Vec<*const c_void> {
+    // SAFETY: the operation is alive, and indices are below the count.
+    unsafe {
+        let name = mlirIdentifierStr(mlirOperationGetName(constant)).data.cast();
+        let count = mlirOperationGetNumAttributes(constant);
+        let attributes = (0..count).map(|i| mlirOperationGetAttribute(constant, i));
+        let pairs = attributes.flat_map(|named| [named.name.ptr, named.attribute.ptr]);
+        let types = results(constant).into_iter().map(|result| crate::ir::type_of(result).ptr);
+        [name].into_iter().chain(pairs).chain(types).collect()
+    }
+}
+
+/// How long a task takes on a device for one input; nothing where nobody says.
+fn micros_on(task: MlirOperation, device: &str) -> f64 {
+    // SAFETY: the attribute lives as long as its context.
+    let cost = attribute(task, "divi.cost").map(|cost| unsafe { Attribute::from_raw(cost) });
+    let entries = cost.and_then(CostAttribute::from_attribute).map(|cost| cost.entries()).unwrap_or_default();
+    entries.iter().find(|entry| entry.device == device && entry.batch == 1).map_or(0.0, |entry| entry.micros)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviRunInlineStages(module: MlirOperation, inlined: *mut u64) -> bool {
+    run(module, || {
+        let count = inline_stages(module)?;
+        // SAFETY: the caller's counter outlives the call.
+        unsafe { *inlined = count };
+        Ok(())
+    })
+}

@@ -1,0 +1,100 @@
+//! `divi-outline`: from a plan of tasks to functions that devices launch, and tensors that move between them.
+
+mod flow;
+mod function;
+mod model;
+mod parts;
+
+use crate::{
+    cost::Posed,
+    ir::{Failure, error, run, warning},
+    partition::{planned_inputs, read_plan, write_certificate},
+    session::Session,
+};
+use divi_planner::{
+    Objective,
+    stages::{StageOptions, Staged, stages},
+};
+use melior::ContextRef;
+use mlir_sys::*;
+use model::Model;
+
+/// What a run of the pass did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Counts {
+    pub stages: u64,
+    pub transfers: u64,
+    /// Reads on another device that need no transfer of their own.
+    pub elided: u64,
+    /// Stages that were too small and became part of others.
+    pub merged: u64,
+}
+
+//===----------------------------------------------------------------------===//
+// --divi-outline
+//===----------------------------------------------------------------------===//
+
+/// Makes a plan explicit: what a device runs without waiting becomes a private function, a stage, and the function that runs
+/// the model launches stages and moves tensors. A stage of fewer than `min_stage_ops` tasks becomes part of another where
+/// that is possible. Constants go to every stage that reads them.
+///
+/// Plans nothing anew but for such stages: devices and orders are those of the plan, and starts that are out of date are
+/// brought up to date. Whoever wants another plan starts from the module that was planned, or from `divi-inline-stages`.
+pub fn outline(module: MlirOperation, min_stage_ops: usize, session: Option<&mut Session>) -> Result<Counts, Failure> {
+    let Some(inputs) = planned_inputs(module) else {
+        error(module, "has no divi.plan that says for how many inputs it is: run divi-partition first");
+        return Err(Failure);
+    };
+    let posed = Posed::by(module, inputs)?;
+    let plan = read_plan(module, &posed)?;
+    let outputs = posed.first_task + posed.tasks.len()..posed.problem.nodes.len();
+    let ports = (0..posed.first_task).chain(outputs).collect();
+    let options = StageOptions { min_tasks: min_stage_ops, ports: Some(ports) };
+    let staged = stages(&posed.problem, &plan, &options).map_err(|wrong| {
+        error(module, &wrong.to_string());
+        Failure
+    })?;
+    if staged.small > 0 {
+        let message = match staged.small {
+            1 => format!("1 stage has fewer than {min_stage_ops} tasks: no other stage can take it in"),
+            small => format!("{small} stages have fewer than {min_stage_ops} tasks: no other stage can take them in"),
+        };
+        warning(module, &message);
+    }
+    // SAFETY: the context of a live operation is alive, and outlives the pass.
+    let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
+    // SAFETY: see above.
+    let model = Model::new(unsafe { context.to_ref() }, module, &posed, &staged)?;
+    let launched = function::functions(&model)?;
+    let moved = flow::rewrite(&model, &launched)?;
+    let pipeline = if staged.plan.objective == Objective::Pipeline { staged.stages.len() } else { 0 };
+    write_certificate(module, &staged.plan, pipeline);
+    let Staged { stages, moves, elided, merged, plan, .. } = staged;
+    if let Some(session) = session {
+        session.replanned(plan);
+    }
+    let counts = [stages.len(), moved, elided + moves.len() - moved, merged].map(|count| count as u64);
+    let [stages, transfers, elided, merged] = counts;
+    Ok(Counts { stages, transfers, elided, merged })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviRunOutline(
+    module: MlirOperation,
+    min_stage_ops: i64,
+    counts: *mut Counts,
+    session: *mut Session,
+) -> bool {
+    run(module, || {
+        let Ok(min_stage_ops) = usize::try_from(min_stage_ops) else {
+            error(module, &format!("min-stage-ops is {min_stage_ops}: it must not be negative"));
+            return Err(Failure);
+        };
+        // SAFETY: the caller's session outlives the call, if it has one, and nobody else uses it now.
+        let done = outline(module, min_stage_ops, unsafe { session.as_mut() })?;
+        // SAFETY: the caller's counter outlives the call.
+        unsafe { *counts = done };
+        Ok(())
+    })
+}

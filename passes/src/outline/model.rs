@@ -1,0 +1,247 @@
+//! The module and its plan side by side: which value is which tensor, which task is in which stage.
+
+use crate::{
+    cost::Posed,
+    ir::{
+        Failure, arguments_of, attribute, blocks, describe, error, integer_array, named_attribute, results,
+        string_attribute, symbol_reference, type_of, uses,
+    },
+    rebatch::{Batch, Present, Rebatched},
+    tasks::{Tasks, definer, entry},
+};
+use divi_dialect::node::is_none;
+use divi_planner::{
+    Objective, Problem,
+    problem::Tensor,
+    stages::{Stage, Staged},
+};
+use melior::{Context, StringRef};
+use mlir_sys::*;
+use rustc_hash::FxHashMap;
+use std::{collections::BTreeMap, ffi::c_void};
+
+pub(super) struct Model<'a> {
+    pub(super) context: &'a Context,
+    pub(super) module: MlirOperation,
+    pub(super) posed: &'a Posed,
+    pub(super) staged: &'a Staged,
+    pub(super) function: Tasks,
+    pub(super) tensors: Vec<Tensor>,
+    /// The value that each tensor is; none where a task has no result.
+    pub(super) values: Vec<Option<MlirValue>>,
+    tensor_of: FxHashMap<*const c_void, usize>,
+    /// The stage that runs a node for an input.
+    stage_of: BTreeMap<(usize, u32), usize>,
+    /// How many inputs are queued.
+    pub(super) queued: u32,
+    /// For several queued inputs, what the function becomes at each number of them that is launched, and at all.
+    batched: BTreeMap<u32, Rebatched>,
+}
+
+impl<'a> Model<'a> {
+    /// Checks all that may be in the way, before anything is changed.
+    pub(super) fn new(
+        context: &'a Context,
+        module: MlirOperation,
+        posed: &'a Posed,
+        staged: &'a Staged,
+    ) -> Result<Self, Failure> {
+        let function = Tasks::of(entry(module)?)?;
+        let tensors = posed.problem.all_tensors();
+        let values = values(posed, &function, tensors.len());
+        let tensor = |(index, value): (usize, &Option<MlirValue>)| Some(((*value)?.ptr, index));
+        let mut stage_of = BTreeMap::new();
+        for (index, Stage { tasks, inputs, .. }) in staged.stages.iter().enumerate() {
+            for &task in tasks {
+                inputs.iter().for_each(|&input| {
+                    stage_of.insert((task, input), index);
+                });
+            }
+        }
+        let queued = if staged.plan.objective == Objective::Batch { posed.problem.inputs } else { 1 };
+        let mut model = Self {
+            context,
+            module,
+            posed,
+            staged,
+            tensor_of: values.iter().enumerate().filter_map(tensor).collect(),
+            tensors,
+            values,
+            function,
+            stage_of,
+            queued,
+            batched: BTreeMap::new(),
+        };
+        model.check_moves()?;
+        if queued > 1 {
+            model.follow_batch()?;
+        }
+        Ok(model)
+    }
+
+    pub(super) fn problem(&self) -> &Problem {
+        &self.posed.problem
+    }
+
+    pub(super) fn device_name(&self, device: usize) -> &str {
+        &self.problem().devices[device].name
+    }
+
+    /// The operation that a node is.
+    pub(super) fn operation(&self, node: usize) -> MlirOperation {
+        self.posed.tasks[node - self.posed.first_task]
+    }
+
+    pub(super) fn name<'b>(&self) -> &'b str {
+        attribute(self.function.function, "sym_name").and_then(string_attribute).unwrap_or_default()
+    }
+
+    /// The tensor that a value is; none for constants and what is absent.
+    pub(super) fn tensor(&self, value: MlirValue) -> Option<usize> {
+        self.tensor_of.get(&value.ptr).copied().filter(|_| !is_none(value))
+    }
+
+    /// Whether something outside a stage reads what the stage computes.
+    pub(super) fn leaves(&self, tensor: usize, stage: usize) -> bool {
+        let inputs = &self.staged.stages[stage].inputs;
+        let elsewhere = |reader: usize| inputs.iter().any(|&input| self.stage_of.get(&(reader, input)) != Some(&stage));
+        self.tensors[tensor].to.iter().any(|&reader| elsewhere(reader))
+    }
+
+    /// What the function becomes at a number of inputs; none where it stays as it is.
+    pub(super) fn at(&self, inputs: usize) -> Option<&Rebatched> {
+        self.batched.get(&u32::try_from(inputs).ok()?).filter(|_| inputs > 1)
+    }
+
+    /// Where inputs are in a tensor.
+    pub(super) fn batch(&self, tensor: usize) -> Batch {
+        let value = self.values[tensor].filter(|_| self.queued > 1);
+        match (value, self.batched.get(&self.queued)) {
+            (Some(value), Some(batched)) => batched.batch_of(value),
+            _ => Batch::Same,
+        }
+    }
+
+    /// Only tensors move.
+    fn check_moves(&self) -> Result<(), Failure> {
+        for step in &self.staged.moves {
+            let Some(value) = self.values[step.tensor].filter(|&value| !is_none(value)) else { continue };
+            // SAFETY: the type of a live value is alive.
+            if unsafe { mlirTypeIsATensor(type_of(value)) } {
+                continue;
+            }
+            let what = definer(value).map_or_else(|| "an argument".to_owned(), describe);
+            let (from, to) = (self.device_name(step.from), self.device_name(step.to));
+            let place = definer(value).unwrap_or(self.function.function);
+            let message = format!(
+                "{what} is read on @{to} but is on @{from}, and no tensor that could move there: give both tasks the same \
+                 divi.colocate"
+            );
+            error(place, &message);
+            return Err(Failure);
+        }
+        Ok(())
+    }
+
+    /// What the function becomes at each number of inputs, if values that go from stage to stage can be cut and joined.
+    fn follow_batch(&mut self) -> Result<(), Failure> {
+        let function = self.function.function;
+        if !matches!(Present::of(function), Present::Size(_)) {
+            let message = format!(
+                "@{} has a batch of no known size, so {} queued inputs cannot be told apart: run divi-infer-shapes with \
+                 batch=1 first",
+                self.name(),
+                self.queued
+            );
+            error(function, &message);
+            return Err(Failure);
+        }
+        let counts = self.staged.stages.iter().map(|stage| stage.inputs.len() as u32);
+        for count in counts.chain([self.queued]).collect::<std::collections::BTreeSet<u32>>() {
+            self.batched.insert(count, Rebatched::of(function, count.into())?);
+        }
+        for (tensor, value) in self.values.iter().enumerate() {
+            let Some(value) = *value else { continue };
+            let crosses = (0..self.staged.stages.len()).any(|stage| {
+                let Stage { tasks, .. } = &self.staged.stages[stage];
+                tasks.contains(&self.tensors[tensor].from) && self.leaves(tensor, stage)
+            });
+            let Some(operation) = definer(value).filter(|_| crosses) else { continue };
+            let layouts: Vec<Batch> = self.batched.values().map(|batched| batched.batch_of(value)).collect();
+            let why = match layouts[..] {
+                _ if layouts.contains(&Batch::Apart) => "mixes inputs and has a result without an axis for them",
+                [first, ..] if layouts.iter().any(|layout| *layout != first) => {
+                    "has its inputs on another axis at another batch"
+                }
+                _ => continue,
+            };
+            let message = format!(
+                "{} {why}, so it cannot be cut into inputs and moved between stages: give it and its readers the same \
+                 divi.colocate, or plan for another number of inputs",
+                describe(operation)
+            );
+            error(operation, &message);
+            return Err(Failure);
+        }
+        Ok(())
+    }
+
+    pub(super) fn symbol(&self, name: &str, symbol: &str) -> MlirNamedAttribute {
+        named_attribute(self.context, name, symbol_reference(self.context, symbol))
+    }
+
+    pub(super) fn integer(&self, name: &str, value: i64) -> MlirNamedAttribute {
+        // SAFETY: the type belongs to the context.
+        let attribute = unsafe { mlirIntegerAttrGet(mlirIntegerTypeGet(self.context.to_raw(), 64), value) };
+        named_attribute(self.context, name, attribute)
+    }
+
+    pub(super) fn integers(&self, name: &str, values: &[i64]) -> MlirNamedAttribute {
+        named_attribute(self.context, name, integer_array(self.context, values))
+    }
+
+    pub(super) fn string(&self, name: &str, text: &str) -> MlirNamedAttribute {
+        // SAFETY: the context is alive, and the text outlives the call.
+        let attribute = unsafe { mlirStringAttrGet(self.context.to_raw(), StringRef::new(text).to_raw()) };
+        named_attribute(self.context, name, attribute)
+    }
+
+    /// When something starts, in microseconds.
+    pub(super) fn start(&self, micros: f64) -> MlirNamedAttribute {
+        // SAFETY: the type belongs to the context.
+        let attribute =
+            unsafe { mlirFloatAttrDoubleGet(self.context.to_raw(), mlirF64TypeGet(self.context.to_raw()), micros) };
+        named_attribute(self.context, "divi.start", attribute)
+    }
+}
+
+/// The values of tensors, in the order in which the problem has them: arguments that are used, then results.
+fn values(posed: &Posed, function: &Tasks, count: usize) -> Vec<Option<MlirValue>> {
+    let arguments = function.arguments.iter().copied().filter(|&argument| !uses(argument).is_empty());
+    let of_tasks = posed.tasks.iter().map(|&task| results(task));
+    let of_nodes = arguments.map(|argument| vec![argument]).chain(of_tasks);
+    let mut values: Vec<Option<MlirValue>> = match posed.problem.tensors {
+        Some(_) => of_nodes.flatten().map(Some).collect(),
+        // Each node has one.
+        None => of_nodes.map(|values| values.first().copied()).collect(),
+    };
+    values.resize(count, None);
+    values
+}
+
+/// The types of arguments and of what ends a function, as its type.
+pub(super) fn function_type(context: &Context, function: MlirOperation) -> MlirAttribute {
+    let block = blocks(function)[0];
+    let inputs: Vec<_> = arguments_of(block).into_iter().map(type_of).collect();
+    // SAFETY: everything is alive, a function's body ends in a terminator, and the lists outlive the call.
+    unsafe {
+        let outputs: Vec<_> = crate::ir::operands(mlirBlockGetTerminator(block)).into_iter().map(type_of).collect();
+        mlirTypeAttrGet(mlirFunctionTypeGet(
+            context.to_raw(),
+            inputs.len() as isize,
+            inputs.as_ptr(),
+            outputs.len() as isize,
+            outputs.as_ptr(),
+        ))
+    }
+}
