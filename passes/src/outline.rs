@@ -69,7 +69,7 @@ pub fn outline(module: MlirOperation, min_stage_ops: usize, session: Option<&mut
     let launched = function::functions(&model)?;
     let moved = flow::rewrite(&model, &launched)?;
     let pipeline = if staged.plan.objective == Objective::Pipeline { staged.stages.len() } else { 0 };
-    write_certificate(module, &staged.plan, pipeline);
+    write_certificate(module, &staged.plan, pipeline, None);
     let Staged { stages, moves, elided, merged, plan, .. } = staged;
     if let Some(session) = session {
         session.replanned(plan);

@@ -51,12 +51,13 @@ pub(crate) fn write_plan(module: MlirOperation, posed: &Posed, plan: &Plan) -> R
             return Err(Failure);
         }
     }
-    write_certificate(module, plan, stages, &fingerprint(&posed.tasks));
+    write_certificate(module, plan, stages, Some(&fingerprint(&posed.tasks)));
     Ok(())
 }
 
-/// Puts what is proven about a plan on the module, and which decisions it is proven for. A pipeline has so many stages.
-pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usize, decisions: &str) {
+/// Puts what is proven about a plan on the module, and which decisions it is proven for, where tasks have them. A pipeline
+/// has so many stages.
+pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usize, decisions: Option<&str>) {
     // SAFETY: the context of a live operation is alive, and outlives the pass.
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
     // SAFETY: see above.
@@ -69,8 +70,8 @@ pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usiz
         ("bound_by", values.string(&plan.bound_by)),
         ("algorithm", values.string(&plan.algorithm)),
         ("seed", values.integer(i64::try_from(plan.seed).unwrap_or(i64::MAX))),
-        ("decisions", values.string(decisions)),
     ];
+    entries.extend(decisions.map(|decisions| ("decisions", values.string(decisions))));
     match plan.limit {
         Some(Limit::Iterations(count)) => {
             entries.push(("iterations", values.integer(i64::try_from(count).unwrap_or(i64::MAX))));
