@@ -5,6 +5,7 @@ mod curves;
 mod large;
 mod models;
 mod networks;
+mod partition;
 mod speedup;
 mod svg;
 mod tables;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 use crate::arguments::{part, seconds};
 
 const USAGE: &str = "\
-usage: divi-bench plan [PART …] [--seconds=S] [--milp-seconds=S] [--svg=FILE]
+usage: divi-bench plan [PART …] [--seconds=S] [--milp-seconds=S] [--limit=S] [--svg=FILE]
 
 parts, by default all of them:
   latency       Table I: networks of ten modules, one input
@@ -23,9 +24,11 @@ parts, by default all of them:
   models        Figs. 3 and 5: torchvision's models under the preset diviml
   curves        Fig. 7: throughput over time, as SVG
   large         5,000 tasks on 8 devices against HEFT
+  partition     divi-opt --partition for every model, machine and objective
 
   --seconds=S       for each search, by default 5
   --milp-seconds=S  for each integer program, by default 60
+  --limit=S         of each divi-opt --partition, by default none
   --svg=FILE        where the curves go, by default target/bench/plan.svg
 ";
 
@@ -33,6 +36,7 @@ parts, by default all of them:
 pub(crate) struct Settings {
     seconds: f64,
     milp_seconds: f64,
+    limit: Option<f64>,
     svg: PathBuf,
 }
 
@@ -45,16 +49,20 @@ const PARTS: &[(&str, Part)] = &[
     ("models", models::run_figures),
     ("curves", curves::curves),
     ("large", large::large),
+    ("partition", partition::run),
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let mut settings = Settings { seconds: 5.0, milp_seconds: 60.0, svg: PathBuf::from("target/bench/plan.svg") };
+    let svg = PathBuf::from("target/bench/plan.svg");
+    let mut settings = Settings { seconds: 5.0, milp_seconds: 60.0, limit: None, svg };
     let mut parts = Vec::new();
     for argument in arguments {
         if let Some(text) = argument.strip_prefix("--seconds=") {
             settings.seconds = seconds(argument, text)?;
         } else if let Some(text) = argument.strip_prefix("--milp-seconds=") {
             settings.milp_seconds = seconds(argument, text)?;
+        } else if let Some(text) = argument.strip_prefix("--limit=") {
+            settings.limit = Some(seconds(argument, text)?);
         } else if let Some(text) = argument.strip_prefix("--svg=") {
             settings.svg = PathBuf::from(text);
         } else {
