@@ -19,10 +19,6 @@ impl About {
     pub(crate) fn task_kind(&self, task: usize) -> &str {
         self.task_kinds.get(task).map_or("", String::as_str)
     }
-
-    pub(crate) fn device_kind(&self, device: usize) -> &str {
-        self.device_kinds.get(device).map_or("", String::as_str)
-    }
 }
 
 /// What a part of a portfolio found, and when.

@@ -40,7 +40,7 @@ fn write_graph(report: &Report<'_>, dot: &mut String) -> std::fmt::Result {
     writeln!(dot, "  subgraph cluster_legend {{")?;
     writeln!(dot, "    label=\"devices\"; color=\"#c5ccd6\"; fontsize=11;")?;
     for (index, device) in report.timeline.devices.iter().enumerate() {
-        let kind = report.about.device_kind(index);
+        let kind = report.device_kind(index);
         let name = if kind.is_empty() { device.name.clone() } else { format!("{} ({kind})", device.name) };
         writeln!(dot, "    d{index} [label={}, {}];", quoted(&name), fill(&[index]))?;
     }

@@ -5,6 +5,7 @@
 mod about;
 mod dot;
 mod html;
+mod labels;
 mod layout;
 mod order;
 mod palette;
@@ -86,6 +87,19 @@ impl<'a> Report<'a> {
             Some(name) => name,
             None => format!("task {task}"),
         }
+    }
+
+    /// None of a pipeline's equal devices, which are not the problem's.
+    fn device_kind(&self, device: usize) -> &str {
+        let equal = self.problem.devices.get(device).map(|device| &device.name)
+            != self.timeline.devices.get(device).map(|device| &device.name);
+        self.about.device_kinds.get(device).filter(|_| !equal).map_or("", String::as_str)
+    }
+
+    /// Of each task, as short as it can be told apart.
+    fn labels(&self) -> Vec<String> {
+        let names: Vec<String> = (0..self.problem.nodes.len()).map(|task| self.task_name(task)).collect();
+        labels::labels(&names)
     }
 
     /// The devices of each task, ascending: several where a queue is shared out.

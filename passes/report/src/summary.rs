@@ -193,7 +193,7 @@ pub(crate) fn json(report: &Report<'_>) -> Value {
 
 fn device_json(report: &Report<'_>, index: usize) -> Value {
     let device = &report.timeline.devices[index];
-    let kind = Some(report.about.device_kind(index)).filter(|kind| !kind.is_empty());
+    let kind = Some(report.device_kind(index)).filter(|kind| !kind.is_empty());
     json!({
         "name": device.name,
         "kind": kind,

@@ -10,7 +10,7 @@ use crate::text::{markup, micros, nice_step, percent, time_unit};
 use crate::timeline::Way;
 
 const WIDTH: f64 = 1280.0;
-const LEFT: f64 = 150.0;
+const LEFT: f64 = 170.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 64.0;
 const DEVICE: f64 = 34.0;
@@ -18,7 +18,7 @@ const LINK_ROW: f64 = 10.0;
 const MOST_LINK: f64 = 40.0;
 const APART: f64 = 8.0;
 /// What a letter of a label takes, about.
-const LETTER: f64 = 6.2;
+const LETTER: f64 = 6.9;
 /// Anything shorter would not be seen.
 const NARROWEST: f64 = 0.6;
 
@@ -145,6 +145,7 @@ impl Canvas<'_> {
     }
 
     fn write_launches(&mut self) -> Result {
+        let labels = self.report.labels();
         for launch in &self.report.timeline.launches {
             let (x, right) = (self.x(launch.start), self.x(launch.end));
             let name = self.report.task_name(launch.task);
@@ -153,8 +154,8 @@ impl Canvas<'_> {
             let hint = format!("{name}: {} to {}", micros(launch.start), micros(launch.end));
             let (top, height) = (lane.top + 2.0, (lane.height - 4.0) / rows);
             bar(&mut self.svg, (x, right, top, height), &format!("fill=\"{}\"", colour(launch.device)), &hint)?;
-            let label = shortened(&name, right - x - 8.0);
-            if label.chars().count() > 2 {
+            let label = shortened(&labels[launch.task], right - x - 8.0);
+            if !label.is_empty() {
                 let ink = text(launch.device);
                 let (x, y) = (x + 4.0, top + height / 2.0 + 4.0);
                 writeln!(
@@ -228,7 +229,7 @@ fn shortened(name: &str, width: f64) -> String {
     if letters <= fits {
         return name.to_owned();
     }
-    if fits < 3 {
+    if fits < 6 {
         return String::new();
     }
     let end: String = name.chars().skip(letters - (fits - 1)).collect();

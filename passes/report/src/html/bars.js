@@ -32,8 +32,8 @@ class Lane {
 
   /** The bar at a place, or the closest within a few pixels: some are narrower than a pixel. */
   at(view, x, y) {
-    const index = Math.min(Math.max(Math.floor((y - 2) / ((this.height - 4) / this.rows.length)), 0), this.rows.length - 1);
-    const row = this.rows[index];
+    const index = Math.floor((y - 2) / ((this.height - 4) / this.rows.length));
+    const row = this.rows[Math.min(Math.max(index, 0), this.rows.length - 1)];
     const reach = 4 * view.perPixel;
     const time = view.time(x);
     let best = null;
@@ -51,11 +51,12 @@ class Lane {
     const {brush, width} = prepare(canvas, this.height);
     brush.fillStyle = colours.lane;
     brush.fillRect(0, 0, width, this.height);
-    view.grid(brush, width, this.height);
+    view.grid(brush, this.height);
     const height = (this.height - 4) / this.rows.length;
     brush.textBaseline = 'middle';
     brush.font = '12px system-ui, "Noto Sans", "DejaVu Sans", sans-serif';
-    this.rows.forEach((row, index) => this.drawRow(brush, view, width, row, 2 + index * height, Math.max(height - (this.rows.length > 1 ? 1 : 0), 1)));
+    const tall = this.rows.length > 1 ? Math.max(height - 1, 1) : height;
+    this.rows.forEach((row, index) => this.drawRow(brush, view, width, row, 2 + index * height, tall));
     view.marks(brush, this.height);
   }
 
@@ -97,7 +98,8 @@ function allLanes() {
     const lane = new Lane(device.name, 'device', device.rows, DEVICE_HEIGHT);
     lane.bottleneck = device.bottleneck;
     lane.colour = device.colour;
-    const stages = device.stages.length ? `stage${device.stages.length > 1 ? 's' : ''} ${device.stages.join(', ')} · ` : '';
+    const plural = device.stages.length > 1 ? 's' : '';
+    const stages = device.stages.length ? `stage${plural} ${device.stages.join(', ')} · ` : '';
     lane.detail = `${stages}${data.end > 0 ? percent(device.busy / data.end) : '0 %'} busy`;
     lanes.push(lane);
   }
@@ -130,7 +132,7 @@ function addLaunches(lanes) {
     ];
     lanes[device[index]].add({
       task: of, row: 0, start: start[index], end: end[index], colour: on.colour, text: on.text, alpha: 1,
-      label: data.tasks.name[of], name: data.tasks.name[of], facts,
+      label: data.tasks.label[of], name: data.tasks.name[of], facts,
     });
   });
 }
@@ -144,8 +146,9 @@ function addHandovers(lanes) {
       ...when(start[index], end[index]),
     ];
     lanes[device[index]].add({
-      task: of, row: row[index], start: start[index], end: end[index], themed: way[index] === 'in' ? 'in' : 'out', alpha: 1,
-      label: way[index], name: way[index] === 'spill' ? words.spill : data.tasks.name[of], facts,
+      task: of, row: row[index], start: start[index], end: end[index], alpha: 1,
+      themed: way[index] === 'in' ? 'in' : 'out', label: way[index],
+      name: way[index] === 'spill' ? words.spill : data.tasks.name[of], facts,
     });
   });
 }
@@ -158,12 +161,13 @@ function addTransfers(lanes) {
     const [start, end] = [all.start[index], all.end[index]];
     const facts = () => [
       ...(all.weights[index] ? [['what', 'weights']] : []),
-      ['from', from.name], ['to', to.name], ['link', data.links[all.link[index]].name], ['bytes', bytes(all.bytes[index])],
+      ['from', from.name], ['to', to.name], ['link', data.links[all.link[index]].name],
+      ['bytes', bytes(all.bytes[index])],
       ...(data.inputs > 1 ? [['inputs', number(all.inputs[index], 0)]] : []), ...when(start, end),
     ];
     lanes[data.devices.length + all.link[index]].add({
       task: of, row: all.row[index], start, end, colour: from.colour, text: from.text, alpha: 0.85,
-      label: data.tasks.name[of], name: data.tasks.name[of], facts,
+      label: data.tasks.label[of], name: data.tasks.name[of], facts,
     });
   });
 }

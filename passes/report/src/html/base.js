@@ -67,6 +67,15 @@ function counted(count, what) {
   return `${number(count, 0)} ${what}${count === 1 ? '' : 's'}`;
 }
 
+/** The least and the most of many numbers: of more than a call may have arguments. */
+function least(values) {
+  return values.reduce((a, b) => Math.min(a, b), Infinity);
+}
+
+function most(values) {
+  return values.reduce((a, b) => Math.max(a, b), -Infinity);
+}
+
 /** A step of 1, 2 or 5 times a power of ten that cuts a length into at most so many pieces. */
 function niceStep(length, pieces) {
   const rough = length / Math.max(pieces, 1);

@@ -48,7 +48,7 @@ fn devices(report: &Report<'_>) -> Vec<Value> {
         let memory = &device.memory;
         json!({
             "name": device.name,
-            "kind": report.about.device_kind(index),
+            "kind": report.device_kind(index),
             "colour": colour(index),
             "text": text(index),
             "tasks": device.tasks,
@@ -83,6 +83,7 @@ fn tasks(report: &Report<'_>) -> Value {
     let ports = ports(report.problem);
     json!({
         "name": (0..count).map(|task| report.task_name(task)).collect::<Vec<_>>(),
+        "label": report.labels(),
         "kind": (0..count).map(|task| report.about.task_kind(task)).collect::<Vec<_>>(),
         "weight": report.problem.nodes.iter().map(|node| node.weight).collect::<Vec<_>>(),
         "output": report.problem.output_bytes(),

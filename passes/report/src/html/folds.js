@@ -26,10 +26,9 @@ const folds = (() => {
     let top = 0;
     for (let first = 0; first < layers; first += per) {
       const last = Math.min(first + per, layers);
-      const least = Math.min(...low.slice(first, last));
-      const most = Math.max(...high.slice(first, last));
-      const bottom = top + (most - least) * down + height;
-      bands.push({first, last, low: least, top, bottom});
+      const lowest = least(low.slice(first, last));
+      const bottom = top + (most(high.slice(first, last)) - lowest) * down + height;
+      bands.push({first, last, low: lowest, top, bottom});
       top = bottom + apart;
     }
     const wide = (Math.min(per, layers) - 1) * across + width + (bands.length > 1 ? 2 * stub : 0);
@@ -78,7 +77,7 @@ const folds = (() => {
       }
       return all.map((points) => {
         const [xs, ys] = [points.map((point) => point[0]), points.map((point) => point[1])];
-        return {points, left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys)};
+        return {points, left: least(xs), right: most(xs), top: least(ys), bottom: most(ys)};
       });
     }
 

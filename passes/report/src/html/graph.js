@@ -124,7 +124,7 @@ const graph = (() => {
     }
     if (view.scale > 0.33 && devices.length) {
       brush.fillStyle = data.devices[devices[0]].text;
-      brush.fillText(shortened(brush, data.tasks.name[task], width - 14), x + 7, y + height / 2 + 0.5);
+      brush.fillText(shortened(brush, data.tasks.label[task], width - 14), x + 7, y + height / 2 + 0.5);
     }
     brush.globalAlpha = 1;
   }
@@ -157,7 +157,8 @@ const graph = (() => {
 
   function under(event) {
     const bounds = canvas.getBoundingClientRect();
-    return laid.at((event.clientX - bounds.left - view.x) / view.scale, (event.clientY - bounds.top - view.y) / view.scale);
+    const [x, y] = [event.clientX - bounds.left - view.x, event.clientY - bounds.top - view.y];
+    return laid.at(x / view.scale, y / view.scale);
   }
 
   function describe(event) {

@@ -13,22 +13,21 @@
   const hue = (part) => `hsl(${(parts.indexOf(part) * 137.5 + 210) % 360} 60% 50%)`;
   const plans = events.filter((event) => 'plan' in event);
   const bounds = events.filter((event) => 'bound' in event);
-  const best = Math.min(...plans.map((event) => event.plan));
-  const last = Math.max(...events.map((event) => event.seconds), 1e-6);
+  const best = least(plans.map((event) => event.plan));
+  const last = Math.max(most(events.map((event) => event.seconds)), 1e-6);
 
   // First plans may be far off; what matters is near the end.
   const values = [...plans.map((event) => event.plan), ...bounds.map((event) => event.bound)];
   const near = values.filter((value) => !plans.length || (value <= 2 * best && value >= 0.5 * best));
-  let low = Math.min(...near);
-  let high = Math.max(...near);
+  let [low, high] = [least(near), most(near)];
   const margin = Math.max((high - low) * 0.08, high * 0.002, 1e-9);
   [low, high] = [Math.max(low - margin, 0), high + margin];
 
   // Most happens in the first moments: time by its logarithm where it spans more than a factor of 50.
-  const least = Math.max(Math.min(...events.map((event) => event.seconds).filter((at) => at > 0), last), 1e-4);
-  const logarithmic = last / least > 50;
+  const first = Math.max(Math.min(least(events.map((event) => event.seconds).filter((at) => at > 0)), last), 1e-4);
+  const logarithmic = last / first > 50;
   const along = (seconds) => {
-    const share = logarithmic ? Math.log(Math.max(seconds, least) / least) / Math.log(last / least) : seconds / last;
+    const share = logarithmic ? Math.log(Math.max(seconds, first) / first) / Math.log(last / first) : seconds / last;
     return LEFT + share * (WIDTH - LEFT - RIGHT);
   };
   const above = (value) => {
@@ -46,10 +45,15 @@
     let path = '';
     for (const event of found) {
       if (so !== null && !better(event[key], so)) continue;
-      path += so === null ? `M${along(event.seconds)} ${above(event[key])}` : `H${along(event.seconds)}V${above(event[key])}`;
+      const [x, y] = [along(event.seconds), above(event[key])];
+      path += so === null ? `M${x} ${y}` : `H${x}V${y}`;
       so = event[key];
     }
     return drawing('path', {d: `${path}H${WIDTH - RIGHT}`, fill: 'none', stroke: colour, 'stroke-width': 2});
+  }
+
+  function label(x, y, anchor, text) {
+    return drawing('text', {x, y, 'text-anchor': anchor, fill: 'var(--soft)', 'font-size': 12}, text);
   }
 
   function axes() {
@@ -58,11 +62,11 @@
     for (let value = Math.ceil(low / step) * step; value <= high; value += step) {
       marks.push(
         drawing('path', {d: `M${LEFT} ${above(value)}H${WIDTH - RIGHT}`, stroke: 'var(--line)'}),
-        drawing('text', {x: LEFT - 8, y: above(value) + 4, 'text-anchor': 'end', fill: 'var(--soft)', 'font-size': 12}, micros(value)));
+        label(LEFT - 8, above(value) + 4, 'end', micros(value)));
     }
     const times = [];
     if (logarithmic) {
-      for (let at = 10 ** Math.ceil(Math.log10(least)); at <= last; at *= 10) times.push(at);
+      for (let at = 10 ** Math.ceil(Math.log10(first)); at <= last; at *= 10) times.push(at);
     } else {
       const apart = niceStep(last, 8);
       for (let count = 0; count * apart <= last * 1.0001; count += 1) times.push(count * apart);
@@ -70,7 +74,7 @@
     for (const at of times) {
       marks.push(
         drawing('path', {d: `M${along(at)} ${HEIGHT - BOTTOM}v5`, stroke: 'var(--soft)'}),
-        drawing('text', {x: along(at), y: HEIGHT - BOTTOM + 20, 'text-anchor': 'middle', fill: 'var(--soft)', 'font-size': 12}, seconds(at)));
+        label(along(at), HEIGHT - BOTTOM + 20, 'middle', seconds(at)));
     }
     return marks;
   }
@@ -78,9 +82,12 @@
   function dot(event) {
     const isPlan = 'plan' in event;
     const value = isPlan ? event.plan : event.bound;
-    const place = {cx: along(event.seconds), cy: above(value), r: isPlan ? 4 : 3, fill: isPlan ? hue(event.part) : 'var(--panel)', stroke: hue(event.part), 'stroke-width': 2};
-    const made = drawing('circle', place);
-    made.addEventListener('mousemove', (mouse) => showTip(mouse, event.part, [[isPlan ? 'plan' : 'bound', micros(value)], ['after', seconds(event.seconds)]]));
+    const made = drawing('circle', {
+      cx: along(event.seconds), cy: above(value), r: isPlan ? 4 : 3,
+      fill: isPlan ? hue(event.part) : 'var(--panel)', stroke: hue(event.part), 'stroke-width': 2,
+    });
+    const facts = [[isPlan ? 'plan' : 'bound', micros(value)], ['after', seconds(event.seconds)]];
+    made.addEventListener('mousemove', (mouse) => showTip(mouse, event.part, facts));
     made.addEventListener('mouseleave', hideTip);
     return made;
   }
@@ -92,15 +99,15 @@
 
   const rows = parts.map((part) => {
     const own = events.filter((event) => event.part === part);
-    const least = own.filter((event) => 'plan' in event).reduce((a, b) => (a && a.plan <= b.plan ? a : b), null);
-    const most = own.filter((event) => 'bound' in event).reduce((a, b) => (a && a.bound >= b.bound ? a : b), null);
+    const plan = own.filter((event) => 'plan' in event).reduce((a, b) => (a && a.plan <= b.plan ? a : b), null);
+    const bound = own.filter((event) => 'bound' in event).reduce((a, b) => (a && a.bound >= b.bound ? a : b), null);
     const name = element('td', {}, element('span', {class: 'swatch', style: `background: ${hue(part)}`}), part, ' ');
-    if (least && least.plan === best) name.append(element('span', {class: 'badge good'}, 'best'));
+    if (plan && plan.plan === best) name.append(element('span', {class: 'badge good'}, 'best'));
     const cells = (event, key) => [
       element('td', {class: 'number'}, event ? micros(event[key]) : ''),
       element('td', {class: 'after'}, event ? `after ${seconds(event.seconds)}` : ''),
     ];
-    return element('tr', {'data-part': part}, name, ...cells(least, 'plan'), ...cells(most, 'bound'));
+    return element('tr', {'data-part': part}, name, ...cells(plan, 'plan'), ...cells(bound, 'bound'));
   });
   const heads = [['Part', ''], ['Best plan', 'number'], ['', ''], ['Best bound', 'number'], ['', '']].map(
     ([text, kind]) => element('th', {scope: 'col', class: kind}, text));

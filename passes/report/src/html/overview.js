@@ -3,9 +3,9 @@
 
 (() => {
   byId('title').textContent = data.title;
-  const limit = data.limit && ('seconds' in data.limit ? `${data.limit.seconds} s` : `${data.limit.iterations} iterations`);
   const facts = [`planned by ${data.algorithm}`, `seed ${data.seed}`];
-  if (limit) facts.push(`limit ${limit}`);
+  if (data.limit && 'seconds' in data.limit) facts.push(`limit ${data.limit.seconds} s`);
+  else if (data.limit) facts.push(`limit ${counted(data.limit.iterations, 'iteration')}`);
   byId('subtitle').textContent = facts.join(' · ');
 
   const objectives = {latency: 'latency', batch: 'for all inputs', pipeline: 'slowest stage'};
@@ -16,12 +16,13 @@
   const closed = data.gap <= 1e-6;
 
   function tile(value, words, badge) {
-    return element('div', {class: 'tile'}, element('b', {}, value), element('span', {}, words), ...(badge ? [' ', badge] : []));
+    const more = badge ? [' ', badge] : [];
+    return element('div', {class: 'tile'}, element('b', {}, value), element('span', {}, words), ...more);
   }
 
   const optimal = closed && data.value > 0 ? element('span', {class: 'badge good'}, 'optimal') : null;
   const tiles = [
-    tile(micros(data.value), data.inputs > 1 ? `${objectives[data.objective]} (${data.inputs})` : objectives[data.objective]),
+    tile(micros(data.value), objectives[data.objective] + (data.inputs > 1 ? ` (${data.inputs})` : '')),
     tile(micros(data.bound), data.boundBy ? `bound by ${data.boundBy}` : 'bound'),
     tile(closed ? '0.00 %' : percent(data.gap, 2), 'gap', optimal),
     tile(number(tasks, 0), tasks === 1 ? 'task' : 'tasks'),
@@ -42,12 +43,13 @@
 })();
 
 (() => {
-  const largest = Math.max(...data.devices.map((device) => device.counted), 1);
+  const largest = Math.max(most(data.devices.map((device) => device.counted)), 1);
 
   function meter(...parts) {
     const made = element('div', {class: 'meter'});
     for (const [share, colour, opacity] of parts) {
-      made.append(element('i', {style: `width: ${100 * Math.min(Math.max(share, 0), 1)}%; background: ${colour}; opacity: ${opacity}`}));
+      const width = 100 * Math.min(Math.max(share, 0), 1);
+      made.append(element('i', {style: `width: ${width}%; background: ${colour}; opacity: ${opacity}`}));
     }
     return made;
   }
@@ -73,14 +75,16 @@
   }
 
   function memory(device) {
-    const scale = device.capacity ?? largest;
+    const scale = device.capacity || largest;
     const held = device.counted;
     const live = Math.max(held - device.weights, 0);
     const full = device.capacity !== null && held > device.capacity * (1 + 1e-9);
-    const of = device.capacity === null ? ', unlimited' : ` of ${bytes(device.capacity)} (${percent(held / device.capacity)})`;
+    const share = device.capacity ? ` (${percent(held / device.capacity)})` : '';
+    const of = device.capacity === null ? ', unlimited' : ` of ${bytes(device.capacity)}${share}`;
     const colour = full ? 'var(--warn)' : device.colour;
-    return element('div', {title: `weights ${bytes(device.weights)}, tensors ${bytes(live)}; at most ${bytes(device.peak)} at once`},
-      `${bytes(held)}${of}`, meter([device.weights / scale, colour, 1], [live / scale, colour, 0.55]));
+    const title = `weights ${bytes(device.weights)}, tensors ${bytes(live)}; at most ${bytes(device.peak)} at once`;
+    const bar = meter([device.weights / scale, colour, 1], [live / scale, colour, 0.55]);
+    return element('div', {title}, `${bytes(held)}${of}`, bar);
   }
 
   const timed = data.devices.some((device) => device.profile.length > 1);
@@ -93,9 +97,11 @@
       element('span', {class: 'note'}, device.kind ? ` ${device.kind}` : ''), ' ');
     if (device.bottleneck) name.append(element('span', {class: 'badge'}, 'bottleneck'));
     const busy = data.end > 0 ? device.busy / data.end : 0;
+    const share = `${counted(device.tasks, 'task')}, ${percent(device.share)}`;
+    const times = `${micros(device.busy)}, idle ${percent(Math.max(1 - busy, 0))}`;
     panel.append(element('div', {class: 'device', 'data-device': device.name}, name,
-      element('div', {}, `${counted(device.tasks, 'task')}, ${percent(device.share)}`, meter([device.share, device.colour, 1])),
-      element('div', {}, `${micros(device.busy)}, idle ${percent(data.end > 0 ? 1 - busy : 1)}`, meter([busy, device.colour, 1])),
+      element('div', {}, share, meter([device.share, device.colour, 1])),
+      element('div', {}, times, meter([busy, device.colour, 1])),
       memory(device), profile(device)));
   });
 })();

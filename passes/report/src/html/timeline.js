@@ -27,10 +27,12 @@ const timeline = (() => {
       const step = niceStep(this.until - this.from, this.width / 110);
       return {step, first: Math.max(Math.ceil(this.from / step), 0)};
     },
-    grid(brush, width, height) {
+    grid(brush, height) {
       const {step, first} = this.steps();
       brush.fillStyle = colours.line;
-      for (let count = first; count * step <= this.until; count += 1) brush.fillRect(Math.round(this.x(count * step)), 0, 1, height);
+      for (let count = first; count * step <= this.until; count += 1) {
+        brush.fillRect(Math.round(this.x(count * step)), 0, 1, height);
+      }
     },
     /** Where the plan ends and where it cannot end before. */
     marks(brush, height) {

@@ -8,7 +8,9 @@ const transfers = (() => {
   const panel = byId('transfers');
   const device = (index) => data.devices[index].name;
   const link = (index) => (all.link[index] === null ? '' : data.links[all.link[index]].name);
-  const what = (index) => (all.weights[index] ? `weights of ${data.tasks.name[all.task[index]]}` : data.tasks.name[all.task[index]]);
+  const what = (index) => (all.weights[index] ? 'weights of ' : '') + data.tasks.name[all.task[index]];
+
+  const takes = (index) => all.end[index] - all.start[index];
 
   /** A heading, what to sort by, what to show, whether it is a number, and its share of the width. */
   const columns = [
@@ -19,7 +21,7 @@ const transfers = (() => {
     ['Size', (index) => all.bytes[index], (index) => bytes(all.bytes[index]), true, 13],
     ['Start', (index) => all.start[index], (index) => micros(all.start[index]), true, 11],
     ['End', (index) => all.end[index], (index) => micros(all.end[index]), true, 11],
-    ['Takes', (index) => all.end[index] - all.start[index], (index) => micros(all.end[index] - all.start[index]), true, 11],
+    ['Takes', takes, (index) => micros(takes(index)), true, 11],
   ];
   if (data.inputs > 1) {
     columns.splice(4, 0, ['Inputs', (index) => all.inputs[index], (index) => number(all.inputs[index], 0), true, 9]);
@@ -42,8 +44,8 @@ const transfers = (() => {
     const wanted = byId('transfers-filter').value.trim().toLowerCase();
     rows = all.task.map((_, index) => index);
     if (wanted) {
-      rows = rows.filter((index) =>
-        [what(index), device(all.from[index]), device(all.to[index]), link(index)].some((text) => text.toLowerCase().includes(wanted)));
+      const words = (index) => [what(index), device(all.from[index]), device(all.to[index]), link(index)];
+      rows = rows.filter((index) => words(index).some((text) => text.toLowerCase().includes(wanted)));
     }
     const key = columns[sorted.column][1];
     const compare = (a, b) => {
@@ -55,7 +57,8 @@ const transfers = (() => {
     heads.forEach((head, column) => {
       if (column === sorted.column) head.setAttribute('aria-sort', sorted.down ? 'descending' : 'ascending');
       else head.removeAttribute('aria-sort');
-      head.firstChild.textContent = columns[column][0] + (column === sorted.column ? (sorted.down ? ' ↓' : ' ↑') : '');
+      const arrow = sorted.down ? ' ↓' : ' ↑';
+      head.firstChild.textContent = columns[column][0] + (column === sorted.column ? arrow : '');
     });
     panel.dataset.rows = rows.length;
     const sum = rows.reduce((total, index) => total + all.bytes[index], 0);
@@ -67,7 +70,8 @@ const transfers = (() => {
   }
 
   function spacer(count) {
-    return element('tr', {class: 'spacer', 'aria-hidden': 'true'}, element('td', {colspan: columns.length, style: `height: ${count * ROW}px`}));
+    const cell = element('td', {colspan: columns.length, style: `height: ${count * ROW}px`});
+    return element('tr', {class: 'spacer', 'aria-hidden': 'true'}, cell);
   }
 
   /** Puts the rows into the document that are in view, and some around them. */
@@ -86,7 +90,9 @@ const transfers = (() => {
       });
       return row;
     });
-    body.replaceChildren(...(first ? [spacer(first)] : []), ...made, ...(last < rows.length ? [spacer(rows.length - last)] : []));
+    if (first > 0) made.unshift(spacer(first));
+    if (last < rows.length) made.push(spacer(rows.length - last));
+    body.replaceChildren(...made);
   }
 
   if (all.task.length) panel.append(element('table', {}, element('thead', {}, element('tr', {}, ...heads)), body));
