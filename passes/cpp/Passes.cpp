@@ -24,6 +24,7 @@ struct FuseCounts {
 bool diviRunFuse(MlirOperation module, MlirStringRef level, int64_t maxClusterOps, FuseCounts *counts);
 bool diviRunInlineClusters(MlirOperation module, uint64_t *inlined);
 bool diviRunVerifyWeights(MlirOperation module, MlirStringRef weightsDir, uint64_t *external);
+bool diviRunVerifyPlan(MlirOperation module);
 bool diviRunRebaseWeights(MlirOperation module, MlirStringRef from, MlirStringRef to);
 struct CanonicalizeCounts {
   uint64_t removed, merged, dead;
@@ -62,6 +63,7 @@ namespace divi {
 #include "Passes.h.inc"
 #define GEN_PASS_DEF_INFERSHAPES
 #define GEN_PASS_DEF_VERIFYWEIGHTS
+#define GEN_PASS_DEF_VERIFYPLAN
 #define GEN_PASS_DEF_REBASEWEIGHTS
 #define GEN_PASS_DEF_FUSE
 #define GEN_PASS_DEF_INLINECLUSTERS
@@ -96,6 +98,15 @@ struct VerifyWeights : impl::VerifyWeightsBase<VerifyWeights> {
     if (!diviRunVerifyWeights(wrap(getOperation().getOperation()), wrap(StringRef(folder)), &external))
       signalPassFailure();
     numExternal += external;
+    markAllAnalysesPreserved();
+  }
+};
+
+struct VerifyPlan : impl::VerifyPlanBase<VerifyPlan> {
+  using VerifyPlanBase::VerifyPlanBase;
+  void runOnOperation() override {
+    if (!diviRunVerifyPlan(wrap(getOperation().getOperation())))
+      signalPassFailure();
     markAllAnalysesPreserved();
   }
 };

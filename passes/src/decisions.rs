@@ -47,10 +47,7 @@ mod tests {
         tasks::{Tasks, entry},
     };
     use divi_dialect::new_context;
-    use melior::{
-        Context,
-        ir::{Module, operation::OperationLike},
-    };
+    use melior::{Context, ir::Module};
 
     const PLANNED: &str = r#"
         divi.device @cpu0 {kind = "cpu", memory = 1000 : i64}

@@ -6,6 +6,7 @@
 pub mod canonicalize;
 pub mod cost;
 mod decisions;
+mod fingerprint;
 pub mod fuse;
 pub mod import;
 pub mod infer_shapes;
@@ -19,6 +20,7 @@ mod paths;
 pub mod rebatch;
 pub mod session;
 mod tasks;
+pub mod verify_plan;
 pub mod weights;
 
 pub use ir::Failure;

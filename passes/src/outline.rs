@@ -8,7 +8,7 @@ mod parts;
 use crate::{
     cost::Posed,
     ir::{Failure, error, run, warning},
-    partition::{planned_inputs, read_plan, write_certificate},
+    partition::{Marks, planned_inputs, read_plan, write_certificate},
     session::Session,
 };
 use divi_planner::{
@@ -69,7 +69,7 @@ pub fn outline(module: MlirOperation, min_stage_ops: usize, session: Option<&mut
     let launched = function::functions(&model)?;
     let moved = flow::rewrite(&model, &launched)?;
     let pipeline = if staged.plan.objective == Objective::Pipeline { staged.stages.len() } else { 0 };
-    write_certificate(module, &staged.plan, pipeline, None);
+    write_certificate(module, &staged.plan, pipeline, &Marks::kept(module));
     let Staged { stages, moves, elided, merged, plan, .. } = staged;
     if let Some(session) = session {
         session.replanned(plan);

@@ -39,6 +39,23 @@ def VerifyWeights : Pass<"divi-verify-weights", "::mlir::ModuleOp"> {
   ];
 }
 
+def VerifyPlan : Pass<"divi-verify-plan", "::mlir::ModuleOp"> {
+  let summary = "Check that the plan in a module holds, and is worth what it says";
+  let description = [{
+    Read-only, and shares nothing with what made the plan. Judges decisions on tasks (as `divi-partition` writes them) and
+    stages with launches and transfers (as `divi-outline` does), for every objective: values are where they are used, and
+    not before they can be; a device runs one thing at a time and holds what it has to; batches are of sizes that devices
+    take, and every queued input is run once; pins, exclusions and groups hold; pipelines only flow forwards. What was
+    minimised is recomputed and compared with `divi.plan`.
+
+    A plan whose devices, stages or batches were edited by hand (`decisions` in `divi.plan` tells) is judged without its
+    starts: these are recomputed, each device in the order of the old ones, and a warning says what the plan is worth now.
+
+    `model` in `divi.plan` tells whether the module still computes what was planned; stages are looked through. Plans of
+    queued inputs do without: their stages have other batches, and so other types and constants, than the model.
+  }];
+}
+
 def RebaseWeights : Pass<"divi-rebase-weights", "::mlir::ModuleOp"> {
   let summary = "Make the paths of external constants hold from another folder";
   let options = [

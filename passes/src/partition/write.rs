@@ -2,12 +2,14 @@
 
 use crate::{
     cost::Posed,
-    decisions::fingerprint,
-    ir::{Failure, named_attribute, set_attribute},
+    decisions,
+    fingerprint::fingerprint,
+    ir::{Failure, attribute, dictionary_entry, named_attribute, set_attribute, string_attribute},
+    tasks::entry,
 };
 use divi_dialect::BatchAttribute;
 use divi_planner::{
-    Plan,
+    Objective, Plan,
     plan::{Batch, Limit, Schedule, Stages},
 };
 use melior::{
@@ -51,13 +53,32 @@ pub(crate) fn write_plan(module: MlirOperation, posed: &Posed, plan: &Plan) -> R
             return Err(Failure);
         }
     }
-    write_certificate(module, plan, stages, Some(&fingerprint(&posed.tasks)));
+    let marks = Marks {
+        decisions: Some(decisions::fingerprint(&posed.tasks)),
+        // Queued inputs are run in stages of other batches, which compute other things.
+        model: if plan.objective == Objective::Batch { None } else { fingerprint(module, entry(module)?) },
+    };
+    write_certificate(module, plan, stages, &marks);
     Ok(())
 }
 
-/// Puts what is proven about a plan on the module, and which decisions it is proven for, where tasks have them. A pipeline
-/// has so many stages.
-pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usize, decisions: Option<&str>) {
+/// What tells whether a module is still the one that was planned, and the plan still the one that was made.
+pub(crate) struct Marks {
+    pub(crate) decisions: Option<String>,
+    pub(crate) model: Option<String>,
+}
+
+impl Marks {
+    /// Those that a plan keeps when it is made explicit: stages compute what the model does, and tasks decide nothing any
+    /// more.
+    pub(crate) fn kept(module: MlirOperation) -> Self {
+        let model = attribute(module, "divi.plan").and_then(|plan| dictionary_entry(plan, "model"));
+        Self { decisions: None, model: model.and_then(string_attribute).map(str::to_owned) }
+    }
+}
+
+/// Puts what is proven about a plan on the module, and what it is proven for. A pipeline has so many stages.
+pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usize, marks: &Marks) {
     // SAFETY: the context of a live operation is alive, and outlives the pass.
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
     // SAFETY: see above.
@@ -71,7 +92,8 @@ pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usiz
         ("algorithm", values.string(&plan.algorithm)),
         ("seed", values.integer(i64::try_from(plan.seed).unwrap_or(i64::MAX))),
     ];
-    entries.extend(decisions.map(|decisions| ("decisions", values.string(decisions))));
+    entries.extend(marks.decisions.as_ref().map(|decisions| ("decisions", values.string(decisions))));
+    entries.extend(marks.model.as_ref().map(|model| ("model", values.string(model))));
     match plan.limit {
         Some(Limit::Iterations(count)) => {
             entries.push(("iterations", values.integer(i64::try_from(count).unwrap_or(i64::MAX))));

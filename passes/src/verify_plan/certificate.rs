@@ -1,0 +1,165 @@
+//! What a plan says of itself: `divi.plan`.
+
+use super::{Findings, micros};
+use crate::ir::{attribute, dictionary_entry, float_attribute, integer_attribute, string_attribute, warning};
+use divi_planner::units::{Micros, short_number};
+use mlir_sys::*;
+
+/// What a plan says of itself may be rounded by this share.
+const TOLERANCE: f64 = 1e-6;
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Objective {
+    Latency,
+    Batch,
+    Pipeline,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum PipelineCost {
+    /// A device works and moves tensors in turn.
+    Serial,
+    /// Devices and links each take their own time.
+    Overlap,
+}
+
+pub(super) struct Certificate {
+    module: MlirOperation,
+    pub(super) objective: Objective,
+    value: Micros,
+    bound: Micros,
+    gap: f64,
+    /// How many inputs are queued: 1 unless the objective is batch.
+    pub(super) inputs: i64,
+    /// The most stages.
+    pub(super) stages: Option<i64>,
+    pub(super) pipeline_cost: PipelineCost,
+    pub(super) shared_devices: bool,
+    pub(super) decisions: Option<String>,
+    pub(super) model: Option<String>,
+}
+
+impl Certificate {
+    pub(super) fn of(module: MlirOperation, findings: &mut Findings) -> Option<Self> {
+        let Some(plan) = attribute(module, "divi.plan") else {
+            findings.add(module, "has no divi.plan, so that there is nothing to verify: run divi-partition first");
+            return None;
+        };
+        if let Some(contention) = attribute(module, "divi.contention").and_then(string_attribute)
+            && contention != "off"
+        {
+            let message = format!(
+                "has divi.contention \"{contention}\": transfers that hinder each other are not verified, plan without"
+            );
+            findings.add(module, &message);
+            return None;
+        }
+        let text = |key| dictionary_entry(plan, key).and_then(string_attribute);
+        let whole = |key| dictionary_entry(plan, key).and_then(integer_attribute);
+        // The dialect's own verifier has seen that these are there.
+        let number = |key| dictionary_entry(plan, key).and_then(float_attribute).unwrap_or(f64::NAN);
+        let objective = match text("objective") {
+            Some("batch") => Objective::Batch,
+            Some("pipeline") => Objective::Pipeline,
+            _ => Objective::Latency,
+        };
+        let inputs = match (objective, whole("inputs")) {
+            (Objective::Batch, Some(inputs)) if (1..=i64::from(u32::MAX)).contains(&inputs) => inputs,
+            (Objective::Batch, Some(inputs)) => {
+                findings.add(module, &format!("has a divi.plan of {inputs} queued inputs: there must be one at least"));
+                return None;
+            }
+            (Objective::Batch, None) => {
+                findings
+                    .add(module, "has a divi.plan that does not say how many inputs are queued: add inputs = … : i64");
+                return None;
+            }
+            _ => 1,
+        };
+        let pipeline_cost = match text("pipeline_cost") {
+            None | Some("serial") => PipelineCost::Serial,
+            Some("overlap") => PipelineCost::Overlap,
+            Some(other) => {
+                let message = format!("has a divi.plan with pipeline_cost \"{other}\": there are serial and overlap");
+                findings.add(module, &message);
+                return None;
+            }
+        };
+        Some(Self {
+            module,
+            objective,
+            value: number("value"),
+            bound: number("bound"),
+            gap: number("gap"),
+            inputs,
+            stages: whole("k"),
+            pipeline_cost,
+            shared_devices: dictionary_entry(plan, "shared_devices").is_some(),
+            decisions: text("decisions").map(str::to_owned),
+            // Another batch has other types and constants.
+            model: text("model").filter(|_| objective != Objective::Batch).map(str::to_owned),
+        })
+    }
+
+    /// What the plan says is what was found.
+    pub(super) fn check(&self, found: Micros, findings: &mut Findings) {
+        let (objective, mut wrong) = (self.what(), |message: String| findings.add(self.module, &message));
+        if !same(self.value, found) {
+            wrong(format!(
+                "has a divi.plan whose value is {}, but its {objective} is {}: {} {}",
+                micros(self.value),
+                micros(found),
+                micros((self.value - found).abs()),
+                if self.value > found { "too much" } else { "too little" }
+            ));
+        }
+        if !self.bound.is_finite() || self.bound < 0.0 {
+            wrong(format!("has a divi.plan whose bound is {}, which is no time", short_number(self.bound)));
+        } else if above(self.bound, found) {
+            wrong(format!(
+                "has a divi.plan whose bound is {}, but its {objective} is {}: no plan is better than its bound",
+                micros(self.bound),
+                micros(found)
+            ));
+        }
+        let gap = gap(found, self.bound);
+        if same(self.value, found) && (self.gap.is_nan() || (self.gap - gap).abs() > TOLERANCE) {
+            let (stated, gap) = (short_number(self.gap), short_number(gap));
+            wrong(format!("has a divi.plan whose gap is {stated}, but (value - bound) / value is {gap}"));
+        }
+    }
+
+    /// Tells what a plan that was changed by hand is worth.
+    pub(super) fn tell_edited(&self, found: Micros) {
+        let message = format!(
+            "the placement was edited since it was planned: {} is {} now (it was {}), bound {}, gap {:.1} %; divi-outline \
+             goes on from there",
+            self.what(),
+            micros(found),
+            micros(self.value),
+            micros(self.bound),
+            100.0 * gap(found, self.bound)
+        );
+        warning(self.module, &message);
+    }
+
+    fn what(&self) -> &'static str {
+        match self.objective {
+            Objective::Latency => "latency",
+            Objective::Batch => "makespan",
+            Objective::Pipeline => "bottleneck",
+        }
+    }
+}
+
+fn gap(value: Micros, bound: Micros) -> f64 {
+    if value > 0.0 { (value - bound) / value } else { 0.0 }
+}
+
+fn above(number: f64, limit: f64) -> bool {
+    number - limit > TOLERANCE * number.abs().max(limit.abs())
+}
+
+fn same(stated: f64, found: f64) -> bool {
+    (stated - found).abs() <= TOLERANCE * stated.abs().max(found.abs())
+}

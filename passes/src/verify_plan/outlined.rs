@@ -1,0 +1,190 @@
+//! Plans as `divi-outline` makes them explicit: a function a stage, launches and transfers.
+
+mod cover;
+mod stage;
+mod stream;
+mod value;
+
+use super::{
+    Findings,
+    certificate::{Certificate, Objective},
+    exceeds,
+    graph::Graph,
+    machine::Machine,
+    memory::{self, Work},
+    micros,
+    pipeline::Pipeline,
+    runs::{Run, Runs, check_groups},
+};
+use crate::{
+    ir::{
+        arguments_of, attribute, blocks, describe, operands, operation_name, operations, results, string_attribute,
+        symbol_attribute,
+    },
+    tasks::{is_constant, is_constant_value, reads},
+};
+use mlir_sys::*;
+use stage::{Functions, Stage};
+use std::collections::BTreeSet;
+use stream::Stream;
+
+pub(super) fn verify(
+    module: MlirOperation,
+    function: MlirOperation,
+    machine: &Machine,
+    certificate: &Certificate,
+    findings: &mut Findings,
+) {
+    let &[body] = &blocks(function)[..] else {
+        findings.add(function, "has several blocks, so that its stages have no order: outline again");
+        return;
+    };
+    let all = blocks(module).into_iter().flat_map(operations).filter(|&op| operation_name(op) == "func.func");
+    let functions: Functions<'_> =
+        all.filter_map(|op| Some((attribute(op, "sym_name").and_then(string_attribute)?, op))).collect();
+    let mut stream = Stream::new(&arguments_of(body), machine, certificate);
+    let mut launched = BTreeSet::new();
+    let mut is_complete = true;
+    let mut end = None;
+    for operation in operations(body) {
+        match operation_name(operation) {
+            "divi.launch" => {
+                launched.extend(attribute(operation, "callee").and_then(symbol_attribute));
+                match Stage::of(operation, &functions, machine, certificate, findings) {
+                    Some(stage) => stream.launch(stage, findings),
+                    None => is_complete = false,
+                }
+            }
+            "divi.transfer" => stream.transfer(operation, findings),
+            "divi.slice" => stream.slice(operation, findings),
+            "divi.gather" => stream.gather(operation, findings),
+            "func.return" | "onnx.Return" => end = Some(operation),
+            _ if is_constant(operation) => {}
+            _ => {
+                let message = format!("{} is in no stage: outline again from the planned module", describe(operation));
+                findings.add(operation, &message);
+                is_complete = false;
+            }
+        }
+    }
+    if let Some(end) = end {
+        stream.returned(end, function, findings);
+    }
+    cover::check_launches(&stream.stages, &launched, &functions, function, certificate, findings);
+    if !is_complete {
+        return;
+    }
+    check_overlaps(&stream.stages, machine, findings);
+    let steps = || stream.stages.iter().flat_map(|stage| stage.steps.iter().map(move |step| (stage, step)));
+    check_groups(steps().map(|(stage, step)| (&step.task, stage.device, &stage.inputs[..])), machine, findings);
+    let found = match certificate.objective {
+        Objective::Pipeline => {
+            let end = end.map(operands).unwrap_or_default();
+            pipeline(
+                module,
+                &arguments_of(body),
+                &operations(body),
+                &end,
+                stream.stages,
+                machine,
+                certificate,
+                findings,
+            )
+        }
+        Objective::Latency | Objective::Batch => {
+            if certificate.objective == Objective::Batch {
+                cover::check_inputs(&stream, certificate, findings);
+            }
+            let work: Vec<_> = steps()
+                .map(|(stage, step)| Work { task: &step.task, device: stage.device, start: step.start })
+                .collect();
+            memory::check(stream.lives(), &work, machine, module, findings);
+            stream.makespan()
+        }
+    };
+    certificate.check(found, findings);
+}
+
+/// A device runs one stage at a time.
+fn check_overlaps(stages: &[Stage], machine: &Machine, findings: &mut Findings) {
+    let mut order: Vec<&Stage> = stages.iter().collect();
+    order.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.end.total_cmp(&b.end)));
+    let mut last: Vec<Option<&Stage>> = machine.devices.iter().map(|_| None).collect();
+    for stage in order {
+        let running = &mut last[stage.device];
+        if let Some(before) = running.filter(|before| exceeds(before.end, stage.start)) {
+            let message = format!(
+                "@{} starts at {} on {}, where @{} runs until {}: start it {} later",
+                stage.name(),
+                micros(stage.start),
+                machine.label(stage.device),
+                before.name(),
+                micros(before.end),
+                micros(before.end - stage.start)
+            );
+            findings.add(stage.launch, &message);
+        }
+        if running.is_none_or(|before| stage.end > before.end) {
+            *running = Some(stage);
+        }
+    }
+}
+
+/// The bottleneck of the tasks in all stages, looked at without them.
+#[expect(clippy::too_many_arguments, reason = "what a function is made of")]
+fn pipeline(
+    module: MlirOperation,
+    arguments: &[MlirValue],
+    body: &[MlirOperation],
+    returned: &[MlirValue],
+    stages: Vec<Stage>,
+    machine: &Machine,
+    certificate: &Certificate,
+    findings: &mut Findings,
+) -> f64 {
+    let mut graph = Graph::default();
+    let mut runs = Runs { all: vec![], of_node: vec![] };
+    let mut number = vec![];
+    let mut place = |node: usize, device: usize, time: f64, start: f64, stage: Option<i64>| {
+        runs.of_node.push(vec![runs.all.len()]);
+        runs.all.push(Run { node, device, inputs: vec![0], start, end: start + time });
+        number.push(stage);
+    };
+    for &argument in arguments {
+        graph.input(argument);
+        place(graph.nodes.len() - 1, machine.host, 0.0, 0.0, None);
+    }
+    let mut stages = stages.into_iter();
+    for &operation in body {
+        match operation_name(operation) {
+            "divi.transfer" => {
+                let moved = operands(operation).into_iter().zip(results(operation));
+                moved.for_each(|(from, to)| graph.alias(to, from));
+            }
+            "divi.launch" => {
+                let Some(stage) = stages.next() else { break };
+                for (argument, operand) in stage.arguments.into_iter().zip(operands(operation)) {
+                    graph.alias(argument, operand);
+                }
+                for step in stage.steps {
+                    let reads: Vec<_> =
+                        reads(step.task.operation).into_iter().filter(|&value| !is_constant_value(value)).collect();
+                    graph.task(step.task, &reads);
+                    let node = graph.nodes.len() - 1;
+                    place(node, stage.device, step.end - step.start, step.start, stage.number);
+                }
+                for (value, result) in stage.returned.into_iter().zip(results(operation)) {
+                    graph.alias(result, value);
+                }
+            }
+            _ => {}
+        }
+    }
+    for &value in returned {
+        let before = graph.nodes.len();
+        graph.output(value);
+        (before..graph.nodes.len()).for_each(|node| place(node, machine.host, 0.0, 0.0, None));
+    }
+    let pipeline = Pipeline { graph: &graph, runs: &runs, stage: &number, machine, certificate };
+    pipeline.verify(module, findings)
+}

@@ -1,0 +1,239 @@
+//! A launch, and the function that it runs.
+
+use crate::{
+    ir::{
+        arguments_of, attribute, blocks, describe, float_attribute, integer_attribute, operands, operation_name,
+        operations, results, string_attribute, symbol_attribute,
+    },
+    tasks::{is_constant, reads, task_name},
+    verify_plan::{
+        Findings,
+        certificate::{Certificate, Objective},
+        machine::Machine,
+        task::Task,
+    },
+};
+use divi_planner::units::Micros;
+use mlir_sys::*;
+use rustc_hash::FxHashMap;
+
+/// A task of a stage, with its time.
+pub(super) struct Step {
+    pub(super) task: Task,
+    /// What the model calls it.
+    pub(super) name: String,
+    /// An operator that only helps others to run for several inputs, or that is one with the step before.
+    pub(super) is_help: bool,
+    pub(super) start: Micros,
+    pub(super) end: Micros,
+}
+
+/// A launch: tasks that run one after the other.
+pub(super) struct Stage {
+    pub(super) launch: MlirOperation,
+    pub(super) function: MlirOperation,
+    pub(super) device: usize,
+    /// As `divi.inputs` has them.
+    pub(super) inputs: Vec<i64>,
+    /// Which stage of a pipeline.
+    pub(super) number: Option<i64>,
+    pub(super) start: Micros,
+    pub(super) end: Micros,
+    pub(super) steps: Vec<Step>,
+    pub(super) arguments: Vec<MlirValue>,
+    pub(super) returned: Vec<MlirValue>,
+}
+
+/// The functions of a module by name.
+pub(super) type Functions<'a> = FxHashMap<&'a str, MlirOperation>;
+
+impl Stage {
+    /// `None` where the launch does not say enough to go on.
+    pub(super) fn of(
+        launch: MlirOperation,
+        functions: &Functions<'_>,
+        machine: &Machine,
+        certificate: &Certificate,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let callee = attribute(launch, "callee").and_then(symbol_attribute)?;
+        let function = *functions.get(callee)?;
+        let device = attribute(launch, "device").and_then(symbol_attribute).and_then(|name| machine.find(name))?;
+        if attribute(function, "divi.device").is_none() {
+            let message = format!("@{callee} has no divi.device, but is launched: outline again");
+            findings.add(function, &message);
+        }
+        let what = format!("launch of @{callee}");
+        let number = stage_number(launch, function, callee, certificate, findings);
+        let inputs = inputs(launch, &what, certificate, findings);
+        let start = attribute(launch, "divi.start").and_then(float_attribute).filter(|start| start.is_finite());
+        if start.is_none() {
+            findings.add(launch, &format!("the {what} has no divi.start: outline again"));
+        }
+        let &[body] = &blocks(function)[..] else {
+            findings.add(function, &format!("@{callee} does not have one block, but is launched: outline again"));
+            return None;
+        };
+        let mut stage = Self {
+            launch,
+            function,
+            device,
+            inputs,
+            number,
+            start: start?,
+            end: start?,
+            steps: vec![],
+            arguments: arguments_of(body),
+            returned: vec![],
+        };
+        stage.read(body, machine, findings);
+        Some(stage)
+    }
+
+    fn read(&mut self, body: MlirBlock, machine: &Machine, findings: &mut Findings) {
+        let mut tasks = vec![];
+        for operation in operations(body) {
+            match operation_name(operation) {
+                _ if is_constant(operation) => {}
+                "func.return" | "onnx.Return" => self.returned = operands(operation),
+                "divi.launch" | "divi.transfer" | "divi.slice" | "divi.gather" | "func.call" => {
+                    let message = format!(
+                        "{} is in a stage, which has only tasks, constants and a return: outline again",
+                        describe(operation)
+                    );
+                    findings.add(operation, &message);
+                }
+                _ => tasks.push(operation),
+            }
+        }
+        let mut next = 0;
+        while next < tasks.len() {
+            let same = unrolled(&tasks[next..], self.inputs.len());
+            for (i, &operation) in tasks[next..next + same].iter().enumerate() {
+                self.step(operation, same > 1, i > 0, machine, findings);
+            }
+            next += same;
+        }
+    }
+
+    /// One more step. Of those that are one task unrolled, the first takes the time of all.
+    fn step(
+        &mut self,
+        operation: MlirOperation,
+        is_unrolled: bool,
+        is_repeated: bool,
+        machine: &Machine,
+        findings: &mut Findings,
+    ) {
+        if let Some(other) = attribute(operation, "divi.device").and_then(symbol_attribute)
+            && other != machine.devices[self.device].name
+        {
+            let message = format!(
+                "{} says that it runs on @{other}, but is in a stage on {}: outline again",
+                describe(operation),
+                machine.label(self.device)
+            );
+            findings.add(operation, &message);
+        }
+        let is_help = is_repeated || (self.inputs.len() > 1 && is_help(operation));
+        let (task, start) = (if is_help { Task::free(operation) } else { Task::of(operation, findings) }, self.end);
+        if !is_help {
+            self.end += task.time(machine, self.device, self.inputs.len(), findings);
+        }
+        let name = task_name(operation);
+        let name = if is_unrolled { name.rsplit_once('#').map_or(name, |(name, _)| name) } else { name };
+        self.steps.push(Step { task, name: name.to_owned(), is_help, start, end: self.end });
+    }
+
+    pub(super) fn name(&self) -> &str {
+        attribute(self.function, "sym_name").and_then(string_attribute).unwrap_or_default()
+    }
+}
+
+/// How many operators from the first on are one task: one that mixes inputs runs once for each, behind each other.
+fn unrolled(tasks: &[MlirOperation], inputs: usize) -> usize {
+    let Some(same) = tasks.get(..inputs).filter(|_| inputs > 1) else { return 1 };
+    let cost = |operation| attribute(operation, "divi.cost").map(|cost| cost.ptr);
+    let name = |operation| attribute(operation, "onnx_node_name").and_then(string_attribute);
+    let is_one = same.iter().enumerate().all(|(i, &operation)| {
+        let is_named = match (name(same[0]).and_then(|name| name.strip_suffix("#0")), name(operation)) {
+            (Some(all), Some(own)) => own.strip_prefix(all) == Some(&format!("#{i}")),
+            (None, None) => name(same[0]).is_none(),
+            _ => false,
+        };
+        let reads_another = || {
+            same.iter()
+                .flat_map(|&other| results(other))
+                .any(|result| reads(operation).iter().any(|value| value.ptr == result.ptr))
+        };
+        is_named
+            && operation_name(operation) == operation_name(same[0])
+            && cost(operation).is_some()
+            && cost(operation) == cost(same[0])
+            && !reads_another()
+    });
+    if is_one { inputs } else { 1 }
+}
+
+/// Whether an operator takes inputs apart or puts them together, and is no task of the model.
+fn is_help(operation: MlirOperation) -> bool {
+    let is_kind = matches!(operation_name(operation), "onnx.Slice" | "onnx.Concat" | "onnx.Reshape" | "onnx.Unsqueeze");
+    let name = attribute(operation, "onnx_node_name").and_then(string_attribute);
+    is_kind && attribute(operation, "divi.cost").is_none() && name.is_none_or(|name| name.contains('#'))
+}
+
+/// In a pipeline, launch and function say the same stage.
+fn stage_number(
+    launch: MlirOperation,
+    function: MlirOperation,
+    callee: &str,
+    certificate: &Certificate,
+    findings: &mut Findings,
+) -> Option<i64> {
+    if certificate.objective != Objective::Pipeline {
+        return None;
+    }
+    let number = |operation| attribute(operation, "divi.stage").and_then(integer_attribute);
+    match (number(launch), number(function)) {
+        (Some(launched), Some(declared)) if launched != declared => {
+            let message = format!(
+                "the launch of @{callee} is stage {launched}, but the function is stage {declared}: outline again"
+            );
+            findings.add(launch, &message);
+            Some(launched)
+        }
+        (Some(launched), Some(_)) => Some(launched),
+        (launched, _) => {
+            let (operation, what) = if launched.is_none() { (launch, "launch of ") } else { (function, "") };
+            findings.add(operation, &format!("the {what}@{callee} has no divi.stage: outline again"));
+            launched
+        }
+    }
+}
+
+/// The inputs that a launch is for: those it says where several are queued, or else the one there is.
+fn inputs(launch: MlirOperation, what: &str, certificate: &Certificate, findings: &mut Findings) -> Vec<i64> {
+    if certificate.objective != Objective::Batch {
+        return vec![0];
+    }
+    let Some(inputs) = attribute(launch, "divi.inputs").map(integers) else {
+        findings.add(launch, &format!("the {what} has no divi.inputs, though inputs are queued: outline again"));
+        return (0..certificate.inputs).collect();
+    };
+    let queued = certificate.inputs;
+    if let Some(beyond) = inputs.iter().find(|&&input| input < 0 || input >= queued) {
+        findings.add(launch, &format!("the {what} is for input {beyond}, but {queued} are queued, counted from 0"));
+    }
+    inputs
+}
+
+/// The numbers of an `array<i64: …>`.
+pub(super) fn integers(attribute: MlirAttribute) -> Vec<i64> {
+    // SAFETY: the attribute is alive, and the index is below the count.
+    unsafe {
+        if !mlirAttributeIsADenseI64Array(attribute) {
+            return vec![];
+        }
+        (0..mlirDenseArrayGetNumElements(attribute)).map(|i| mlirDenseI64ArrayGetElement(attribute, i)).collect()
+    }
+}

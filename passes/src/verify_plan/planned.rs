@@ -1,0 +1,103 @@
+//! Plans as `divi-partition` writes them: every task says where and when it runs.
+
+use super::{
+    Findings,
+    certificate::{Certificate, Objective},
+    edited, flow,
+    graph::Graph,
+    machine::Machine,
+    memory,
+    pipeline::Pipeline,
+    runs::{Runs, check_groups},
+};
+use crate::{
+    decisions,
+    ir::{Failure, attribute, describe, integer_attribute},
+    tasks::Tasks,
+};
+use divi_planner::units::Micros;
+use mlir_sys::*;
+
+pub(super) fn verify(
+    module: MlirOperation,
+    function: MlirOperation,
+    machine: &Machine,
+    certificate: &Certificate,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
+    let tasks = Tasks::of(function)?;
+    let is_edited =
+        certificate.decisions.as_ref().is_some_and(|known| *known != decisions::fingerprint(&tasks.operations));
+    let graph = Graph::of(&tasks, findings);
+    let Some(runs) = Runs::of(&graph, machine, certificate, findings) else { return Ok(()) };
+    let placed = runs.all.iter().filter_map(|run| Some((graph.nodes[run.node].task()?, run.device, &run.inputs[..])));
+    check_groups(placed, machine, findings);
+    let found = match certificate.objective {
+        Objective::Pipeline => pipeline(module, &graph, &runs, is_edited, machine, certificate, findings),
+        Objective::Latency | Objective::Batch => Some(schedule(module, &graph, runs, is_edited, machine, findings)),
+    };
+    let Some(found) = found else { return Ok(()) };
+    if !is_edited {
+        certificate.check(found, findings);
+    } else if !findings.is_failed {
+        certificate.tell_edited(found);
+    }
+    Ok(())
+}
+
+/// The makespan of runs whose starts hold, or are found anew.
+fn schedule(
+    module: MlirOperation,
+    graph: &Graph,
+    mut runs: Runs,
+    is_edited: bool,
+    machine: &Machine,
+    findings: &mut Findings,
+) -> Micros {
+    let handed = flow::handed(graph, &runs, machine, findings);
+    if is_edited {
+        edited::retime(graph, &mut runs, &handed, machine.devices.len());
+    } else {
+        flow::settle_outputs(graph, &mut runs, &handed);
+        flow::check_arrivals(graph, &runs, &handed, machine, findings);
+        flow::check_overlaps(graph, &runs, machine, findings);
+    }
+    let work: Vec<_> = runs
+        .all
+        .iter()
+        .filter_map(|run| {
+            let task = graph.nodes[run.node].task()?;
+            Some(memory::Work { task, device: run.device, start: run.start })
+        })
+        .collect();
+    memory::check(&memory::lives(graph, &runs, &handed), &work, machine, module, findings);
+    runs.makespan()
+}
+
+/// The bottleneck of a pipeline; `None` where a task has no stage.
+fn pipeline(
+    module: MlirOperation,
+    graph: &Graph,
+    runs: &Runs,
+    is_edited: bool,
+    machine: &Machine,
+    certificate: &Certificate,
+    findings: &mut Findings,
+) -> Option<Micros> {
+    let mut stage = vec![None; graph.nodes.len()];
+    let mut is_complete = true;
+    for (node, task) in graph.tasks() {
+        stage[node] = attribute(task.operation, "divi.stage").and_then(integer_attribute);
+        if stage[node].is_none() {
+            let name = describe(task.operation);
+            findings.add(task.operation, &format!("{name} has no divi.stage: give it one, or run divi-partition"));
+            is_complete = false;
+        }
+    }
+    let pipeline = Pipeline { graph, runs, stage: &stage, machine, certificate };
+    let found = is_complete.then(|| pipeline.verify(module, findings))?;
+    if !is_edited {
+        pipeline.check_starts(findings);
+    }
+    Some(found)
+}
