@@ -363,6 +363,8 @@ extern "C" MlirPass diviCreateOutline(int64_t minStageOps, DiviSession *session)
   return wrap(pass.release());
 }
 
+extern "C" MlirPass diviCreateVerifyPlan() { return wrap(divi::createVerifyPlan().release()); }
+
 extern "C" MlirPass diviCreateCanonicalize() { return wrap(divi::createCanonicalize().release()); }
 
 extern "C" MlirPass diviCreateFuse(MlirStringRef level) {

@@ -45,6 +45,7 @@ MlirPass diviCreateEmitProblem(int64_t inputs, llvm::raw_ostream *stream);
 /// What passes that plan leave for the driver.
 struct DiviSession;
 MlirPass diviCreatePartition(const DiviPartitionOptions *options, DiviSession *session);
+MlirPass diviCreateVerifyPlan();
 MlirPass diviCreateOutline(int64_t minStageOps, DiviSession *session);
 /// `title` is what the model is called.
 DiviSession *diviSessionCreate(bool showProgress, MlirStringRef title);
@@ -84,7 +85,9 @@ static void addPhases(PassManager &manager, llvm::raw_ostream *stream, DiviSessi
     return;
   DiviPartitionOptions options = partitionOptions();
   add(diviCreatePartition(&options, session));
+  add(diviCreateVerifyPlan());
   add(diviCreateOutline(minStageOps, session));
+  add(diviCreateVerifyPlan());
 }
 
 /// What the command line asks for around the passes that it names. A batch that is fixed is changed by a pass, once the
