@@ -374,7 +374,7 @@ fn scattered(nodes: usize) -> (Problem, Plan) {
 
 #[test]
 fn many_small_stages_are_merged_in_little_time() {
-    let (problem, plan) = scattered(600);
+    let (problem, plan) = scattered(if cfg!(debug_assertions) { 600 } else { 5000 });
     let many = stages(&problem, &plan, &StageOptions::default()).unwrap();
     assert!(many.stages.len() > 300);
     let staged = stages(&problem, &plan, &StageOptions { min_tasks: 20, ports: None }).unwrap();

@@ -86,11 +86,14 @@ fn erase(operations: &[MlirOperation]) {
     }
 }
 
+/// Inputs, and a value that is for them.
+type Part = (Vec<u32>, MlirValue);
+
 struct Flow<'a> {
     model: &'a Model<'a>,
     terminator: MlirOperation,
     /// By tensor and device: what is there, for which inputs.
-    there: FxHashMap<(usize, usize), Vec<(Vec<u32>, MlirValue)>>,
+    there: FxHashMap<(usize, usize), Vec<Part>>,
     /// What has been cut or joined already, by tensor, device and inputs.
     cut: FxHashMap<(usize, usize, Vec<u32>), MlirValue>,
     moved: usize,

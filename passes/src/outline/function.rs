@@ -64,9 +64,8 @@ pub(super) fn functions(model: &Model<'_>) -> Result<Vec<Launched>, Failure> {
 }
 
 fn check_name(model: &Model<'_>, name: &str) -> Result<(), Failure> {
-    let symbols = blocks(model.module).into_iter().flat_map(operations);
-    let taken =
-        symbols.filter(|&operation| attribute(operation, "sym_name").and_then(string_attribute) == Some(name)).next();
+    let mut symbols = blocks(model.module).into_iter().flat_map(operations);
+    let taken = symbols.find(|&operation| attribute(operation, "sym_name").and_then(string_attribute) == Some(name));
     match taken {
         None => Ok(()),
         Some(other) => {

@@ -8,6 +8,8 @@ use crate::units::Micros;
 
 /// So many neighbours of a stage are looked at in each direction: a result that everybody reads has very many.
 const MOST_NEIGHBOURS: usize = 8;
+/// About so many launches are timed for each neighbour, all merging together.
+const MOST_WORK: usize = 30_000_000;
 
 /// What makes one line better than another.
 pub(super) trait Judge {
@@ -26,26 +28,36 @@ pub(super) struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    /// Merges the smallest stage that is too small, the first of several, with the neighbour that makes the plan best, until
-    /// none is too small or can be merged. Returns how many were.
+    /// Merges stages that are too small with neighbours, each time the one whose merging makes the plan best, until none is
+    /// too small or can be merged. Returns how many were. Where there are very many, the smallest are looked at first.
     pub(super) fn run(&self, line: &mut Line) -> usize {
         let mut merged = 0;
         let mut stuck = BTreeSet::new();
         while let Some(times) = line.times(self.launches, self.as_planned) {
             let size = |piece: &usize| line.pieces[*piece].launches.len();
-            let small = line.alive().filter(|piece| size(piece) < self.min_tasks && !stuck.contains(piece));
-            let key = |piece: &usize| (size(piece), times.begin[*piece]);
-            let order = |a: &usize, b: &usize| {
-                let (a, b) = (key(a), key(b));
-                a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-            };
-            let Some(piece) = small.min_by(order) else { break };
-            let Some(change) = self.best(line, piece, &times) else {
-                stuck.insert(piece);
-                continue;
-            };
+            let is_small = |piece: &usize| size(piece) < self.min_tasks && !stuck.contains(piece);
+            let mut small: Vec<usize> = line.alive().filter(is_small).collect();
+            small.sort_by(|a, b| size(a).cmp(&size(b)).then(times.begin[*a].total_cmp(&times.begin[*b])));
+            let width = MOST_WORK / (small.len() * self.launches.all.len()).max(1);
+            let mut best: Option<(Micros, Change)> = None;
+            for (looked, piece) in small.into_iter().enumerate() {
+                if looked > width && best.is_some() {
+                    break;
+                }
+                match self.best(line, piece, &times) {
+                    None => {
+                        stuck.insert(piece);
+                    }
+                    Some((value, change)) => {
+                        if best.is_none_or(|(best, _)| value < best) {
+                            best = Some((value, change));
+                        }
+                    }
+                }
+            }
+            let Some((_, change)) = best else { break };
             // What is around the stage that is gone, and around the one that has grown, may be possible now.
-            for near in self.neighbours(line, piece, &times).into_iter().map(|change| change.into) {
+            for near in self.neighbours(line, change.piece, &times).into_iter().map(|change| change.into) {
                 stuck.remove(&near);
             }
             line.apply(change);
@@ -54,8 +66,8 @@ impl Merge<'_> {
         merged
     }
 
-    /// The possible change of a stage that makes the plan best, and of several the first.
-    fn best(&self, line: &mut Line, piece: usize, times: &Times) -> Option<Change> {
+    /// The possible change of a stage that makes the plan best, and of several the first, with what it then costs.
+    fn best(&self, line: &mut Line, piece: usize, times: &Times) -> Option<(Micros, Change)> {
         let mut tried: Vec<(Micros, Change)> = Vec::new();
         for change in self.neighbours(line, piece, times) {
             if !self.may_run(line, change) {
@@ -66,17 +78,16 @@ impl Merge<'_> {
             tried.extend(times.map(|times| (self.judge.value(line, &times), change)));
             line.take_back(&before);
         }
+        tried.retain(|(value, _)| value.is_finite());
         tried.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let fits = |change: Change| {
+        let mut fits = |change: Change| {
             let before = line.apply(change);
             let times = line.times(self.launches, self.as_planned);
             let fits = times.is_some_and(|times| self.judge.fits(line, &times));
             line.take_back(&before);
             fits
         };
-        let mut possible = tried.into_iter().filter(|(value, _)| value.is_finite()).map(|(_, change)| change);
-        let mut fits = fits;
-        possible.find(|change| fits(*change))
+        tried.into_iter().find(|(_, change)| fits(*change))
     }
 
     /// The stages before and behind on the same device, those that compute what this one reads, and those that read what it
