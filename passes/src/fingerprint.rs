@@ -2,6 +2,8 @@
 
 mod constant;
 mod region;
+#[cfg(test)]
+mod tests;
 
 use crate::{
     decisions::short,
@@ -12,12 +14,16 @@ use crate::{
     tasks::is_constant,
 };
 use constant::Attributes;
+use divi_dialect::node::is_none;
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use std::ffi::c_void;
 
 type Hash = [u8; 32];
+
+/// The hash of a value that is not there.
+const ABSENT: Hash = [1; 32];
 
 /// Operators whose results are not told by their operands: the node's name says which is which.
 const RANDOM: [&str; 7] = [
@@ -88,8 +94,13 @@ impl Hasher<'_> {
     }
 
     fn operands(&self, operation: MlirOperation) -> Vec<Hash> {
-        // Only where blocks go in circles can a value be read before it is there.
-        operands(operation).iter().map(|value| self.values.get(&value.ptr).copied().unwrap_or_default()).collect()
+        let hash = |value: &MlirValue| match is_none(*value) {
+            // What is absent is so whoever says it.
+            true => ABSENT,
+            // Only where blocks go in circles can a value be read before it is there.
+            false => self.values.get(&value.ptr).copied().unwrap_or_default(),
+        };
+        operands(operation).iter().map(hash).collect()
     }
 
     fn operation(&mut self, operation: MlirOperation, looking: Looking) {
