@@ -5,7 +5,8 @@ use crate::{
         Failure, attribute, blocks, describe, error, float_attribute, operands, operation_name, operations, results,
         run, set_attribute, string_attribute, symbol_attribute, symbol_reference, walk,
     },
-    tasks::{entry, is_constant},
+    partition::mark_decisions,
+    tasks::{Tasks, entry, is_constant},
 };
 use divi_dialect::CostAttribute;
 use melior::{Context, ContextRef, ir::Attribute};
@@ -64,6 +65,7 @@ pub fn inline_stages(module: MlirOperation) -> Result<u64, Failure> {
         }
     }
     remove_functions(module, &launches);
+    mark_decisions(module, &Tasks::of(function)?.operations);
     Ok(launches.len() as u64)
 }
 

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 pub(crate) use names::names as node_names;
 pub(crate) use read::read_plan;
-pub(crate) use write::{Marks, remove_decisions, write_certificate, write_plan};
+pub(crate) use write::{Marks, mark_decisions, remove_decisions, write_certificate, write_plan};
 
 /// What to plan for, and how.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use crate::{
     cost::Posed,
     decisions,
     fingerprint::fingerprint,
-    ir::{Failure, attribute, dictionary_entry, named_attribute, set_attribute, string_attribute},
+    ir::{Failure, attribute, dictionary_entry, named_attribute, set_attribute, string_attribute, text},
     tasks::entry,
 };
 use divi_dialect::BatchAttribute;
@@ -118,6 +118,24 @@ pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usiz
     let named: Vec<_> = entries.into_iter().map(|(name, value)| named_attribute(values.0, name, value)).collect();
     // SAFETY: names and values are alive.
     let dictionary = unsafe { mlirDictionaryAttrGet(values.0.to_raw(), named.len() as isize, named.as_ptr()) };
+    set_attribute(module, "divi.plan", dictionary);
+}
+
+/// Says in a certificate that is there which decisions it is for.
+pub(crate) fn mark_decisions(module: MlirOperation, tasks: &[MlirOperation]) {
+    let Some(plan) = attribute(module, "divi.plan") else { return };
+    // SAFETY: the context of a live operation is alive, and outlives the pass.
+    let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
+    // SAFETY: see above; a verified certificate is a dictionary, and indices are below the count.
+    let (context, mut entries) = unsafe {
+        let entries = (0..mlirDictionaryAttrGetNumElements(plan)).map(|i| mlirDictionaryAttrGetElement(plan, i));
+        (context.to_ref(), entries.collect::<Vec<_>>())
+    };
+    // SAFETY: names live as long as the context.
+    entries.retain(|entry| unsafe { text(mlirIdentifierStr(entry.name)) } != "decisions");
+    entries.push(named_attribute(context, "decisions", Values(context).string(&decisions::fingerprint(tasks))));
+    // SAFETY: names and values are alive.
+    let dictionary = unsafe { mlirDictionaryAttrGet(context.to_raw(), entries.len() as isize, entries.as_ptr()) };
     set_attribute(module, "divi.plan", dictionary);
 }
 
