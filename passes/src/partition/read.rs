@@ -15,6 +15,7 @@ use divi_planner::{
 };
 use melior::ir::Attribute;
 use mlir_sys::*;
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// The plan of a module that poses a problem, as its attributes have it. Its value is what the starts come to, its bound
 /// that of the certificate. Whether it holds is not checked. Errors are emitted on the operations.
@@ -198,14 +199,36 @@ impl Reader<'_> {
                 devices.len() - 1
             });
         }
-        let mut order: Vec<Vec<usize>> = vec![vec![]; devices.len()];
-        (0..count).for_each(|node| order[block[node]].push(node));
-        for tasks in &mut order {
-            // Nodes are in an order that they can run in, which decides where starts are the same.
-            tasks.sort_by(|&a, &b| start[a].total_cmp(&start[b]));
-        }
+        let order = self.order(&block, &start, devices.len());
         let k = u32::try_from(devices.len()).unwrap_or(u32::MAX);
         let stages = Some(Stages { block_device: Some(devices), order: Some(order) });
         Ok(Schedule::Pipeline { block, k, bottleneck, stages })
+    }
+
+    /// The nodes of each block in the order of their starts, as far as what they read of each other lets them: starts are
+    /// old where somebody has moved a task by hand.
+    fn order(&self, block: &[usize], start: &[f64], blocks: usize) -> Vec<Vec<usize>> {
+        let mut waits_for = vec![0usize; block.len()];
+        let mut readers = vec![vec![]; block.len()];
+        for tensor in &self.tensors {
+            for &to in tensor.to.iter().filter(|&&to| block[to] == block[tensor.from]) {
+                waits_for[to] += 1;
+                readers[tensor.from].push(to);
+            }
+        }
+        // Starts are not negative, so their bits are in their order; what starts at the same time is in the module's.
+        let key = |node: usize| Reverse((start[node].to_bits(), node));
+        let mut ready: BinaryHeap<_> = (0..block.len()).filter(|&node| waits_for[node] == 0).map(key).collect();
+        let mut order: Vec<Vec<usize>> = vec![vec![]; blocks];
+        while let Some(Reverse((_, node))) = ready.pop() {
+            order[block[node]].push(node);
+            for &reader in &readers[node] {
+                waits_for[reader] -= 1;
+                if waits_for[reader] == 0 {
+                    ready.push(key(reader));
+                }
+            }
+        }
+        order
     }
 }
