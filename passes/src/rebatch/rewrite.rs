@@ -4,9 +4,12 @@ mod build;
 mod runs;
 
 use super::{Rebatched, analysis::Batch, layout::scaled, rules::Change};
-use crate::ir::{
-    arguments_of, attribute, blocks, operands, operation_name, operations, reshaped_type, results, string_attribute,
-    tensor_type_of_value, type_of, uses,
+use crate::{
+    ir::{
+        arguments_of, attribute, blocks, operands, operation_name, operations, reshaped_type, results, set_attribute,
+        string_attribute, tensor_type_of_value, text, type_of, uses,
+    },
+    tasks::definer,
 };
 use build::Builder;
 use divi_onnx::{Tensor, node::Content};
@@ -160,6 +163,9 @@ impl Rewriter<'_> {
     fn reshape(&mut self, operation: MlirOperation) {
         let (operand, result) = (operands(operation)[0], results(operation)[0]);
         let reshaped = self.reshaped(operation, operand, type_of(result), name(operation));
+        if let Some(owner) = definer(reshaped) {
+            keep_task(operation, owner);
+        }
         self.replace(operation, reshaped);
     }
 
@@ -207,6 +213,19 @@ fn erase_unused(value: MlirValue) {
             if matches!(operation_name(owner), "onnx.Constant" | "onnx.Concat") {
                 mlirOperationDestroy(owner);
             }
+        }
+    }
+}
+
+/// What is said of a task, such as its cost, holds for the operator that takes its place.
+fn keep_task(before: MlirOperation, after: MlirOperation) {
+    // SAFETY: the operation is alive, and the index is below the count.
+    let named = unsafe { (0..mlirOperationGetNumAttributes(before)).map(|i| mlirOperationGetAttribute(before, i)) };
+    for named in named {
+        // SAFETY: a name lives as long as its context.
+        let name = unsafe { text(mlirIdentifierStr(named.name)) };
+        if name.starts_with("divi.") {
+            set_attribute(after, name, named.attribute);
         }
     }
 }

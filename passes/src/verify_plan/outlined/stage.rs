@@ -177,7 +177,10 @@ fn unrolled(tasks: &[MlirOperation], inputs: usize) -> usize {
 
 /// Whether an operator takes inputs apart or puts them together, and is no task of the model.
 fn is_help(operation: MlirOperation) -> bool {
-    let is_kind = matches!(operation_name(operation), "onnx.Slice" | "onnx.Concat" | "onnx.Reshape" | "onnx.Unsqueeze");
+    let is_kind = matches!(
+        operation_name(operation),
+        "onnx.Slice" | "onnx.Concat" | "onnx.Reshape" | "onnx.Unsqueeze" | "onnx.Tile"
+    );
     let name = attribute(operation, "onnx_node_name").and_then(string_attribute);
     is_kind && attribute(operation, "divi.cost").is_none() && name.is_none_or(|name| name.contains('#'))
 }
