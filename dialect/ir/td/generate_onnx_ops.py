@@ -10,7 +10,7 @@ Optional operands and results are always there and have type `none` when absent,
 import sys
 
 import onnx
-from onnx import AttributeProto, defs
+from onnx import AttributeProto, TensorProto, defs
 
 # Written by hand in Onnx.td, because they have a syntax or a meaning of their own.
 BY_HAND = {"Constant", "ConstantOfShape"}
@@ -35,6 +35,19 @@ ATTRIBUTE_KINDS = {
     "INT": "SI64Attr", "INTS": "I64ArrayAttr", "FLOAT": "F32Attr", "FLOATS": "F32ArrayAttr", "STRING": "StrAttr",
     "STRINGS": "StrArrayAttr", "TENSOR": "AnyAttr", "SPARSE_TENSOR": "AnyAttr",
 }  # fmt: skip
+
+# The oldest opset that anything is written in: every tool of today reads it.
+FLOOR = 18
+
+# Versions that changed what an operator computes, or what values its attributes may have, beyond what schemas say.
+CHANGED = {("AveragePool", 19), ("GroupNormalization", 21), ("Pad", 19), ("Resize", 19)}
+
+KINDS = {
+    "FLOAT": "Float", "INT": "Int", "STRING": "Str", "TENSOR": "Tensor", "GRAPH": "Graph", "FLOATS": "Floats",
+    "INTS": "Ints", "STRINGS": "Strs", "SPARSE_TENSOR": "SparseTensor", "TYPE_PROTO": "Type",
+}  # fmt: skip
+
+TYPE_CODES = {name.lower(): code for name, code in TensorProto.DataType.items()}
 
 FormalParameterOption = defs.OpSchema.FormalParameterOption
 
@@ -86,25 +99,70 @@ def definition(schema):
     ])
 
 
-def table_row(schema):
+def older_version(old, new):
+    """How a node may be written in an older version of its operator; None where every node means something else."""
+    def default(attribute):
+        return attribute.default_value.SerializeToString()
+
+    if len(old.inputs) > len(new.inputs) or len(old.outputs) != len(new.outputs):
+        return None
+    parameters = list(zip(old.inputs, new.inputs)) + list(zip(old.outputs, new.outputs))
+    added = new.inputs[len(old.inputs) :]
+    same = all(a.option == b.option for a, b in parameters) and all(p.option == FormalParameterOption.Optional for p in added)
+    kept = all(
+        name in new.attributes and a.type == new.attributes[name].type and default(a) == default(new.attributes[name])
+        for name, a in old.attributes.items()
+    )
+    if not same or not kept:
+        return None
+    types = 0
+    for a, b in parameters:
+        for type_str in set(b.types) - set(a.types):
+            types |= 1 << TYPE_CODES[type_str.split("(")[-1].rstrip(")")]
+    return {"inputs": len(old.inputs), "attributes": sorted(set(new.attributes) - set(old.attributes)), "types": types}
+
+
+def versions(schema, history):
+    """The versions of an operator in which a node may be written, newest first, down to the oldest opset."""
+    rows = [f"Version::newest({schema.since_version}, {len(schema.inputs)})"]
+    newer = schema
+    for old in sorted((s for s in history if s.since_version < schema.since_version), key=lambda s: -s.since_version):
+        form = older_version(old, schema)
+        if newer.since_version <= FLOOR or (schema.name, newer.since_version) in CHANGED or form is None:
+            break
+        attributes = ", ".join(f'"{name}"' for name in form["attributes"])
+        rows.append(
+            f"Version {{ since: {old.since_version}, inputs: {form['inputs']}, lacks_attributes: &[{attributes}], "
+            f"lacks_types: {form['types']:#x} }}"
+        )
+        newer = old
+    return ", ".join(rows)
+
+
+def table_row(schema, history):
     def arity(parameters):
         variadic = any(p.option == FormalParameterOption.Variadic for p in parameters)
         required = sum(p.option == FormalParameterOption.Single for p in parameters)
         return f"Arity {{ required: {required}, named: {len(parameters) - variadic}, variadic: {str(variadic).lower()} }}"
 
     attributes = ", ".join(
-        f'Attribute {{ name: "{name}", required: {str(attribute.required).lower()} }}'
+        f'Attribute {{ name: "{name}", kind: Kind::{KINDS[attribute.type.name]}, required: {str(attribute.required).lower()} }}'
         for name, attribute in sorted(schema.attributes.items())
     )
     return (
         f'    Schema {{ name: "{schema.name}", inputs: {arity(schema.inputs)}, outputs: {arity(schema.outputs)}, '
-        f"attributes: &[{attributes}] }},\n"
+        f"attributes: &[{attributes}], versions: &[{versions(schema, history)}] }},\n"
     )
 
 
 def main(td_path, table_path):
     schemas = {s.name: s for s in defs.get_all_schemas() if s.domain == "" and not s.deprecated}
+    history = {}
+    for schema in defs.get_all_schemas_with_history():
+        if schema.domain == "" and not schema.deprecated:
+            history.setdefault(schema.name, []).append(schema)
     opset = defs.onnx_opset_version()
+    ir_versions = [(row[2], row[1]) for row in onnx.helper.VERSION_TABLE if row[2] >= FLOOR]
     note = f"// Written by generate_onnx_ops.py from the schemas of opset {opset}; do not edit.\n\n"
     names = sorted(set(schemas) - BY_HAND - OPAQUE)
     with open(td_path, "w") as out:
@@ -112,11 +170,15 @@ def main(td_path, table_path):
         out.write("\n\n".join(definition(schemas[name]) for name in names) + "\n")
     with open(table_path, "w") as out:
         out.write(note)
-        out.write("use super::{Arity, Attribute, Schema};\n\n")
+        out.write("use super::{Arity, Attribute, Kind, Schema, Version};\n\n")
         out.write(f"pub(super) const OPSET: i64 = {opset};\n")
-        out.write(f"pub(super) const IR_VERSION: i64 = {onnx.IR_VERSION};\n\n")
+        out.write(f"pub(super) const IR_VERSION: i64 = {onnx.IR_VERSION};\n")
+        out.write(f"pub(super) const OLDEST_OPSET: i64 = {FLOOR};\n\n")
+        out.write("/// Opsets, each with the IR version that it came with.\n#[rustfmt::skip]\n")
+        pairs = ", ".join(f"({opset}, {version})" for opset, version in sorted(set(ir_versions)))
+        out.write(f"pub(super) const IR_VERSIONS: &[(i64, i64)] = &[{pairs}];\n\n")
         out.write("#[rustfmt::skip]\npub(super) const SCHEMAS: &[Schema] = &[\n")
-        out.writelines(table_row(schemas[name]) for name in sorted(schemas))
+        out.writelines(table_row(schemas[name], history[name]) for name in sorted(schemas))
         out.write("];\n")
 
 

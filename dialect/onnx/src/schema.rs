@@ -3,11 +3,22 @@
 #[path = "schema_table.rs"]
 mod table;
 
+use crate::DType;
+
 /// The newest opset that divi reads, whose forms its operators have.
 pub const OPSET: i64 = table::OPSET;
 
 /// The newest IR version that divi reads.
 pub const IR_VERSION: i64 = table::IR_VERSION;
+
+/// The oldest opset that models are written in.
+pub const OLDEST_OPSET: i64 = table::OLDEST_OPSET;
+
+/// The IR version that an opset came with: the oldest that a model of that opset may have.
+pub fn ir_version(opset: i64) -> i64 {
+    let row = table::IR_VERSIONS.iter().find(|(other, _)| *other >= opset);
+    row.map_or(IR_VERSION, |(_, version)| *version)
+}
 
 /// How many operands or results an operator has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +46,62 @@ pub struct Schema {
     pub outputs: Arity,
     /// Sorted by name.
     pub attributes: &'static [Attribute],
+    /// The versions in which a node of the newest form may be written, newest first.
+    pub versions: &'static [Version],
+}
+
+impl Schema {
+    /// The lowest opset in which a node means what it does in the newest: one with so many operands, these attributes, and
+    /// operands and results of these element types.
+    pub fn lowest_opset(&self, inputs: usize, attributes: &[&str], types: &[DType]) -> i64 {
+        let fits = |version: &&Version| {
+            (inputs <= version.inputs || self.inputs.variadic)
+                && !attributes.iter().any(|name| version.lacks_attributes.contains(name))
+                && !types.iter().any(|dtype| version.lacks_types >> dtype.code() & 1 == 1)
+        };
+        let oldest = self.versions.iter().take_while(fits).last().or(self.versions.first());
+        oldest.map_or(OPSET, |version| version.since).max(OLDEST_OPSET)
+    }
+}
+
+/// A version of an operator, by what nodes of the newest form it has no place for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The first opset with this version.
+    pub since: i64,
+    /// Operands that have a name.
+    pub inputs: usize,
+    pub lacks_attributes: &'static [&'static str],
+    /// Element types that came later, a bit each: `1 << code`.
+    pub lacks_types: u64,
+}
+
+impl Version {
+    const fn newest(since: i64, inputs: usize) -> Self {
+        Self { since, inputs, lacks_attributes: &[], lacks_types: 0 }
+    }
+}
+
+/// What kind of value an attribute takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Int,
+    Ints,
+    Float,
+    Floats,
+    Str,
+    Strs,
+    Tensor,
+    SparseTensor,
+    Graph,
+    Type,
 }
 
 /// An attribute that an operator takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attribute {
     pub name: &'static str,
+    pub kind: Kind,
     pub required: bool,
 }
 
@@ -69,8 +130,31 @@ mod tests {
         let conv = find("Conv").unwrap();
         assert_eq!(conv.inputs, Arity { required: 2, named: 3, variadic: false });
         assert!(conv.inputs.allows(2) && conv.inputs.allows(3) && !conv.inputs.allows(4) && !conv.inputs.allows(1));
-        assert!(conv.attributes.contains(&Attribute { name: "dilations", required: false }));
+        assert!(conv.attributes.contains(&Attribute { name: "dilations", kind: Kind::Ints, required: false }));
         assert!(find("Concat").unwrap().inputs.allows(9));
         assert_eq!(find("NoSuchOperator"), None);
+    }
+
+    #[test]
+    fn nodes_are_written_in_the_oldest_opset_that_has_them() {
+        let lowest =
+            |op: &str, inputs, attributes: &[&str], dtype| find(op).unwrap().lowest_opset(inputs, attributes, &[dtype]);
+        // Newer versions of these only take more types.
+        assert_eq!(lowest("Conv", 3, &["group"], DType::F32), OLDEST_OPSET);
+        assert_eq!(lowest("Conv", 3, &["group"], DType::BF16), 22);
+        assert_eq!(lowest("Einsum", 2, &["equation"], DType::F32), OLDEST_OPSET);
+        assert_eq!(lowest("Reshape", 2, &[], DType::I4), 21);
+        // An attribute, an operand, and a meaning that came later.
+        assert_eq!(lowest("Cast", 1, &["to"], DType::F32), OLDEST_OPSET);
+        assert_eq!(lowest("Cast", 1, &["round_mode", "to"], DType::F32), 24);
+        assert_eq!(lowest("Attention", 6, &[], DType::F32), 23);
+        assert_eq!(lowest("Attention", 7, &[], DType::F32), 24);
+        assert_eq!(lowest("GroupNormalization", 3, &["num_groups"], DType::F32), 21);
+        assert_eq!(lowest("Concat", 9, &["axis"], DType::F32), OLDEST_OPSET);
+    }
+
+    #[test]
+    fn opsets_have_ir_versions() {
+        assert_eq!([18, 19, 21, 24, OPSET].map(ir_version), [8, 9, 10, 12, IR_VERSION]);
     }
 }
