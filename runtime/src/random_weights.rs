@@ -1,0 +1,252 @@
+//! Weights for models whose weight files are not at hand: numbers that come from a seed alone, sized by what they are for,
+//! so that activations neither explode nor vanish on their way through a deep model.
+//!
+//! Every element depends on the seed, the constant's key, its range and the element's index only. So a constant has the
+//! same bytes wherever it is made, in one piece or in many.
+
+use half::{bf16, f16};
+
+/// How the elements of a constant are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    F16,
+    BF16,
+    F32,
+    F64,
+    /// Little-endian; those below a byte are packed, the first in the lowest bits.
+    Int {
+        bits: u32,
+        signed: bool,
+    },
+}
+
+impl Element {
+    /// The width of one element.
+    pub fn bits(self) -> u32 {
+        match self {
+            Self::F16 | Self::BF16 => 16,
+            Self::F32 => 32,
+            Self::F64 => 64,
+            Self::Int { bits, .. } => bits,
+        }
+    }
+}
+
+/// What a constant is for. Where constants serve several purposes, the largest one decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Nothing is known of it.
+    Table,
+    /// Is added: a bias, a mean.
+    Shift,
+    /// The slope of an activation where it is negative.
+    Slope,
+    /// Rows are looked up.
+    Embedding,
+    /// Is multiplied with activations and summed over `fan_in` elements each; `rectified` where half of the sums are cut
+    /// off behind.
+    Weight { fan_in: u64, rectified: bool },
+    /// Integers that stand for weights.
+    Quantized,
+    /// What integers stand for zero.
+    ZeroPoint,
+    /// Scales activations that are normalized, or divides something.
+    Scale,
+    /// What one step of integers stands for; those of weights with their `fan_in`.
+    Step { fan_in: Option<u64> },
+    /// A variance.
+    Variance,
+}
+
+impl Role {
+    /// The range of the elements: floating-point numbers are spread evenly in it, integers over those in it.
+    pub fn range(self, element: Element) -> (f64, f64) {
+        // An even spread has a third of its bound's square as variance.
+        let bound = |fan_in: u64, gain: f64| (3.0 * gain / fan_in.max(1) as f64).sqrt();
+        let around = |middle: f64, share: f64| (middle * (1.0 - share), middle * (1.0 + share));
+        match (self, element) {
+            (Self::ZeroPoint, Element::Int { bits, signed: false }) => {
+                let middle = 2f64.powi(bits as i32 - 1);
+                (middle, middle)
+            }
+            (Self::ZeroPoint, _) => (0.0, 0.0),
+            (_, Element::Int { bits, signed: true }) => {
+                let largest = 2f64.powi(bits as i32 - 1) - 1.0;
+                (-largest, largest)
+            }
+            (_, Element::Int { bits, signed: false }) => (0.0, 2f64.powi(bits as i32) - 1.0),
+            (Self::Table, _) => (-0.5, 0.5),
+            (Self::Shift, _) => (-0.1, 0.1),
+            (Self::Slope, _) => (0.1, 0.3),
+            (Self::Embedding | Self::Quantized, _) => (-1.0, 1.0),
+            (Self::Weight { fan_in, rectified }, _) => {
+                let bound = bound(fan_in, if rectified { 2.0 } else { 1.0 });
+                (-bound, bound)
+            }
+            (Self::Scale, _) => around(1.0, 0.1),
+            (Self::Step { fan_in: Some(fan_in) }, _) => around(bound(fan_in, 1.0) / 127.0, 0.1),
+            (Self::Step { fan_in: None }, _) => around(0.04, 0.1),
+            (Self::Variance, _) => (0.5, 1.5),
+        }
+    }
+}
+
+/// How to make a constant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recipe {
+    /// Tells constants of a model apart.
+    pub key: String,
+    pub element: Element,
+    /// How many elements there are.
+    pub count: u64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Recipe {
+    pub fn new(key: String, element: Element, count: u64, role: Role) -> Self {
+        let (low, high) = role.range(element);
+        Self { key, element, count, low, high }
+    }
+
+    /// The bytes of the whole constant.
+    pub fn byte_length(&self) -> u64 {
+        (self.count * u64::from(self.element.bits())).div_ceil(8)
+    }
+
+    /// Makes the bytes from `offset` on. Where elements are wider than a byte, both the offset and the buffer have whole
+    /// ones.
+    pub fn fill(&self, seed: u64, offset: u64, bytes: &mut [u8]) {
+        let stream = Stream::new(seed, &self.key);
+        let (low, width) = (self.low, self.high - self.low);
+        let real = |index| low + width * stream.unit(index);
+        match self.element {
+            Element::F16 => fill(bytes, offset, |index| f16::from_f64(real(index)).to_le_bytes()),
+            Element::BF16 => fill(bytes, offset, |index| bf16::from_f64(real(index)).to_le_bytes()),
+            Element::F32 => fill(bytes, offset, |index| (real(index) as f32).to_le_bytes()),
+            Element::F64 => fill(bytes, offset, |index| real(index).to_le_bytes()),
+            Element::Int { bits, .. } => {
+                let integer = |index| (low + ((width + 1.0) * stream.unit(index)).floor()) as i64;
+                match bits {
+                    64 => fill(bytes, offset, |index| integer(index).to_le_bytes()),
+                    32 => fill(bytes, offset, |index| (integer(index) as i32).to_le_bytes()),
+                    16 => fill(bytes, offset, |index| (integer(index) as i16).to_le_bytes()),
+                    8 => fill(bytes, offset, |index| [integer(index) as u8]),
+                    bits => fill(bytes, offset, |index| [self.packed(index, bits, integer)]),
+                }
+            }
+        }
+    }
+
+    /// A byte of elements that are less than one; behind the last element there are zeros.
+    fn packed(&self, byte: u64, bits: u32, integer: impl Fn(u64) -> i64) -> u8 {
+        let elements = u64::from(8 / bits);
+        let mask = (1u8 << bits) - 1;
+        (0..elements).filter(|i| byte * elements + i < self.count).fold(0, |packed, i| {
+            let element = integer(byte * elements + i) as u8 & mask;
+            packed | element << (i as u32 * bits)
+        })
+    }
+}
+
+/// Fills a buffer with elements, the first of which is `offset` bytes behind the constant's beginning.
+fn fill<const WIDTH: usize>(bytes: &mut [u8], offset: u64, element: impl Fn(u64) -> [u8; WIDTH]) {
+    let first = offset / WIDTH as u64;
+    for (index, place) in (first..).zip(bytes.chunks_exact_mut(WIDTH)) {
+        place.copy_from_slice(&element(index));
+    }
+}
+
+/// The random numbers of a constant, by index.
+struct Stream(u64);
+
+impl Stream {
+    fn new(seed: u64, key: &str) -> Self {
+        let start = mix(seed.wrapping_add(STEP));
+        Self(key.bytes().fold(start, |hash, byte| mix((hash ^ u64::from(byte)).wrapping_add(STEP))))
+    }
+
+    /// Evenly in `0..1`.
+    fn unit(&self, index: u64) -> f64 {
+        let state = self.0.wrapping_add(index.wrapping_add(1).wrapping_mul(STEP));
+        (mix(state) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// What SplitMix64 adds to its state.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The output function of SplitMix64 (Steele, Lea and Flood, 2014).
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn make(recipe: &Recipe, seed: u64) -> Vec<u8> {
+        let mut bytes = vec![0; recipe.byte_length() as usize];
+        recipe.fill(seed, 0, &mut bytes);
+        bytes
+    }
+
+    fn floats(role: Role, seed: u64) -> Vec<f32> {
+        let bytes = make(&Recipe::new("w".into(), Element::F32, 4096, role), seed);
+        bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect()
+    }
+
+    #[test]
+    fn pieces_are_those_of_the_whole() {
+        for element in [Element::F16, Element::BF16, Element::F32, Element::F64, Element::Int { bits: 4, signed: true }]
+        {
+            let recipe = Recipe::new("w".into(), element, 64, Role::Table);
+            let whole = make(&recipe, 7);
+            let mut second = vec![0; whole.len() / 2];
+            recipe.fill(7, second.len() as u64, &mut second);
+            assert_eq!(whole[second.len()..], second);
+        }
+    }
+
+    #[test]
+    fn seeds_and_keys_make_other_numbers() {
+        let first = floats(Role::Embedding, 1);
+        assert_eq!(first, floats(Role::Embedding, 1));
+        assert_ne!(first, floats(Role::Embedding, 2));
+        let recipe = |key: &str| Recipe::new(key.into(), Element::F32, 8, Role::Embedding);
+        assert_ne!(make(&recipe("a"), 1), make(&recipe("b"), 1));
+        // What others have made from a seed must not change.
+        assert_eq!(make(&recipe("a"), 1)[..8], [167, 168, 12, 63, 19, 137, 157, 62]);
+    }
+
+    #[test]
+    fn numbers_are_sized_by_what_they_are_for() {
+        let mean = |values: &[f32]| values.iter().map(|&v| f64::from(v)).sum::<f64>() / values.len() as f64;
+        let square = |values: &[f32]| values.iter().map(|&v| f64::from(v * v)).sum::<f64>() / values.len() as f64;
+        // The sum of 100 products has the variance that the activations have, or twice that where half of it is cut off.
+        let weights = floats(Role::Weight { fan_in: 100, rectified: false }, 3);
+        assert!(mean(&weights).abs() < 0.01 && (square(&weights) * 100.0 - 1.0).abs() < 0.05);
+        let weights = floats(Role::Weight { fan_in: 100, rectified: true }, 3);
+        assert!((square(&weights) * 100.0 - 2.0).abs() < 0.1);
+        let variances = floats(Role::Variance, 3);
+        assert!(variances.iter().all(|v| (0.5..=1.5).contains(v)) && (mean(&variances) - 1.0).abs() < 0.05);
+        assert!(floats(Role::Scale, 3).iter().all(|v| (0.9..=1.1).contains(v)));
+        assert!(floats(Role::Step { fan_in: None }, 3).iter().all(|&v| v > 0.0));
+    }
+
+    #[test]
+    fn integers_fill_their_type() {
+        let bytes =
+            |role, bits, signed, count| make(&Recipe::new("q".into(), Element::Int { bits, signed }, count, role), 5);
+        let quantized = bytes(Role::Quantized, 8, true, 4096);
+        let signed: Vec<_> = quantized.iter().map(|&byte| byte as i8).collect();
+        assert_eq!((signed.iter().min(), signed.iter().max()), (Some(&-127), Some(&127)));
+        let nibbles = bytes(Role::Quantized, 4, false, 4095);
+        assert_eq!((nibbles.len(), nibbles[2047] >> 4), (2048, 0));
+        assert!((0..16).all(|value| nibbles.iter().any(|byte| byte & 15 == value)));
+        assert_eq!(bytes(Role::ZeroPoint, 8, false, 3), [128; 3]);
+        assert_eq!(bytes(Role::ZeroPoint, 32, true, 1), [0; 4]);
+    }
+}
