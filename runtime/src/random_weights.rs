@@ -43,9 +43,8 @@ pub enum Role {
     Slope,
     /// Rows are looked up.
     Embedding,
-    /// Is multiplied with activations and summed over `fan_in` elements each; `rectified` where half of the sums are cut
-    /// off behind.
-    Weight { fan_in: u64, rectified: bool },
+    /// Is multiplied with activations and summed over `fan_in` elements each.
+    Weight { fan_in: u64 },
     /// Integers that stand for weights.
     Quantized,
     /// What integers stand for zero.
@@ -58,18 +57,23 @@ pub enum Role {
     Variance,
 }
 
+/// What a layer of weights does to the variance of activations: between 1, which keeps them where nothing is cut off behind
+/// a layer, and 2, which keeps them where half of them is. Fifty layers of either kind stay within what `f16` can hold, and
+/// the role of a constant depends on nothing but the operator that reads it.
+const GAIN: f64 = 1.5;
+
 impl Role {
     /// The range of the elements: floating-point numbers are spread evenly in it, integers over those in it.
     pub fn range(self, element: Element) -> (f64, f64) {
         // An even spread has a third of its bound's square as variance.
-        let bound = |fan_in: u64, gain: f64| (3.0 * gain / fan_in.max(1) as f64).sqrt();
+        let bound = |fan_in: u64| (3.0 * GAIN / fan_in.max(1) as f64).sqrt();
         let around = |middle: f64, share: f64| (middle * (1.0 - share), middle * (1.0 + share));
         match (self, element) {
             (Self::ZeroPoint, Element::Int { bits, signed: false }) => {
                 let middle = 2f64.powi(bits as i32 - 1);
                 (middle, middle)
             }
-            (Self::ZeroPoint, _) => (0.0, 0.0),
+            (Self::ZeroPoint, _) | (Self::Shift, Element::Int { .. }) => (0.0, 0.0),
             (_, Element::Int { bits, signed: true }) => {
                 let largest = 2f64.powi(bits as i32 - 1) - 1.0;
                 (-largest, largest)
@@ -79,12 +83,9 @@ impl Role {
             (Self::Shift, _) => (-0.1, 0.1),
             (Self::Slope, _) => (0.1, 0.3),
             (Self::Embedding | Self::Quantized, _) => (-1.0, 1.0),
-            (Self::Weight { fan_in, rectified }, _) => {
-                let bound = bound(fan_in, if rectified { 2.0 } else { 1.0 });
-                (-bound, bound)
-            }
+            (Self::Weight { fan_in }, _) => (-bound(fan_in), bound(fan_in)),
             (Self::Scale, _) => around(1.0, 0.1),
-            (Self::Step { fan_in: Some(fan_in) }, _) => around(bound(fan_in, 1.0) / 127.0, 0.1),
+            (Self::Step { fan_in: Some(fan_in) }, _) => around(bound(fan_in) / 127.0, 0.1),
             (Self::Step { fan_in: None }, _) => around(0.04, 0.1),
             (Self::Variance, _) => (0.5, 1.5),
         }
@@ -225,11 +226,9 @@ mod tests {
     fn numbers_are_sized_by_what_they_are_for() {
         let mean = |values: &[f32]| values.iter().map(|&v| f64::from(v)).sum::<f64>() / values.len() as f64;
         let square = |values: &[f32]| values.iter().map(|&v| f64::from(v * v)).sum::<f64>() / values.len() as f64;
-        // The sum of 100 products has the variance that the activations have, or twice that where half of it is cut off.
-        let weights = floats(Role::Weight { fan_in: 100, rectified: false }, 3);
-        assert!(mean(&weights).abs() < 0.01 && (square(&weights) * 100.0 - 1.0).abs() < 0.05);
-        let weights = floats(Role::Weight { fan_in: 100, rectified: true }, 3);
-        assert!((square(&weights) * 100.0 - 2.0).abs() < 0.1);
+        // The sum of 100 products has about the variance that the activations have.
+        let weights = floats(Role::Weight { fan_in: 100 }, 3);
+        assert!(mean(&weights).abs() < 0.01 && (square(&weights) * 100.0 - GAIN).abs() < 0.1);
         let variances = floats(Role::Variance, 3);
         assert!(variances.iter().all(|v| (0.5..=1.5).contains(v)) && (mean(&variances) - 1.0).abs() < 0.05);
         assert!(floats(Role::Scale, 3).iter().all(|v| (0.9..=1.1).contains(v)));
@@ -248,5 +247,6 @@ mod tests {
         assert!((0..16).all(|value| nibbles.iter().any(|byte| byte & 15 == value)));
         assert_eq!(bytes(Role::ZeroPoint, 8, false, 3), [128; 3]);
         assert_eq!(bytes(Role::ZeroPoint, 32, true, 1), [0; 4]);
+        assert_eq!(bytes(Role::Shift, 32, true, 1), [0; 4]);
     }
 }
