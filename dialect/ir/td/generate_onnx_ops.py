@@ -9,6 +9,7 @@ Optional operands and results are always there and have type `none` when absent,
 
 import sys
 
+import numpy
 import onnx
 from onnx import AttributeProto, TensorProto, defs
 
@@ -39,8 +40,9 @@ ATTRIBUTE_KINDS = {
 # The oldest opset that anything is written in: every tool of today reads it.
 FLOOR = 18
 
-# Versions that changed what an operator computes, or what values its attributes may have, beyond what schemas say.
-CHANGED = {("AveragePool", 19), ("GroupNormalization", 21), ("Pad", 19), ("Resize", 19)}
+# Versions that changed what an operator computes, or what values its attributes may have, beyond what schemas say; and the
+# oldest that ONNX's reference implementation has.
+CHANGED = {("AveragePool", 19), ("GroupNormalization", 21), ("Pad", 19), ("Resize", 19), ("DequantizeLinear", 19)}
 
 KINDS = {
     "FLOAT": "Float", "INT": "Int", "STRING": "Str", "TENSOR": "Tensor", "GRAPH": "Graph", "FLOATS": "Floats",
@@ -139,6 +141,17 @@ def versions(schema, history):
     return ", ".join(rows)
 
 
+def default_value(attribute):
+    default = attribute.default_value
+    if default.name and default.type == AttributeProto.INT:
+        return f"Some(Default::Int({default.i}))"
+    if default.name and default.type == AttributeProto.FLOAT:
+        return f"Some(Default::Float({numpy.float32(default.f)!s}))"
+    if default.name and default.type == AttributeProto.STRING:
+        return f'Some(Default::Str("{default.s.decode()}"))'
+    return "None"
+
+
 def table_row(schema, history):
     def arity(parameters):
         variadic = any(p.option == FormalParameterOption.Variadic for p in parameters)
@@ -146,7 +159,8 @@ def table_row(schema, history):
         return f"Arity {{ required: {required}, named: {len(parameters) - variadic}, variadic: {str(variadic).lower()} }}"
 
     attributes = ", ".join(
-        f'Attribute {{ name: "{name}", kind: Kind::{KINDS[attribute.type.name]}, required: {str(attribute.required).lower()} }}'
+        f'Attribute {{ name: "{name}", kind: Kind::{KINDS[attribute.type.name]}, '
+        f"required: {str(attribute.required).lower()}, default: {default_value(attribute)} }}"
         for name, attribute in sorted(schema.attributes.items())
     )
     return (
@@ -170,7 +184,7 @@ def main(td_path, table_path):
         out.write("\n\n".join(definition(schemas[name]) for name in names) + "\n")
     with open(table_path, "w") as out:
         out.write(note)
-        out.write("use super::{Arity, Attribute, Kind, Schema, Version};\n\n")
+        out.write("use super::{Arity, Attribute, Default, Kind, Schema, Version};\n\n")
         out.write(f"pub(super) const OPSET: i64 = {opset};\n")
         out.write(f"pub(super) const IR_VERSION: i64 = {onnx.IR_VERSION};\n")
         out.write(f"pub(super) const OLDEST_OPSET: i64 = {FLOOR};\n\n")

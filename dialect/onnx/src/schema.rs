@@ -3,7 +3,7 @@
 #[path = "schema_table.rs"]
 mod table;
 
-use crate::DType;
+use crate::{Attr, DType};
 
 /// The newest opset that divi reads, whose forms its operators have.
 pub const OPSET: i64 = table::OPSET;
@@ -39,7 +39,7 @@ impl Arity {
 }
 
 /// The signature of an operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Schema {
     pub name: &'static str,
     pub inputs: Arity,
@@ -98,11 +98,33 @@ pub enum Kind {
 }
 
 /// An attribute that an operator takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attribute {
     pub name: &'static str,
     pub kind: Kind,
     pub required: bool,
+    /// What it is if a node does not give it.
+    pub default: Option<Default>,
+}
+
+impl Attribute {
+    /// Whether giving this value is the same as giving none.
+    pub fn is_default(&self, value: &Attr) -> bool {
+        match (self.default, value) {
+            (Some(Default::Int(default)), Attr::Int(value)) => default == *value,
+            (Some(Default::Float(default)), Attr::Float(value)) => default == *value,
+            (Some(Default::Str(default)), Attr::Str(value)) => default == value,
+            _ => false,
+        }
+    }
+}
+
+/// The value of an attribute that a node does not give.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Default {
+    Int(i64),
+    Float(f32),
+    Str(&'static str),
 }
 
 /// Every ai.onnx operator, sorted by name.
@@ -130,9 +152,24 @@ mod tests {
         let conv = find("Conv").unwrap();
         assert_eq!(conv.inputs, Arity { required: 2, named: 3, variadic: false });
         assert!(conv.inputs.allows(2) && conv.inputs.allows(3) && !conv.inputs.allows(4) && !conv.inputs.allows(1));
-        assert!(conv.attributes.contains(&Attribute { name: "dilations", kind: Kind::Ints, required: false }));
+        assert!(conv.attributes.contains(&Attribute {
+            name: "dilations",
+            kind: Kind::Ints,
+            required: false,
+            default: None
+        }));
         assert!(find("Concat").unwrap().inputs.allows(9));
         assert_eq!(find("NoSuchOperator"), None);
+    }
+
+    #[test]
+    fn defaults_need_not_be_given() {
+        let find = |op: &str, name: &str| find(op).unwrap().attributes.iter().find(|it| it.name == name).unwrap();
+        assert!(find("BatchNormalization", "epsilon").is_default(&Attr::Float(1e-5)));
+        assert!(!find("BatchNormalization", "epsilon").is_default(&Attr::Float(1e-3)));
+        assert!(find("Cast", "round_mode").is_default(&Attr::Str("up".into())));
+        assert!(find("Conv", "group").is_default(&Attr::Int(1)));
+        assert!(!find("Conv", "pads").is_default(&Attr::Ints(vec![])));
     }
 
     #[test]
