@@ -4,6 +4,7 @@
 use super::{
     apply::Outputs,
     attributes::NodeAttributes,
+    proto::OperatorSetIdProto,
     translate::{Kind, Result, Translator, ValueId},
 };
 use divi_onnx::{Attr, Attributes, DType, Dim, TensorType, Value};
@@ -25,9 +26,22 @@ impl<'m> Translator<'_, 'm> {
         check_names(&plain)?;
         plain.push("domain_name", Attr::Str(domain.to_owned()));
         plain.push("function_name", Attr::Str(self.current.op.clone()));
+        // The first version is what everybody assumes.
+        if let Some(version) = self.domain_version(domain).filter(|&version| version != 1) {
+            plain.push("domain_version", Attr::Int(version));
+        }
         self.count_opaque(format!("{domain}.{}", self.current.op));
         let types = self.opaque_types(inputs, names)?;
         self.emit("Custom", inputs, &plain, types)
+    }
+
+    /// The version of a domain that the function around the current node imports, or the model.
+    fn domain_version(&self, domain: &str) -> Option<i64> {
+        let imports = self.call_stack.last().map(|function| &function.opset_import[..]);
+        let find = |imports: &[OperatorSetIdProto]| {
+            imports.iter().find(|import| import.domain() == domain).map(OperatorSetIdProto::version)
+        };
+        imports.and_then(find).or_else(|| find(self.opset_imports))
     }
 
     /// An operator that divi does not know, or operands that are no tensors.
@@ -128,7 +142,7 @@ impl<'m> Translator<'_, 'm> {
 
 /// Attributes of operators that divi does not know go into the IR under their own names, if it has no other use for them.
 fn check_names(attributes: &Attributes) -> Result<()> {
-    const RESERVED: &[&str] = &["domain_name", "function_name", "onnx_node_name"];
+    const RESERVED: &[&str] = &["domain_name", "domain_version", "function_name", "onnx_node_name"];
     match attributes.iter().find(|(name, _)| RESERVED.contains(name)) {
         Some((name, _)) => Err(format!("has attribute '{name}', a name that the IR has another use for: rename it")),
         None => Ok(()),

@@ -8,7 +8,7 @@ use super::{
     emit::{Emitter, NewOperation},
     files::Files,
     names::Scope,
-    proto::{FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto},
+    proto::{FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto},
     types::ValueType,
 };
 use divi_onnx::{Dim, Value};
@@ -52,6 +52,7 @@ pub(super) struct Translator<'c, 'm> {
     pub(super) source: &'m Source,
     pub(super) options: &'m Options,
     pub(super) opset: i64,
+    pub(super) opset_imports: &'m [OperatorSetIdProto],
     pub(super) functions: FxHashMap<(&'m str, &'m str, &'m str), &'m FunctionProto>,
     pub(super) values: Vec<Slot>,
     pub(super) scopes: Vec<Scope<'m>>,
@@ -101,6 +102,7 @@ pub(super) fn translate<'c>(
         source,
         options,
         opset,
+        opset_imports: &model.opset_import,
         functions: FxHashMap::default(),
         values: Vec::with_capacity(graph.node.len() + graph.initializer.len()),
         scopes: vec![],
