@@ -1,11 +1,12 @@
 //! The compiler, one module a phase, in the order in which data flows: [`import`], [`fuse`], [`cost`],
-//! [`partition`], [`outline`].
+//! [`partition`], [`outline`], [`export`].
 //!
 //! Passes are plain functions on modules; `td/Passes.td` gives them names and options, [`register`] makes MLIR know them.
 
 pub mod canonicalize;
 pub mod cost;
 mod decisions;
+pub mod export;
 mod fingerprint;
 pub mod fuse;
 pub mod import;

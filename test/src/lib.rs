@@ -1,7 +1,6 @@
 //! What the end-to-end tests share: contexts, imports, and ways to look at what came out.
 
 pub mod exceptions;
-pub mod export;
 pub mod memory;
 pub mod model;
 pub mod node_cases;
@@ -176,7 +175,7 @@ pub fn returned_constants(module: &Module<'_>, folder: &Path) -> Vec<Option<Tens
 }
 
 /// The elements of a constant, whether they are in the IR or in a file.
-pub(crate) fn read_constant(value: Attribute<'_>, folder: &Path) -> Tensor {
+fn read_constant(value: Attribute<'_>, folder: &Path) -> Tensor {
     if let Some(tensor) = divi_dialect::elements_of(value, u64::MAX) {
         return tensor;
     }

@@ -1,12 +1,13 @@
 //! Small models built by hand.
 
-use divi_onnx::{Attr, DType};
-use divi_passes::import::{
-    proto::{
-        AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorShapeProto,
-        TypeProto, ValueInfoProto, attribute_proto::AttributeType, tensor_shape_proto, type_proto,
+use divi_onnx::{Attr, DType, Dim, TensorType};
+pub use divi_passes::export::proto::attribute;
+use divi_passes::{
+    export::proto::{graph_attribute, tensor, tensor_type, value_info},
+    import::{
+        proto::{FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto},
+        tensor_proto::TensorProto,
     },
-    tensor_proto::TensorProto,
 };
 use prost::Message;
 
@@ -29,83 +30,24 @@ pub fn with(mut node: NodeProto, name: &str, value: Attr) -> NodeProto {
 
 /// The same node with a subgraph more.
 pub fn with_graph(mut node: NodeProto, name: &str, graph: GraphProto) -> NodeProto {
-    let r#type = Some(AttributeType::Graph as i32);
-    node.attribute.push(AttributeProto {
-        name: Some(name.into()),
-        r#type,
-        g: Some(graph.into()),
-        ..Default::default()
-    });
+    node.attribute.push(graph_attribute(name, graph));
     node
-}
-
-pub fn attribute(name: &str, value: Attr) -> AttributeProto {
-    let mut proto = AttributeProto { name: Some(name.to_owned()), ..AttributeProto::default() };
-    let kind = match value {
-        Attr::Int(value) => {
-            proto.i = Some(value);
-            AttributeType::Int
-        }
-        Attr::Float(value) => {
-            proto.f = Some(value);
-            AttributeType::Float
-        }
-        Attr::Str(value) => {
-            proto.s = Some(value.into_bytes().into());
-            AttributeType::String
-        }
-        Attr::Ints(value) => {
-            proto.ints = value;
-            AttributeType::Ints
-        }
-        Attr::Floats(value) => {
-            proto.floats = value;
-            AttributeType::Floats
-        }
-        Attr::Strs(value) => {
-            proto.strings = value.into_iter().map(|text| text.into_bytes().into()).collect();
-            AttributeType::Strings
-        }
-        Attr::Tensor(value) => {
-            let tensor = initializer("", value.dtype(), value.dims(), value.bytes().to_vec());
-            proto.t = Some(tensor.into());
-            AttributeType::Tensor
-        }
-        Attr::DType(value) => {
-            proto.i = Some(value.code());
-            AttributeType::Int
-        }
-        Attr::Other => AttributeType::Undefined,
-    };
-    proto.r#type = Some(kind as i32);
-    proto
 }
 
 /// The declaration of a tensor.
 pub fn value(name: &str, dtype: DType, dims: &[i64]) -> ValueInfoProto {
-    let dim = |&size: &i64| tensor_shape_proto::Dimension {
-        value: Some(tensor_shape_proto::dimension::Value::DimValue(size)),
-    };
-    let shape = TensorShapeProto { dim: dims.iter().map(dim).collect() };
-    let tensor = type_proto::Tensor { elem_type: Some(dtype.code() as i32), shape: Some(shape) };
-    let ty = TypeProto { value: Some(type_proto::Value::TensorType(tensor)) };
-    ValueInfoProto { name: Some(name.to_owned()), r#type: Some(ty) }
+    let shape: Vec<_> = dims.iter().copied().map(Dim::Known).collect();
+    value_info(name, Some(tensor_type(&TensorType::new(dtype, shape), |_| None)))
 }
 
 /// The declaration of something about which nothing is said.
 pub fn untyped(name: &str) -> ValueInfoProto {
-    ValueInfoProto { name: Some(name.to_owned()), r#type: None }
+    value_info(name, None)
 }
 
 /// An initializer with its bytes.
 pub fn initializer(name: &str, dtype: DType, dims: &[i64], bytes: Vec<u8>) -> TensorProto {
-    TensorProto {
-        name: name.to_owned(),
-        dims: dims.to_vec(),
-        data_type: dtype.code() as i32,
-        raw_data: Some(bytes.into()),
-        ..TensorProto::default()
-    }
+    tensor(name, dtype, dims, bytes.into())
 }
 
 /// A list of integers, as shapes and axes are given.

@@ -5,10 +5,11 @@ use divi_dialect::{node::is_none, tensor_type_of};
 use divi_onnx::{Node, infer};
 use divi_passes::{
     canonicalize::canonicalize,
+    export,
     import::Options,
     rebatch::{Batch, Rebatched, rebatch},
 };
-use divi_test::{exceptions::Exceptions, export::to_onnx, node_cases};
+use divi_test::{exceptions::Exceptions, model, node_cases};
 use melior::{
     Context,
     ir::{Module, Type, operation::OperationRef},
@@ -185,9 +186,14 @@ fn write_claim(folder: &Path, unit: i64) -> Result<bool, String> {
         let import = divi_test::import_file(context, &folder.join("model.onnx"), Options::default());
         import.map(|(module, _)| module).map_err(|error| error.to_string())
     };
-    let write = |context: &Context, module: &Module<'_>, name: &str| {
+    let write = |context: &Context, module: &Module<'_>, name: &str| -> Result<(), String> {
         divi_test::verify(context, module)?;
-        to_onnx(module, folder).map(|model| fs::write(folder.join(name), model).expect("the folder is ours"))
+        let options = export::Options { ir_folder: folder.to_owned(), ..export::Options::default() };
+        let raw = module.as_operation().to_raw();
+        let (exported, messages) = divi_test::with_diagnostics(context, || export::to_model(raw, &options));
+        let bytes = model::encode(&exported.map_err(|_| messages)?);
+        fs::write(folder.join(name), bytes).expect("the folder is ours");
+        Ok(())
     };
     let context = divi_test::context();
     let canonical = import(&context)?;

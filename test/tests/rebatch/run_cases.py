@@ -126,10 +126,9 @@ def compare_one(folder, factor):
     except ValueError as error:
         return f"skipped: {error}"
     stacked = [numpy.concatenate(parts, axis=0) for parts in zip(*inputs)]
-    own = [f"input_{i}" for i in range(len(names))]
     try:
-        together = run(folder / "together.onnx", own, stacked)
-        canonical = run(folder / "canonical.onnx", own, inputs[0])
+        together = run(folder / "together.onnx", names, stacked)
+        canonical = run(folder / "canonical.onnx", names, inputs[0])
     except Exception as error:
         return f"cannot be run: {type(error).__name__}: {error}"
     for i, place in enumerate(places):

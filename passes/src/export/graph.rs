@@ -1,0 +1,385 @@
+//! From a function to a model: operators become nodes, clusters what is in them, constants initializers.
+
+use super::{
+    attributes,
+    constants::Constants,
+    names::Names,
+    proto,
+    types::{declared, element_type},
+};
+use crate::{
+    import::{
+        proto::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TypeProto, ValueInfoProto},
+        tensor_proto::TensorProto,
+    },
+    ir::{
+        Failure, arguments_of, attribute, blocks, describe, error, integer_attribute, operands, operation_name,
+        operations, results, signature_attribute, string_attribute, uses,
+    },
+    tasks::{definer, outer_value},
+};
+use divi_dialect::node::is_none;
+use divi_onnx::schema::{self, Schema};
+use mlir_sys::*;
+use prost::Message;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::{collections::BTreeMap, ffi::c_void};
+
+/// Names that a model's inputs and outputs are to have, where the function does not say.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Signature {
+    pub(super) inputs: Vec<Option<String>>,
+    pub(super) outputs: Vec<Option<String>>,
+}
+
+/// A function as a model.
+#[derive(Debug)]
+pub(super) struct Exported {
+    pub(super) model: ModelProto,
+    pub(super) inputs: Vec<String>,
+    pub(super) outputs: Vec<String>,
+}
+
+/// Writes a function as a model. What cannot be written is said on the operation.
+pub(super) fn export(
+    function: MlirOperation,
+    signature: &Signature,
+    constants: &mut Constants<'_>,
+) -> Result<Exported, Failure> {
+    let name = attribute(function, "sym_name").and_then(string_attribute).unwrap_or("main");
+    let &[block] = &blocks(function)[..] else {
+        error(
+            function,
+            &format!("{} '{name}' has no body, or several blocks: a model is one graph", describe(function)),
+        );
+        return Err(Failure);
+    };
+    let mut exporter = Exporter {
+        constants,
+        names: Names::default(),
+        node_names: Names::default(),
+        values: FxHashMap::default(),
+        opset: schema::OLDEST_OPSET,
+        domains: BTreeMap::new(),
+    };
+    let mut graph = Graph::default();
+    for (i, argument) in arguments_of(block).into_iter().enumerate() {
+        let of_function = signature_attribute(function, "arg_attrs", i, "onnx.name").and_then(string_attribute);
+        let of_plan = signature.inputs.get(i).and_then(Option::as_deref);
+        let name = exporter.names.unique(of_plan.or(of_function).unwrap_or(&format!("input_{i}")));
+        let dimensions = signature_attribute(function, "arg_attrs", i, "onnx.dim_params").and_then(string_attribute);
+        let info = proto::value_info(&name, Some(typed(function, argument, dimensions.unwrap_or_default())?));
+        graph.inputs.push(info);
+        exporter.values.insert(argument.ptr, name);
+    }
+    // SAFETY: the block is alive, and a function's body ends in a terminator.
+    let returned = operands(unsafe { mlirBlockGetTerminator(block) });
+    let mut output_names = vec![];
+    for (i, &value) in returned.iter().enumerate() {
+        let of_function = signature_attribute(function, "res_attrs", i, "onnx.name").and_then(string_attribute);
+        let wanted = signature.outputs.get(i).and_then(Option::as_deref).or(of_function);
+        output_names.push(wanted.map(|name| exporter.reserve(block, value, name, &mut graph)));
+    }
+    exporter.body(block, &mut graph)?;
+    for (i, (&value, name)) in returned.iter().zip(output_names).enumerate() {
+        let dimensions = signature_attribute(function, "res_attrs", i, "onnx.dim_params").and_then(string_attribute);
+        let name = name.ok_or_else(|| format!("output_{i}"));
+        exporter.output(value, name, dimensions.unwrap_or_default(), &mut graph);
+    }
+    let names = |values: &[ValueInfoProto]| values.iter().map(|value| value.name().to_owned()).collect();
+    let (inputs, outputs) = (names(&graph.inputs), names(&graph.outputs));
+    let opset = |domain: &str, version| OperatorSetIdProto { domain: Some(domain.to_owned()), version: Some(version) };
+    let domains = exporter.domains.iter().map(|(domain, &version)| opset(domain, version));
+    let model = ModelProto {
+        ir_version: Some(schema::ir_version(exporter.opset)),
+        producer_name: Some("divi".to_owned()),
+        producer_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        opset_import: std::iter::once(opset("", exporter.opset)).chain(domains).collect(),
+        graph: Some(graph.into_proto(name)),
+        ..ModelProto::default()
+    };
+    Ok(Exported { model, inputs, outputs })
+}
+
+/// The type that a model declares of a value of a function's signature.
+fn typed(function: MlirOperation, value: MlirValue, dimensions: &str) -> Result<TypeProto, Failure> {
+    declared(value, dimensions).ok_or_else(|| {
+        error(function, &format!("{} takes a value of a type that ONNX does not have", describe(function)));
+        Failure
+    })
+}
+
+/// The value that stands behind those of clusters: inside for their results, outside for their arguments.
+fn source(mut value: MlirValue) -> MlirValue {
+    loop {
+        value = outer_value(value);
+        let Some(cluster) = definer(value).filter(|&definer| operation_name(definer) == "divi.cluster") else {
+            return value;
+        };
+        // SAFETY: the value is a result of the cluster, whose body ends in a yield of one value a result.
+        value = unsafe {
+            let index = mlirOpResultGetResultNumber(value);
+            let body = mlirRegionGetFirstBlock(mlirOperationGetRegion(cluster, 0));
+            mlirOperationGetOperand(mlirBlockGetTerminator(body), index)
+        };
+    }
+}
+
+/// A graph or subgraph in the making.
+#[derive(Default)]
+struct Graph {
+    inputs: Vec<ValueInfoProto>,
+    outputs: Vec<ValueInfoProto>,
+    initializers: Vec<TensorProto>,
+    nodes: Vec<NodeProto>,
+    values: Vec<ValueInfoProto>,
+    /// Results of the graph's own nodes that are no output yet: what an output may be without a node of its own.
+    own: FxHashSet<*const c_void>,
+    /// Names that results must have because they are outputs.
+    reserved: FxHashMap<*const c_void, String>,
+}
+
+impl Graph {
+    fn into_proto(self, name: &str) -> GraphProto {
+        let is_output: FxHashSet<_> = self.outputs.iter().map(|output| output.name()).collect();
+        let inner = self.values.iter().filter(|value| !is_output.contains(value.name()));
+        let value_info = inner.map(|value| value.encode_to_vec().into()).collect();
+        GraphProto {
+            name: Some(name.to_owned()),
+            input: self.inputs,
+            output: self.outputs,
+            initializer: self.initializers,
+            node: self.nodes,
+            value_info,
+            ..GraphProto::default()
+        }
+    }
+}
+
+struct Exporter<'a, 'b> {
+    constants: &'a mut Constants<'b>,
+    names: Names,
+    node_names: Names,
+    /// What values are called; nothing for those that are absent.
+    values: FxHashMap<*const c_void, String>,
+    opset: i64,
+    domains: BTreeMap<String, i64>,
+}
+
+impl Exporter<'_, '_> {
+    /// Keeps the name of an output free, for the result that is returned if that is one of the graph's own.
+    fn reserve(&mut self, block: MlirBlock, returned: MlirValue, name: &str, graph: &mut Graph) -> String {
+        let name = self.names.unique(name);
+        let value = source(returned);
+        // SAFETY: the owner of a result is alive.
+        if definer(value).is_some_and(|owner| unsafe { is_below(owner, block) }) {
+            graph.reserved.entry(value.ptr).or_insert_with(|| name.clone());
+        }
+        name
+    }
+
+    /// The operators of a block, those of clusters in their place.
+    fn body(&mut self, block: MlirBlock, graph: &mut Graph) -> Result<(), Failure> {
+        for operation in operations(block) {
+            match operation_name(operation) {
+                "func.return" | "onnx.Return" | "onnx.Yield" | "divi.yield" => {}
+                "divi.cluster" => {
+                    for body in blocks(operation) {
+                        self.body(body, graph)?;
+                    }
+                }
+                "onnx.NoValue" => {
+                    for result in results(operation) {
+                        self.values.insert(result.ptr, String::new());
+                    }
+                }
+                "onnx.Constant" => self.constant(operation, graph)?,
+                _ => self.node(operation, graph)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn constant(&mut self, operation: MlirOperation, graph: &mut Graph) -> Result<(), Failure> {
+        let result = results(operation)[0];
+        if uses(result).is_empty() {
+            return Ok(());
+        }
+        let wanted = attribute(operation, "onnx_node_name").and_then(string_attribute).unwrap_or_default();
+        let name = self.names.unique(if wanted.is_empty() { "constant" } else { wanted });
+        graph.initializers.push(self.constants.tensor(operation, &name)?);
+        self.values.insert(result.ptr, name);
+        Ok(())
+    }
+
+    fn node(&mut self, operation: MlirOperation, graph: &mut Graph) -> Result<(), Failure> {
+        let fail = |message: String| {
+            error(operation, &format!("{} {message}", describe(operation)));
+            Failure
+        };
+        let (domain, op) = self.operator(operation).map_err(fail)?;
+        let schema = if domain.is_empty() { schema::find(op) } else { None };
+        let wanted = attribute(operation, "onnx_node_name").and_then(string_attribute).unwrap_or_default();
+        let name = self.node_names.unique(if wanted.is_empty() { op } else { wanted });
+        let mut inputs = vec![];
+        for operand in operands(operation) {
+            inputs.push(match self.values.get(&source(operand).ptr) {
+                Some(name) => name.clone(),
+                None if is_none(operand) => String::new(),
+                None => return Err(fail("reads a value that no operator of ONNX computes".into())),
+            });
+        }
+        let mut outputs = vec![];
+        for (i, result) in results(operation).into_iter().enumerate() {
+            outputs.push(if is_none(result) { String::new() } else { self.result(result, &name, i, graph) });
+        }
+        // What is absent at the end is left out.
+        for list in [&mut inputs, &mut outputs] {
+            list.truncate(list.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1));
+        }
+        let mut attributes = attributes::convert(operation, schema).map_err(fail)?;
+        for (attribute, region) in subgraphs(operation, op).map_err(fail)? {
+            attributes.push(proto::graph_attribute(attribute, self.subgraph(region, &name, attribute)?));
+        }
+        if domain.is_empty() {
+            let present: Vec<_> = attributes.iter().map(|attribute| attribute.name()).collect();
+            self.need(schema, inputs.len(), &present, &[operands(operation), results(operation)].concat());
+        }
+        graph.nodes.push(NodeProto {
+            name: Some(name),
+            op_type: Some(op.to_owned()),
+            domain: (!domain.is_empty()).then(|| domain.to_owned()),
+            input: inputs,
+            output: outputs,
+            attribute: attributes,
+            ..NodeProto::default()
+        });
+        Ok(())
+    }
+
+    /// The domain and name of an operator.
+    fn operator<'m>(&mut self, operation: MlirOperation) -> Result<(&'m str, &'m str), String> {
+        let text = |name| attribute(operation, name).and_then(string_attribute);
+        let name = operation_name(operation);
+        match name.strip_prefix("onnx.") {
+            None if name.starts_with("divi.") => {
+                Err("belongs to a plan, not to a model: write the stages of the plan, one model each".into())
+            }
+            None => Err("is no operator of ONNX: only modules of onnx operators can be written as models".into()),
+            Some("BatchNormalizationInferenceMode") => Ok(("", "BatchNormalization")),
+            Some("MaxPoolSingleOut") => Ok(("", "MaxPool")),
+            Some("Custom") => {
+                let op = text("function_name").ok_or("does not say which operator it is")?;
+                let domain = text("domain_name").unwrap_or_default();
+                if !domain.is_empty() {
+                    let version = attribute(operation, "domain_version").and_then(integer_attribute).unwrap_or(1);
+                    let entry = self.domains.entry(domain.to_owned()).or_insert(version);
+                    *entry = version.max(*entry);
+                }
+                Ok((domain, op))
+            }
+            Some(op) => Ok(("", op)),
+        }
+    }
+
+    /// Names and declares a result.
+    fn result(&mut self, result: MlirValue, node: &str, index: usize, graph: &mut Graph) -> String {
+        let reserved = graph.reserved.get(&result.ptr).cloned();
+        let name = reserved.unwrap_or_else(|| self.names.unique(&format!("{node}_output_{index}")));
+        if let Some(ty) = declared(result, "") {
+            graph.values.push(proto::value_info(&name, Some(ty)));
+        }
+        graph.own.insert(result.ptr);
+        self.values.insert(result.ptr, name.clone());
+        name
+    }
+
+    /// Makes a value an output of the graph: under its own name if it is a result that is no output yet, through a node of
+    /// its own otherwise. The output's name is reserved for it, or else only wished for.
+    fn output(&mut self, value: MlirValue, name: Result<String, String>, dimensions: &str, graph: &mut Graph) {
+        let origin = source(value);
+        let input = self.values.get(&origin.ptr).cloned().unwrap_or_default();
+        let name = if graph.own.remove(&origin.ptr) {
+            input
+        } else {
+            let own = name.unwrap_or_else(|wanted| self.names.unique(&wanted));
+            self.need(schema::find("Identity"), 1, &[], &[origin]);
+            graph.nodes.push(NodeProto {
+                name: Some(self.node_names.unique(&format!("{own}_identity"))),
+                op_type: Some("Identity".to_owned()),
+                input: vec![input],
+                output: vec![own.clone()],
+                ..NodeProto::default()
+            });
+            own
+        };
+        graph.outputs.push(proto::value_info(&name, declared(value, dimensions)));
+    }
+
+    fn subgraph(&mut self, region: MlirRegion, node: &str, attribute: &str) -> Result<GraphProto, Failure> {
+        // SAFETY: the region is alive; one without a block has a null one.
+        let block = unsafe { mlirRegionGetFirstBlock(region) };
+        let mut graph = Graph::default();
+        for (i, argument) in arguments_of(block).into_iter().enumerate() {
+            let name = self.names.unique(&format!("{node}_{attribute}_input_{i}"));
+            graph.inputs.push(proto::value_info(&name, declared(argument, "")));
+            self.values.insert(argument.ptr, name);
+        }
+        self.body(block, &mut graph)?;
+        // SAFETY: the block is alive, and a verified subgraph ends in a terminator.
+        let yielded = operands(unsafe { mlirBlockGetTerminator(block) });
+        for (i, value) in yielded.into_iter().enumerate() {
+            self.output(value, Err(format!("{node}_{attribute}_output_{i}")), "", &mut graph);
+        }
+        Ok(graph.into_proto(&format!("{node}_{attribute}")))
+    }
+
+    /// Raises the opset to what a node needs.
+    fn need(&mut self, schema: Option<&Schema>, inputs: usize, attributes: &[&str], values: &[MlirValue]) {
+        let types: Vec<_> = values.iter().filter_map(|&value| element_type(value)).collect();
+        let needed = schema.map_or(schema::OPSET, |schema| schema.lowest_opset(inputs, attributes, &types));
+        self.opset = self.opset.max(needed);
+    }
+}
+
+/// Whether an operation is in a block, directly or in clusters.
+///
+/// # Safety
+/// Both must be alive.
+unsafe fn is_below(mut operation: MlirOperation, block: MlirBlock) -> bool {
+    loop {
+        // SAFETY: the caller's promise; the parent of an operation in a block is alive.
+        unsafe {
+            if mlirBlockEqual(mlirOperationGetBlock(operation), block) {
+                return true;
+            }
+            operation = mlirOperationGetParentOperation(operation);
+        }
+        if operation.ptr.is_null() || operation_name(operation) != "divi.cluster" {
+            return false;
+        }
+    }
+}
+
+/// The subgraphs of an operator, under the attributes that they have in ONNX.
+fn subgraphs(operation: MlirOperation, op: &str) -> Result<Vec<(&'static str, MlirRegion)>, String> {
+    // SAFETY: the operation is alive, and indices are below the count; lists end with null.
+    let regions: Vec<_> =
+        unsafe { (0..mlirOperationGetNumRegions(operation)).map(|i| mlirOperationGetRegion(operation, i)).collect() };
+    let names: &[&str] = match op {
+        "If" => &["then_branch", "else_branch"],
+        "Loop" | "Scan" | "SequenceMap" => &["body"],
+        _ => &[],
+    };
+    // SAFETY: regions and blocks are alive; lists end with null.
+    let is_graph = |region: &MlirRegion| unsafe {
+        let block = mlirRegionGetFirstBlock(*region);
+        !block.ptr.is_null()
+            && mlirBlockGetNextInRegion(block).ptr.is_null()
+            && !mlirBlockGetTerminator(block).ptr.is_null()
+    };
+    if regions.len() != names.len() || !regions.iter().all(is_graph) {
+        return Err(format!("has {} regions, but {op} has {} subgraphs of one block", regions.len(), names.len()));
+    }
+    Ok(names.iter().copied().zip(regions).collect())
+}

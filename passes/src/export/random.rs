@@ -1,0 +1,154 @@
+//! How to make up constants whose files are not there: what each is for, by who reads it.
+
+use crate::ir::{
+    array_attribute, attribute, blocks, integer_attribute, operation_name, results, tensor_type_of_value, uses, walk,
+};
+use divi_dialect::ExternalAttribute;
+use divi_onnx::DType;
+use divi_runtime::random_weights::{Element, Recipe, Role};
+use melior::ir::Attribute;
+use mlir_sys::*;
+use rustc_hash::FxHashMap;
+use std::path::Path;
+
+/// What the bytes in files are for.
+///
+/// The role of a constant is decided by the operators that read it, anywhere in the module, directly or through what only
+/// rearranges it. It depends on nothing else, so that a module and what a plan makes of it have the same constants.
+#[derive(Debug, Default)]
+pub struct Recipes(FxHashMap<(String, u64, u64), Role>);
+
+impl Recipes {
+    /// What all constants of a module are for.
+    pub fn of(module: MlirOperation) -> Self {
+        let mut roles = FxHashMap::default();
+        walk(module, &mut |operation| {
+            if operation_name(operation) != "onnx.Constant" {
+                return;
+            }
+            // SAFETY: the attribute is alive.
+            let value = attribute(operation, "value").map(|value| unsafe { Attribute::from_raw(value) });
+            let Some(external) = value.and_then(ExternalAttribute::from_attribute) else { return };
+            let found = results(operation).into_iter().filter_map(role_of).max().unwrap_or(Role::Table);
+            let role: &mut Role = roles.entry(extent(external)).or_insert(found);
+            *role = found.max(*role);
+        });
+        Self(roles)
+    }
+
+    /// How to make a constant. The error says why it cannot be made up.
+    pub fn find(&self, external: ExternalAttribute<'_>, dtype: DType) -> Result<Recipe, String> {
+        let role = self.0.get(&extent(external)).copied().unwrap_or(Role::Table);
+        let element = match dtype {
+            DType::F16 => Some(Element::F16),
+            DType::BF16 => Some(Element::BF16),
+            DType::F32 => Some(Element::F32),
+            DType::F64 => Some(Element::F64),
+            // Whatever else is an integer is an index, a shape or a mask, which mean something.
+            _ if dtype.is_int() && matches!(role, Role::Quantized | Role::ZeroPoint | Role::Shift) => {
+                Some(Element::Int { bits: dtype.bits() as u32, signed: dtype.is_signed_int() })
+            }
+            _ => None,
+        };
+        let element = element.ok_or_else(|| {
+            format!(
+                "has {dtype} elements in '{}', which is not there, and only floating-point and quantized weights can be \
+                 made up: put the file back",
+                external.path()
+            )
+        })?;
+        // A file keeps its name wherever the IR is.
+        let file = Path::new(external.path()).file_name().unwrap_or_default().to_string_lossy();
+        let key = format!("{file}@{}", external.offset());
+        Ok(Recipe::new(key, element, external.length() * 8 / dtype.bits(), role))
+    }
+}
+
+fn extent(external: ExternalAttribute<'_>) -> (String, u64, u64) {
+    (external.path().to_owned(), external.offset(), external.length())
+}
+
+/// What a value is for: the largest of what its readers take it for.
+fn role_of(value: MlirValue) -> Option<Role> {
+    uses(value).into_iter().filter_map(|(user, operand)| role_in(user, operand as usize, value)).max()
+}
+
+/// What an operator takes an operand for.
+fn role_in(user: MlirOperation, operand: usize, value: MlirValue) -> Option<Role> {
+    let name = operation_name(user);
+    if name == "divi.cluster" {
+        let body = *blocks(user).first()?;
+        // SAFETY: the block is alive, and a cluster's body has an argument an operand.
+        return role_of(unsafe { mlirBlockGetArgument(body, operand as isize) });
+    }
+    let of_results = || results(user).into_iter().filter_map(role_of).max();
+    let weight = |fan_in: Option<u64>| Some(Role::Weight { fan_in: fan_in? });
+    let shape = || -> Option<Vec<u64>> {
+        tensor_type_of_value(value)?.static_shape()?.into_iter().map(|size| u64::try_from(size).ok()).collect()
+    };
+    match (name.strip_prefix("onnx.")?, operand) {
+        (
+            "Cast" | "CastLike" | "Concat" | "Expand" | "Flatten" | "Identity" | "Pad" | "Reshape" | "Slice" | "Split"
+            | "Squeeze" | "Tile" | "Transpose" | "Unsqueeze",
+            _,
+        ) => of_results(),
+
+        ("Conv" | "DeformConv", 1) => weight(shape().map(|shape| shape.iter().skip(1).product())),
+        ("ConvTranspose", 1) => weight(shape().map(|shape| transposed_fan_in(user, &shape))),
+        ("Conv" | "ConvTranspose" | "Gemm", 2) | ("DeformConv", 3) | ("LSTM" | "GRU" | "RNN", 3..) => Some(Role::Shift),
+        ("LSTM" | "GRU" | "RNN", 1 | 2) => weight(shape().and_then(|shape| shape.last().copied())),
+        ("Gemm", 0 | 1) => {
+            let transposed = attribute(user, if operand == 0 { "transA" } else { "transB" });
+            let is_transposed = transposed.and_then(integer_attribute).is_some_and(|flag| flag != 0);
+            weight(shape().and_then(|shape| shape.get(usize::from((operand == 0) != is_transposed)).copied()))
+        }
+        ("MatMul", 0) => weight(shape().and_then(|shape| shape.last().copied())),
+        ("MatMul", 1) => weight(shape().and_then(|shape| shape.get(shape.len().saturating_sub(2)).copied())),
+        ("Einsum", _) => weight(shape().and_then(|shape| shape.into_iter().max())),
+
+        ("BatchNormalization" | "BatchNormalizationInferenceMode", 4) => Some(Role::Variance),
+        ("BatchNormalization" | "BatchNormalizationInferenceMode", 3) => Some(Role::Shift),
+        (op, 1) if is_normalization(op) => Some(Role::Scale),
+        (op, 2) if is_normalization(op) => Some(Role::Shift),
+
+        ("Gather" | "GatherElements" | "GatherND", 0) => Some(Role::Embedding),
+        ("PRelu", 1) => Some(Role::Slope),
+        ("Add" | "Sub" | "Sum", _) => {
+            let is_rooted = |result| uses(result).iter().any(|(user, _)| operation_name(*user) == "onnx.Sqrt");
+            Some(if results(user).into_iter().any(is_rooted) { Role::Variance } else { Role::Shift })
+        }
+        ("Mul" | "Div" | "Pow", _) => Some(Role::Scale),
+        ("Sqrt" | "Log" | "Reciprocal", _) => Some(Role::Variance),
+
+        ("DequantizeLinear", 0) => Some(of_results().filter(|&role| role == Role::Shift).unwrap_or(Role::Quantized)),
+        ("QuantizeLinear", 0) => of_results(),
+        ("DequantizeLinear" | "QuantizeLinear", 1) => Some(Role::Step { fan_in: of_results().and_then(fan_in) }),
+        ("QLinearConv" | "QLinearMatMul", 0 | 3) | ("ConvInteger" | "MatMulInteger", 0 | 1) => Some(Role::Quantized),
+        ("QLinearConv" | "QLinearMatMul", 1 | 4 | 6) => Some(Role::Step { fan_in: None }),
+        ("QLinearConv", 8) => Some(Role::Shift),
+        ("DequantizeLinear" | "QuantizeLinear", 2)
+        | ("QLinearConv" | "QLinearMatMul", 2 | 5 | 7)
+        | ("ConvInteger" | "MatMulInteger", 2 | 3) => Some(Role::ZeroPoint),
+        _ => None,
+    }
+}
+
+fn is_normalization(op: &str) -> bool {
+    op.ends_with("Normalization") || op == "BatchNormalizationInferenceMode"
+}
+
+fn fan_in(role: Role) -> Option<u64> {
+    match role {
+        Role::Weight { fan_in } => Some(fan_in),
+        _ => None,
+    }
+}
+
+/// How many products an element of a transposed convolution is the sum of, on average.
+fn transposed_fan_in(operation: MlirOperation, shape: &[u64]) -> u64 {
+    let group = attribute(operation, "group").and_then(integer_attribute).unwrap_or(1).max(1) as u64;
+    let strides = attribute(operation, "strides").and_then(array_attribute).unwrap_or_default();
+    let strides: u64 = strides.into_iter().filter_map(integer_attribute).map(|stride| stride.max(1) as u64).product();
+    let kernel: u64 = shape.iter().skip(2).product();
+    (shape.first().copied().unwrap_or(1) / group * kernel / strides).max(1)
+}

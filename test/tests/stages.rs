@@ -1,0 +1,363 @@
+//! Plans that are written as ONNX models run under ONNX Runtime and give what the original model gives.
+
+use divi_passes::{
+    export::{self, Counts, Recipes, write_model, write_stages},
+    import::{Options, Source, import},
+};
+use divi_test::{attribute, model, operation_name, walk};
+use melior::{
+    Context,
+    ir::{Attribute, Module, Type},
+};
+use mlir_sys::*;
+use std::{
+    fs::{self, File},
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const SEED: u64 = 11;
+
+/// The largest difference that rounding explains, as a share of the largest output.
+const TOLERANCE: f64 = 1e-4;
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stages").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn python(script: &str, arguments: &[&Path]) -> String {
+    let script = divi_test::repository().join("test").join(script);
+    let output = Command::new(divi_test::python()).arg(&script).args(arguments).output().expect("tools/setup makes it");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("names are ASCII")
+}
+
+/// How far outputs are apart, as a share of the largest, and how large that is.
+fn compare(original: &Path, other: &Path) -> (f64, f64) {
+    let text = python("tests/stages/compare.py", &[original, other]);
+    let (difference, largest) = text.trim().split_once(' ').expect("the script prints two numbers");
+    (difference.parse().unwrap(), largest.parse().unwrap())
+}
+
+fn export_options(seed: Option<u64>) -> export::Options {
+    export::Options { ir_folder: divi_test::models(), random_seed: seed, referenced: None }
+}
+
+fn imported<'c>(context: &'c Context, name: &str) -> Module<'c> {
+    let source = Source::open(&divi_test::models().join(name)).unwrap();
+    let options = Options { ir_folder: divi_test::models(), ..Options::default() };
+    import(context, &source, &options).unwrap().0
+}
+
+/// Puts a model next to a file with its random weights, each where the model looks for it.
+fn write_original(module: &Module<'_>, name: &str, folder: &Path) {
+    fs::copy(divi_test::models().join(name), folder.join(name)).unwrap();
+    let recipes = Recipes::of(module.as_operation().to_raw());
+    let file = File::create(folder.join("weights.bin")).unwrap();
+    walk(module, &mut |operation| {
+        let value = attribute(operation, "value").filter(|_| operation_name(operation) == "onnx.Constant");
+        // SAFETY: the attribute is alive, and one with elements has a type.
+        let external = value.and_then(|value| unsafe {
+            let external = divi_dialect::ExternalAttribute::from_attribute(Attribute::from_raw(value))?;
+            Some((external, divi_dialect::tensor_type_of(Type::from_raw(mlirAttributeGetType(value)))?))
+        });
+        let Some((external, ty)) = external.filter(|(external, _)| external.path() == "weights.bin") else { return };
+        let mut bytes = vec![0; external.length() as usize];
+        recipes.find(external, ty.dtype).unwrap().fill(SEED, 0, &mut bytes);
+        file.write_all_at(&bytes, external.offset()).unwrap();
+    });
+}
+
+/// Whole models with random weights give what the originals give with the same weights.
+#[test]
+fn models_run_with_random_weights() {
+    for name in ["googlenet.onnx", "resnet50.onnx", "bert_base_128.onnx"] {
+        let context = divi_test::context();
+        let module = imported(&context, name);
+        let folder = folder(name);
+        write_original(&module, name, &folder);
+        let written = folder.join("written.onnx");
+        let counts = write_model(module.as_operation().to_raw(), &written, &export_options(Some(SEED))).unwrap();
+        assert!(counts.random_weights > 50 && counts.weight_bytes > 20 << 20, "{name}: {counts:?}");
+        let (difference, largest) = compare(&folder.join(name), &written);
+        assert!(difference <= TOLERANCE, "{name}: outputs differ by {difference:e} of the largest");
+        // Neither explodes nor vanishes.
+        assert!((1e-2..1e3).contains(&largest), "{name} has outputs up to {largest:e}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+/// A model whose weights are not there is refused, and nothing is written.
+#[test]
+fn weights_must_be_there() {
+    let context = divi_test::context();
+    let module = imported(&context, "resnet18.onnx");
+    let folder = folder("missing");
+    let raw = module.as_operation().to_raw();
+    let (outcome, messages) =
+        divi_test::with_diagnostics(&context, || write_model(raw, &folder.join("written.onnx"), &export_options(None)));
+    assert!(outcome.is_err());
+    assert!(messages.contains("'onnx.Constant' op 'conv1.weight' refers to '"), "{messages}");
+    assert!(messages.contains("which is not there") && messages.contains("--weights=random:SEED"), "{messages}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+/// Two stages behind each other, and two beside each other that share a weight, on two devices.
+const DIAMOND: &str = r#"
+divi.device @cpu0 {kind = "cpu", memory = 1000000000 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1000000000 : i64}
+divi.link @cpu0 -> @gpu0 {bandwidth = 1.0e10 : f64, latency = 1.0e-5 : f64}
+divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e10 : f64, latency = 1.0e-5 : f64}
+func.func private @main.gpu0.0(%x: tensor<2x64xf32>) -> (tensor<2x64xf32>, tensor<2x64xf32>) attributes {divi.device = @gpu0} {
+  %w = onnx.Constant #divi.external<"weights.bin", offset = 0, length = 16384> : tensor<64x64xf32> {onnx_node_name = "w"}
+  %y = divi.cluster "matmul"(%x, %w : tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32> attributes {divi.cost = #divi.cost<@gpu0 = {1 = 3.0}>} {
+  ^bb0(%a: tensor<2x64xf32>, %b: tensor<64x64xf32>):
+    %0 = "onnx.MatMul"(%a, %b) {onnx_node_name = "first"} : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
+    %1 = "onnx.Relu"(%0) {onnx_node_name = "relu"} : (tensor<2x64xf32>) -> tensor<2x64xf32>
+    divi.yield %1 : tensor<2x64xf32>
+  }
+  return %y, %x : tensor<2x64xf32>, tensor<2x64xf32>
+}
+func.func private @main.gpu0.1(%y: tensor<2x64xf32>) -> tensor<2x64xf32> attributes {divi.device = @gpu0} {
+  %w = onnx.Constant #divi.external<"weights.bin", offset = 0, length = 16384> : tensor<64x64xf32> {onnx_node_name = "w"}
+  %0 = "onnx.MatMul"(%y, %w) {onnx_node_name = "left"} : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
+  return %0 : tensor<2x64xf32>
+}
+func.func private @main.cpu0.0(%y: tensor<2x64xf32>) -> tensor<2x64xf32> attributes {divi.device = @cpu0} {
+  %0 = "onnx.Tanh"(%y) {onnx_node_name = "right"} : (tensor<2x64xf32>) -> tensor<2x64xf32>
+  return %0 : tensor<2x64xf32>
+}
+func.func private @main.cpu0.1(%a: tensor<2x64xf32>, %b: tensor<2x64xf32>, %c: tensor<2x64xf32>) -> tensor<2x64xf32> attributes {divi.device = @cpu0} {
+  %0 = "onnx.Add"(%a, %b) {onnx_node_name = "join"} : (tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
+  %1 = "onnx.Sub"(%0, %c) {onnx_node_name = "skip"} : (tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
+  return %1 : tensor<2x64xf32>
+}
+func.func @main(%x: tensor<2x64xf32> {onnx.name = "x"}) -> (tensor<2x64xf32> {onnx.name = "y"}, tensor<2x64xf32> {onnx.name = "hidden"}) {
+  %t = divi.transfer %x from @cpu0 to @gpu0 {divi.start = 0.0 : f64} : tensor<2x64xf32>
+  %h:2 = divi.launch @main.gpu0.0(%t) on @gpu0 {divi.start = 10.0 : f64} : (tensor<2x64xf32>) -> (tensor<2x64xf32>, tensor<2x64xf32>)
+  %l = divi.launch @main.gpu0.1(%h#0) on @gpu0 {divi.start = 13.0 : f64} : (tensor<2x64xf32>) -> tensor<2x64xf32>
+  %u = divi.transfer %h#0 from @gpu0 to @cpu0 {divi.start = 13.0 : f64} : tensor<2x64xf32>
+  %v = divi.transfer %h#1 from @gpu0 to @cpu0 {divi.start = 13.0 : f64} : tensor<2x64xf32>
+  %m = divi.transfer %l from @gpu0 to @cpu0 {divi.start = 16.0 : f64} : tensor<2x64xf32>
+  %r = divi.launch @main.cpu0.0(%u) on @cpu0 {divi.start = 23.0 : f64} : (tensor<2x64xf32>) -> tensor<2x64xf32>
+  %y = divi.launch @main.cpu0.1(%m, %r, %v) on @cpu0 {divi.start = 30.0 : f64} : (tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
+  return %y, %u : tensor<2x64xf32>, tensor<2x64xf32>
+}
+"#;
+
+/// The same without a plan.
+const DIAMOND_MODEL: &str = r#"
+func.func @main(%x: tensor<2x64xf32> {onnx.name = "x"}) -> (tensor<2x64xf32> {onnx.name = "y"}, tensor<2x64xf32> {onnx.name = "hidden"}) {
+  %w = onnx.Constant #divi.external<"weights.bin", offset = 0, length = 16384> : tensor<64x64xf32> {onnx_node_name = "w"}
+  %0 = "onnx.MatMul"(%x, %w) : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
+  %1 = "onnx.Relu"(%0) : (tensor<2x64xf32>) -> tensor<2x64xf32>
+  %2 = "onnx.MatMul"(%1, %w) : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
+  %3 = "onnx.Tanh"(%1) : (tensor<2x64xf32>) -> tensor<2x64xf32>
+  %4 = "onnx.Add"(%2, %3) : (tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
+  %5 = "onnx.Sub"(%4, %x) : (tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
+  return %5, %1 : tensor<2x64xf32>, tensor<2x64xf32>
+}
+"#;
+
+/// Four queued inputs in two batches: the first and the last, and those between; the batch is merged behind a dimension on its
+/// way out.
+const QUEUE: &str = r#"
+divi.device @cpu0 {kind = "cpu", memory = 1000000000 : i64}
+divi.device @cpu1 {kind = "cpu", memory = 1000000000 : i64}
+divi.link @cpu0 -> @cpu1 {bandwidth = 1.0e10 : f64, latency = 1.0e-5 : f64}
+divi.link @cpu1 -> @cpu0 {bandwidth = 1.0e10 : f64, latency = 1.0e-5 : f64}
+func.func private @main.cpu0.0(%x: tensor<2x6xf32>) -> tensor<6x2xf32> attributes {divi.device = @cpu0} {
+  %0 = "onnx.Exp"(%x) : (tensor<2x6xf32>) -> tensor<2x6xf32>
+  %1 = "onnx.Transpose"(%0) {perm = [1, 0]} : (tensor<2x6xf32>) -> tensor<6x2xf32>
+  return %1 : tensor<6x2xf32>
+}
+func.func private @main.cpu1.0(%x: tensor<2x6xf32>) -> tensor<6x2xf32> attributes {divi.device = @cpu1} {
+  %0 = "onnx.Exp"(%x) : (tensor<2x6xf32>) -> tensor<2x6xf32>
+  %1 = "onnx.Transpose"(%0) {perm = [1, 0]} : (tensor<2x6xf32>) -> tensor<6x2xf32>
+  return %1 : tensor<6x2xf32>
+}
+func.func private @main.cpu0.1(%x: tensor<24xf32>) -> tensor<24xf32> attributes {divi.device = @cpu0} {
+  %0 = "onnx.Neg"(%x) : (tensor<24xf32>) -> tensor<24xf32>
+  return %0 : tensor<24xf32>
+}
+func.func private @main.cpu0.2(%x: tensor<6x4xf32>) -> tensor<24xf32> attributes {divi.device = @cpu0} {
+  %shape = onnx.Constant dense<24> : tensor<1xi64>
+  %0 = "onnx.Reshape"(%x, %shape) : (tensor<6x4xf32>, tensor<1xi64>) -> tensor<24xf32>
+  return %0 : tensor<24xf32>
+}
+func.func @main(%x: tensor<4x6xf32> {onnx.name = "x"}) -> (tensor<24xf32> {onnx.name = "y"}, tensor<12xf32> {onnx.name = "z"}) {
+  %t = divi.transfer %x from @cpu0 to @cpu1 : tensor<4x6xf32>
+  %a = divi.slice %x[0, 3] of 4 axis 0 : tensor<4x6xf32> -> tensor<2x6xf32>
+  %b = divi.slice %t[1, 2] of 4 axis 0 : tensor<4x6xf32> -> tensor<2x6xf32>
+  %c = divi.launch @main.cpu0.0(%a) on @cpu0 {divi.inputs = array<i64: 0, 3>} : (tensor<2x6xf32>) -> tensor<6x2xf32>
+  %d = divi.launch @main.cpu1.0(%b) on @cpu1 {divi.inputs = array<i64: 1, 2>} : (tensor<2x6xf32>) -> tensor<6x2xf32>
+  %u = divi.transfer %d from @cpu1 to @cpu0 : tensor<6x2xf32>
+  %e = divi.gather %c of 2, %u of 2 axis 1 : (tensor<6x2xf32>, tensor<6x2xf32>) -> tensor<6x4xf32>
+  %f = divi.slice %e[0, 2, 3, 1] of 4 axis 1 : tensor<6x4xf32> -> tensor<6x4xf32>
+  %g = divi.launch @main.cpu0.2(%f) on @cpu0 : (tensor<6x4xf32>) -> tensor<24xf32>
+  %h = divi.launch @main.cpu0.1(%g) on @cpu0 : (tensor<24xf32>) -> tensor<24xf32>
+  %i = divi.slice %h[2, 0] of 4 axis 0 outer 6 : tensor<24xf32> -> tensor<12xf32>
+  return %h, %i : tensor<24xf32>, tensor<12xf32>
+}
+"#;
+
+const QUEUE_MODEL: &str = r#"
+func.func @main(%x: tensor<4x6xf32> {onnx.name = "x"}) -> (tensor<24xf32> {onnx.name = "y"}, tensor<12xf32> {onnx.name = "z"}) {
+  %shape = onnx.Constant dense<24> : tensor<1xi64>
+  %short = onnx.Constant dense<12> : tensor<1xi64>
+  %which = onnx.Constant dense<[2, 0]> : tensor<2xi64>
+  %0 = "onnx.Exp"(%x) : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %1 = "onnx.Neg"(%0) : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %2 = "onnx.Transpose"(%1) {perm = [1, 0]} : (tensor<4x6xf32>) -> tensor<6x4xf32>
+  %3 = "onnx.Reshape"(%2, %shape) : (tensor<6x4xf32>, tensor<1xi64>) -> tensor<24xf32>
+  %4 = "onnx.Gather"(%2, %which) {axis = 1 : si64} : (tensor<6x4xf32>, tensor<2xi64>) -> tensor<6x2xf32>
+  %5 = "onnx.Reshape"(%4, %short) : (tensor<6x2xf32>, tensor<1xi64>) -> tensor<12xf32>
+  return %3, %5 : tensor<24xf32>, tensor<12xf32>
+}
+"#;
+
+fn write_text(
+    context: &Context,
+    text: &str,
+    write: impl FnOnce(MlirOperation) -> Result<Counts, divi_passes::Failure>,
+) -> Counts {
+    let module = divi_test::parse(context, text.as_bytes()).unwrap();
+    divi_test::verify(context, &module).unwrap();
+    let (counts, messages) = divi_test::with_diagnostics(context, || write(module.as_operation().to_raw()));
+    counts.unwrap_or_else(|_| panic!("{messages}"))
+}
+
+#[test]
+fn plans_run_stage_by_stage() {
+    let context = divi_test::context();
+    let options = export_options(Some(SEED));
+    for (name, plan, whole, models) in [("diamond", DIAMOND, DIAMOND_MODEL, 4), ("queue", QUEUE, QUEUE_MODEL, 4)] {
+        let folder = folder(name);
+        let original = folder.join("original.onnx");
+        write_text(&context, whole, |module| write_model(module, &original, &options));
+        let stages = folder.join("stages");
+        let counts =
+            write_text(&context, plan, |module| write_stages(module, &stages, &options, &[("plan.json", b"{}")]));
+        assert_eq!(counts.models, models);
+        let (difference, _) = compare(&original, &stages);
+        assert!(difference <= TOLERANCE, "{name}: outputs differ by {difference:e} of the largest");
+        // A weight that two stages read is there once.
+        let expected = if name == "diamond" { 16384 } else { 0 };
+        assert_eq!((counts.weight_bytes, counts.random_weights), (expected, usize::from(expected > 0)));
+        // The same input, the same bytes: a folder of ours is replaced.
+        let before = contents(&stages);
+        write_text(&context, plan, |module| write_stages(module, &stages, &options, &[("plan.json", b"{}")]));
+        assert!(before == contents(&stages) && before.len() >= models + 2);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), if expected > 0 { 3 } else { 2 });
+    }
+}
+
+/// The files of a folder and below, with what is in them.
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    let read = |path: PathBuf| {
+        if path.is_dir() { contents(&path) } else { vec![(path.clone(), fs::read(&path).unwrap())] }
+    };
+    entries.into_iter().flat_map(read).collect()
+}
+
+#[test]
+fn the_description_says_how_stages_are_run() {
+    let context = divi_test::context();
+    let stages = folder("description").join("stages");
+    write_text(&context, DIAMOND, |module| write_stages(module, &stages, &export_options(Some(SEED)), &[]));
+    let expected = r#"{
+  "format": "divi-stages/1",
+  "inputs": [
+    {"name":"x","type":"float","shape":[2,64]}
+  ],
+  "outputs": [
+    {"name":"y","type":"float","shape":[2,64],"value":"y"},
+    {"name":"hidden","type":"float","shape":[2,64],"value":"hidden@cpu0"}
+  ],
+  "stages": [
+    {"name":"main.gpu0.0","device":"gpu0","model":"stages/main.gpu0.0.onnx","inputs":["x"],"outputs":["hidden","output_1"]},
+    {"name":"main.gpu0.1","device":"gpu0","model":"stages/main.gpu0.1.onnx","inputs":["hidden"],"outputs":["left_output_0"]},
+    {"name":"main.cpu0.0","device":"cpu0","model":"stages/main.cpu0.0.onnx","inputs":["hidden"],"outputs":["right_output_0"]},
+    {"name":"main.cpu0.1","device":"cpu0","model":"stages/main.cpu0.1.onnx","inputs":["left_output_0","right_output_0","output_1"],"outputs":["y"]}
+  ],
+  "steps": [
+    {"transfer":"x","from":"cpu0","to":"gpu0","output":"x@gpu0","start":0.0},
+    {"launch":"main.gpu0.0","device":"gpu0","inputs":["x@gpu0"],"outputs":["hidden","output_1"],"start":10.0},
+    {"launch":"main.gpu0.1","device":"gpu0","inputs":["hidden"],"outputs":["left_output_0"],"start":13.0},
+    {"transfer":"hidden","from":"gpu0","to":"cpu0","output":"hidden@cpu0","start":13.0},
+    {"transfer":"output_1","from":"gpu0","to":"cpu0","output":"output_1@cpu0","start":13.0},
+    {"transfer":"left_output_0","from":"gpu0","to":"cpu0","output":"left_output_0@cpu0","start":16.0},
+    {"launch":"main.cpu0.0","device":"cpu0","inputs":["hidden@cpu0"],"outputs":["right_output_0"],"start":23.0},
+    {"launch":"main.cpu0.1","device":"cpu0","inputs":["left_output_0@cpu0","right_output_0","output_1@cpu0"],"outputs":["y"],"start":30.0}
+  ]
+}
+"#;
+    assert_eq!(fs::read_to_string(stages.join("stages.json")).unwrap(), expected);
+}
+
+/// What cannot be written is said, and what is there stays.
+#[test]
+fn errors_say_what_cannot_be_written() {
+    let context = divi_test::context();
+    let folder = folder("errors");
+    let fail = |text: &str, target: &str, options: &export::Options, expected: &str| {
+        let module = divi_test::parse(&context, text.as_bytes()).unwrap();
+        let raw = module.as_operation().to_raw();
+        let write = || write_stages(raw, &folder.join(target), options, &[]);
+        let (outcome, messages) = divi_test::with_diagnostics(&context, write);
+        assert!(outcome.is_err() && messages.contains(expected), "{messages}");
+    };
+    fs::create_dir(folder.join("other")).unwrap();
+    fs::write(folder.join("other/thesis.txt"), "precious").unwrap();
+    let random = export_options(Some(SEED));
+    fail(DIAMOND, "other", &random, "has 'thesis.txt' in it, which divi did not write");
+    fs::create_dir_all(folder.join("half/stages")).unwrap();
+    fail(DIAMOND, "half", &random, "is not empty, and no stages.json says that divi wrote it");
+    fail(DIAMOND, "new", &export_options(None), "'onnx.Constant' op 'w' refers to");
+    fail(DIAMOND_MODEL, "new", &random, "'onnx.Constant' op 'w' is no step of a plan");
+    let linalg = DIAMOND.replace("\"onnx.Tanh\"(%y) {onnx_node_name = \"right\"}", "\"math.tanh\"(%y)");
+    // SAFETY: nothing else is done with the context meanwhile.
+    unsafe { mlirContextSetAllowUnregisteredDialects(context.to_raw(), true) };
+    fail(&linalg, "new", &random, "'math.tanh' op is no operator of ONNX");
+    let indices = DIAMOND_MODEL.replace("return %5, %1", "%i = onnx.Constant #divi.external<\"ids.bin\", offset = 0, length = 800> : tensor<100xi64> {onnx_node_name = \"ids\"}\n  %6 = \"onnx.Gather\"(%x, %i) {axis = 1 : si64} : (tensor<2x64xf32>, tensor<100xi64>) -> tensor<2x100xf32>\n  return %5, %1");
+    let module = divi_test::parse(&context, indices.as_bytes()).unwrap();
+    let raw = module.as_operation().to_raw();
+    let (outcome, messages) =
+        divi_test::with_diagnostics(&context, || write_model(raw, &folder.join("ids.onnx"), &random));
+    assert!(
+        outcome.is_err() && messages.contains("'onnx.Constant' op 'ids' has int64 elements in 'ids.bin'"),
+        "{messages}"
+    );
+    let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["half", "other"]);
+    assert_eq!(fs::read_to_string(folder.join("other/thesis.txt")).unwrap(), "precious");
+}
+
+/// Weights that are there are copied as they are.
+#[test]
+fn weights_are_copied() {
+    let context = divi_test::context();
+    let folder = folder("copied");
+    let bytes: Vec<u8> = (0..4096u32).flat_map(|i| (i as f32 / 4096.0).to_le_bytes()).collect();
+    fs::write(folder.join("weights.bin"), &bytes).unwrap();
+    let options = export::Options { ir_folder: folder.clone(), ..export::Options::default() };
+    write_text(&context, DIAMOND, |module| write_stages(module, &folder.join("stages"), &options, &[]));
+    assert_eq!(fs::read(folder.join("stages/stages/weights.bin")).unwrap(), bytes);
+    // Or referred to.
+    let referring = export::Options { referenced: Some(folder.clone()), ..options.clone() };
+    let file = folder.join("referring.onnx");
+    let counts = write_text(&context, DIAMOND_MODEL, |module| write_model(module, &file, &referring));
+    assert_eq!((counts.weight_bytes, folder.join("referring.onnx.data").exists()), (0, false));
+    let (difference, _) = compare(&file, &folder.join("stages"));
+    assert!(difference <= TOLERANCE, "{difference:e}");
+    let module = divi_test::parse(&context, DIAMOND_MODEL.as_bytes()).unwrap();
+    let whole = export::to_model(module.as_operation().to_raw(), &options).unwrap();
+    assert!(model::encode(&whole).windows(bytes.len()).any(|window| window == bytes));
+}
