@@ -50,6 +50,8 @@ struct DiviPartitionOptions {
   double seconds;
   bool sharedDevices;
 };
+bool diviRunEmitOnnx(MlirOperation module, MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights,
+                     DiviSession *session);
 bool diviRunPartition(MlirOperation module, const DiviPartitionOptions *options, DiviSession *session);
 struct OutlineCounts {
   uint64_t stages, transfers, elided, merged;
@@ -74,6 +76,7 @@ namespace divi {
 #define GEN_PASS_DEF_PARTITION
 #define GEN_PASS_DEF_OUTLINE
 #define GEN_PASS_DEF_INLINESTAGES
+#define GEN_PASS_DEF_EMITONNX
 #define GEN_PASS_DEF_CANONICALIZE
 #include "Passes.h.inc"
 
@@ -260,6 +263,17 @@ struct InlineStages : impl::InlineStagesBase<InlineStages> {
   }
 };
 
+struct EmitOnnx : impl::EmitOnnxBase<EmitOnnx> {
+  using EmitOnnxBase::EmitOnnxBase;
+  DiviSession *session = nullptr;
+  void runOnOperation() override {
+    auto text = [](const std::string &string) { return wrap(StringRef(string)); };
+    if (!diviRunEmitOnnx(wrap(getOperation().getOperation()), text(output), text(weightsDir), text(weights), session))
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+
 struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
   using CanonicalizeBase::CanonicalizeBase;
   void runOnOperation() override {
@@ -359,6 +373,17 @@ extern "C" MlirPass diviCreateOutline(int64_t minStageOps, DiviSession *session)
   divi::OutlineOptions options;
   options.minStageOps = minStageOps;
   auto pass = std::make_unique<divi::Outline>(std::move(options));
+  pass->session = session;
+  return wrap(pass.release());
+}
+
+extern "C" MlirPass diviCreateEmitOnnx(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights,
+                                       DiviSession *session) {
+  divi::EmitOnnxOptions options;
+  options.output = unwrap(output).str();
+  options.weightsDir = unwrap(weightsDir).str();
+  options.weights = unwrap(weights).str();
+  auto pass = std::make_unique<divi::EmitOnnx>(std::move(options));
   pass->session = session;
   return wrap(pass.release());
 }

@@ -9,12 +9,14 @@ mod constants;
 mod graph;
 mod names;
 mod output;
+mod pass;
 pub mod proto;
 mod random;
 mod sink;
 mod stages;
 mod types;
 
+pub use pass::emit_onnx;
 pub use random::Recipes;
 
 use crate::{

@@ -17,7 +17,7 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 ///
 /// # Safety
 /// The string must be alive for `'a`.
-unsafe fn path<'a>(string: MlirStringRef) -> &'a Path {
+pub(crate) unsafe fn path<'a>(string: MlirStringRef) -> &'a Path {
     if string.length == 0 {
         return Path::new("");
     }

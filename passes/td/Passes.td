@@ -245,6 +245,22 @@ def InlineStages : Pass<"divi-inline-stages", "::mlir::ModuleOp"> {
   ];
 }
 
+def EmitOnnx : Pass<"divi-emit-onnx", "::mlir::ModuleOp"> {
+  let summary = "Write a module as ONNX models";
+  let description = [{
+    A plan that was made explicit becomes a folder: `stages/` has a model for each stage and their weights, `stages.json`
+    says in which order they run and what moves between them. A module of one function becomes one model, if the output
+    ends in `.onnx`. Models are in the oldest opset that has what they use. Output is written whole or not at all.
+  }];
+  let options = [
+    Option<"output", "output", "std::string", /*default=*/"\"\"", "Folder, or file that ends in .onnx, to write to">,
+    Option<"weightsDir", "weights-dir", "std::string", /*default=*/"\".\"",
+           "Folder that the paths of external constants are relative to">,
+    Option<"weights", "weights", "std::string", /*default=*/"\"\"",
+           "Where weights come from whose files are missing: random:SEED">,
+  ];
+}
+
 def Canonicalize : Pass<"divi-canonicalize", "::mlir::ModuleOp"> {
   let summary = "Take away onnx operators that are not needed";
   let description = [{

@@ -47,6 +47,7 @@ struct DiviSession;
 MlirPass diviCreatePartition(const DiviPartitionOptions *options, DiviSession *session);
 MlirPass diviCreateVerifyPlan();
 MlirPass diviCreateOutline(int64_t minStageOps, DiviSession *session);
+MlirPass diviCreateEmitOnnx(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights, DiviSession *session);
 /// `title` is what the model is called.
 DiviSession *diviSessionCreate(bool showProgress, MlirStringRef title);
 void diviSessionDestroy(DiviSession *session);
@@ -72,7 +73,8 @@ static LogicalResult cannotWrite(StringRef file, std::error_code code) {
 }
 
 /// From a model to what is written of it.
-static void addPhases(PassManager &manager, llvm::raw_ostream *stream, DiviSession *session) {
+static void addPhases(PassManager &manager, StringRef output, StringRef weightsFolder, llvm::raw_ostream *stream,
+                      DiviSession *session) {
   auto add = [&](MlirPass pass) { manager.addPass(std::unique_ptr<Pass>(unwrap(pass))); };
   add(diviCreateCanonicalize());
   add(diviCreateFuse(wrap(StringRef(fuseLevel))));
@@ -88,6 +90,8 @@ static void addPhases(PassManager &manager, llvm::raw_ostream *stream, DiviSessi
   add(diviCreateVerifyPlan());
   add(diviCreateOutline(minStageOps, session));
   add(diviCreateVerifyPlan());
+  if (emitted == Emit::Onnx)
+    add(diviCreateEmitOnnx(wrap(output), wrap(weightsFolder), wrap(StringRef(weights)), session));
 }
 
 /// What the command line asks for around the passes that it names. A batch that is fixed is changed by a pass, once the
@@ -97,7 +101,7 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
                            llvm::raw_ostream *stream, DiviSession *session) {
   MlirOptMainConfig plain = config;
   std::string from = weightsDir.empty() ? folderOf(input) : weightsDir;
-  std::string to = folderOf(output);
+  std::string to = folderOf(output), target = output.str();
   SmallString<128> absoluteFrom(from), absoluteTo(to);
   fs::make_absolute(absoluteFrom);
   fs::make_absolute(absoluteTo);
@@ -119,9 +123,10 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
       manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateRebatch(batch))));
     if (failed(plain.setupPassPipeline(manager)))
       return failure();
-    if (writesText() || plans())
-      addPhases(manager, stream, session);
     auto folder = [](StringRef name) { return name.empty() ? StringRef(".") : name; };
+    // A model that is not written as MLIR refers to its weights as the working directory sees them.
+    if (writesText() || plans())
+      addPhases(manager, target, isModel ? "." : folder(from), stream, session);
     if (rebase)
       manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateRebaseWeights(wrap(folder(from)), wrap(folder(to))))));
     return success();
@@ -150,7 +155,7 @@ static std::unique_ptr<llvm::MemoryBuffer> read(StringRef input, StringRef outpu
     (void)complain("cannot write '" + output + "': it is the model itself, whose weights the output refers to");
     return nullptr;
   }
-  std::string shapes = llvm::join(inputShapes, ","), irFolder = folderOf(output);
+  std::string shapes = llvm::join(inputShapes, ","), irFolder = emitted == Emit::Onnx ? "" : folderOf(output);
   std::string name = isStream(input) ? "<stdin>" : input.str();
   DiviImportOptions options = {wrap(StringRef(shapes)), wrap(StringRef(weightsDir)), wrap(StringRef(irFolder)), batch,
                                quiet};
@@ -203,6 +208,8 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
     return complain(wrong);
   if (StringRef option = wantsOneModule(); !option.empty() && !config.inputSplitMarker().empty())
     return complain(option + " is about one module: give it one, without --split-input-file");
+  if (emitted == Emit::Onnx && (isStream(output) || output.ends_with(".onnx")))
+    return complain("--emit=onnx writes a folder, with a model a stage: name it with -o");
   if (quiet)
     config = QuietConfig(config);
   bool isModel = false;
@@ -210,7 +217,8 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
   if (!buffer)
     return failure();
   Output file;
-  if (std::error_code code = file.open(output))
+  // A folder is written by the pass that fills it.
+  if (std::error_code code = file.open(emitted == Emit::Onnx ? "/dev/null" : output))
     return cannotWrite(output, code);
   StringRef title = isStream(input) ? "" : path::stem(input);
   std::unique_ptr<DiviSession, void (*)(DiviSession *)> session(diviSessionCreate(!quiet, wrap(title)),
@@ -223,7 +231,7 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
     return failure();
   if (plans() && failed(showPlan(session.get(), textStream)))
     return failure();
-  if (writesText() && text.empty())
+  if (writesText() && emitted != Emit::Onnx && text.empty())
     return complain("there is nothing to write: '" + input + "' has no builtin.module");
   file.stream() << text;
   if (std::error_code code = file.keep())

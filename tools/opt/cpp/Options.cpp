@@ -129,6 +129,8 @@ std::string contradiction() {
     return "--emit, --cost-table and --explain each say what is written: give one of them";
   if (costTable != Table::None && plans())
     return "--cost-table writes costs, and plans nothing: leave --partition out, or --cost-table";
+  if (!weights.empty() && emitted != Emit::Onnx)
+    return "--weights is for --emit=onnx: nothing else needs the bytes of weights";
   if (iterations >= 0 && timeLimit >= 0)
     return "only one of --iterations and --time-limit can be given";
   if (!report.empty() && !StringRef(report).ends_with(".html") && !StringRef(report).ends_with(".svg"))

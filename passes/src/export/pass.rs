@@ -1,0 +1,64 @@
+//! `divi-emit-onnx`: a module as ONNX models.
+
+use super::{Options, write_model, write_stages};
+use crate::{
+    ir::{Failure, error, run, text},
+    session::Session,
+    weights::path,
+};
+use mlir_sys::*;
+use std::path::Path;
+
+//===----------------------------------------------------------------------===//
+// --divi-emit-onnx
+//===----------------------------------------------------------------------===//
+
+/// Writes a module to a file that ends in `.onnx`, as one model, or a plan that was made explicit to a folder, as a model
+/// a stage; with the plan, where the driver has it. The module stays as it is.
+pub fn emit_onnx(
+    module: MlirOperation,
+    output: &Path,
+    options: &Options,
+    session: Option<&Session>,
+) -> Result<(), Failure> {
+    if output.as_os_str().is_empty() {
+        error(module, "output is missing: name a folder for stages, or a file that ends in .onnx for one model");
+        return Err(Failure);
+    }
+    if output.extension().is_some_and(|extension| extension == "onnx") {
+        return write_model(module, output, options).map(drop);
+    }
+    let plan = session.and_then(Session::planned_module).map(|planned| planned.plan.write());
+    let beside: Vec<(&str, &[u8])> = plan.iter().map(|plan| ("plan.json", plan.as_bytes())).collect();
+    write_stages(module, output, options, &beside).map(drop)
+}
+
+/// `random:SEED`; nothing where weights come from their files.
+fn seed(weights: &str) -> Result<Option<u64>, String> {
+    if weights.is_empty() {
+        return Ok(None);
+    }
+    let seed = weights.strip_prefix("random:").and_then(|seed| seed.parse().ok());
+    seed.map(Some).ok_or_else(|| format!("weights is '{weights}': it must be random:SEED, as in random:1"))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviRunEmitOnnx(
+    module: MlirOperation,
+    output: MlirStringRef,
+    weights_dir: MlirStringRef,
+    weights: MlirStringRef,
+    session: *mut Session,
+) -> bool {
+    run(module, || {
+        // SAFETY: the caller's strings and session outlive the call.
+        let (output, weights_dir, weights, session) =
+            unsafe { (path(output), path(weights_dir), text(weights), session.as_ref()) };
+        let random_seed = seed(weights).map_err(|message| {
+            error(module, &message);
+            Failure
+        })?;
+        let options = Options { ir_folder: weights_dir.to_owned(), random_seed, ..Options::default() };
+        emit_onnx(module, output, &options, session)
+    })
+}
