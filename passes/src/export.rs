@@ -14,6 +14,7 @@ pub mod proto;
 mod random;
 mod sink;
 mod stages;
+mod structure;
 mod types;
 
 pub use pass::emit_onnx;

@@ -1,9 +1,15 @@
 //! Plans that are written as ONNX models run under ONNX Runtime and give what the original model gives.
 
 use divi_passes::{
+    canonicalize::canonicalize,
+    cost::annotate_cost,
     export::{self, Counts, Recipes, write_model, write_stages},
+    fuse::{self, fuse},
     import::{Options, Source, import},
+    outline::outline,
+    partition::{self, partition},
 };
+use divi_planner::{Objective, plan::Limit};
 use divi_test::{attribute, model, operation_name, walk};
 use melior::{
     Context,
@@ -72,6 +78,44 @@ fn write_original(module: &Module<'_>, name: &str, folder: &Path) {
     });
 }
 
+/// Plans of models, for each objective, give what the originals give with the same weights.
+#[test]
+fn plans_of_models_run_stage_by_stage() {
+    let pipeline = |name| (name, Objective::Pipeline, 1, 2);
+    let plans = [
+        ("googlenet.onnx", Objective::Latency, 1, 3),
+        ("resnet50.onnx", Objective::Batch, 5, 2),
+        pipeline("bert_base_128.onnx"),
+    ];
+    for (name, objective, inputs, least_models) in plans {
+        let context = divi_test::context();
+        let module = imported(&context, name);
+        let folder = folder(&format!("planned-{name}"));
+        write_original(&module, name, &folder);
+        let stages = folder.join("stages");
+        let raw = module.as_operation().to_raw();
+        let (outcome, messages) = divi_test::with_diagnostics(&context, || {
+            canonicalize(raw);
+            fuse(raw, &fuse::Options::default());
+            annotate_cost(raw, "cpu-2")?;
+            let planner = divi_planner::Options {
+                inputs: Some(inputs),
+                limit: Some(Limit::Iterations(50)),
+                ..Default::default()
+            };
+            let options = partition::Options { objective: Some(objective), planner, ..Default::default() };
+            partition(raw, &options, None)?;
+            outline(raw, 1, None)?;
+            write_stages(raw, &stages, &export_options(Some(SEED)), &[])
+        });
+        let counts = outcome.unwrap_or_else(|_| panic!("{name}: {messages}"));
+        assert!(counts.models >= least_models, "{name}: {counts:?}");
+        let (difference, _) = compare(&folder.join(name), &stages);
+        assert!(difference <= TOLERANCE, "{name}: outputs differ by {difference:e} of the largest");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
+
 /// Whole models with random weights give what the originals give with the same weights.
 #[test]
 fn models_run_with_random_weights() {
@@ -107,118 +151,16 @@ fn weights_must_be_there() {
 }
 
 /// Two stages behind each other, and two beside each other that share a weight, on two devices.
-const DIAMOND: &str = r#"
-divi.device @cpu0 {kind = "cpu", memory = 1000000000 : i64}
-divi.device @gpu0 {kind = "cuda", memory = 1000000000 : i64}
-divi.link @cpu0 -> @gpu0 {bandwidth = 1.0e10 : f64, latency = 1.0e-5 : f64}
-divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e10 : f64, latency = 1.0e-5 : f64}
-func.func private @main.gpu0.0(%x: tensor<2x64xf32>) -> (tensor<2x64xf32>, tensor<2x64xf32>) attributes {divi.device = @gpu0} {
-  %w = onnx.Constant #divi.external<"weights.bin", offset = 0, length = 16384> : tensor<64x64xf32> {onnx_node_name = "w"}
-  %y = divi.cluster "matmul"(%x, %w : tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32> attributes {divi.cost = #divi.cost<@gpu0 = {1 = 3.0}>} {
-  ^bb0(%a: tensor<2x64xf32>, %b: tensor<64x64xf32>):
-    %0 = "onnx.MatMul"(%a, %b) {onnx_node_name = "first"} : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
-    %1 = "onnx.Relu"(%0) {onnx_node_name = "relu"} : (tensor<2x64xf32>) -> tensor<2x64xf32>
-    divi.yield %1 : tensor<2x64xf32>
-  }
-  return %y, %x : tensor<2x64xf32>, tensor<2x64xf32>
-}
-func.func private @main.gpu0.1(%y: tensor<2x64xf32>) -> tensor<2x64xf32> attributes {divi.device = @gpu0} {
-  %w = onnx.Constant #divi.external<"weights.bin", offset = 0, length = 16384> : tensor<64x64xf32> {onnx_node_name = "w"}
-  %0 = "onnx.MatMul"(%y, %w) {onnx_node_name = "left"} : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
-  return %0 : tensor<2x64xf32>
-}
-func.func private @main.cpu0.0(%y: tensor<2x64xf32>) -> tensor<2x64xf32> attributes {divi.device = @cpu0} {
-  %0 = "onnx.Tanh"(%y) {onnx_node_name = "right"} : (tensor<2x64xf32>) -> tensor<2x64xf32>
-  return %0 : tensor<2x64xf32>
-}
-func.func private @main.cpu0.1(%a: tensor<2x64xf32>, %b: tensor<2x64xf32>, %c: tensor<2x64xf32>) -> tensor<2x64xf32> attributes {divi.device = @cpu0} {
-  %0 = "onnx.Add"(%a, %b) {onnx_node_name = "join"} : (tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
-  %1 = "onnx.Sub"(%0, %c) {onnx_node_name = "skip"} : (tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
-  return %1 : tensor<2x64xf32>
-}
-func.func @main(%x: tensor<2x64xf32> {onnx.name = "x"}) -> (tensor<2x64xf32> {onnx.name = "y"}, tensor<2x64xf32> {onnx.name = "hidden"}) {
-  %t = divi.transfer %x from @cpu0 to @gpu0 {divi.start = 0.0 : f64} : tensor<2x64xf32>
-  %h:2 = divi.launch @main.gpu0.0(%t) on @gpu0 {divi.start = 10.0 : f64} : (tensor<2x64xf32>) -> (tensor<2x64xf32>, tensor<2x64xf32>)
-  %l = divi.launch @main.gpu0.1(%h#0) on @gpu0 {divi.start = 13.0 : f64} : (tensor<2x64xf32>) -> tensor<2x64xf32>
-  %u = divi.transfer %h#0 from @gpu0 to @cpu0 {divi.start = 13.0 : f64} : tensor<2x64xf32>
-  %v = divi.transfer %h#1 from @gpu0 to @cpu0 {divi.start = 13.0 : f64} : tensor<2x64xf32>
-  %m = divi.transfer %l from @gpu0 to @cpu0 {divi.start = 16.0 : f64} : tensor<2x64xf32>
-  %r = divi.launch @main.cpu0.0(%u) on @cpu0 {divi.start = 23.0 : f64} : (tensor<2x64xf32>) -> tensor<2x64xf32>
-  %y = divi.launch @main.cpu0.1(%m, %r, %v) on @cpu0 {divi.start = 30.0 : f64} : (tensor<2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
-  return %y, %u : tensor<2x64xf32>, tensor<2x64xf32>
-}
-"#;
+const DIAMOND: &str = include_str!("stages/diamond.mlir");
 
 /// The same without a plan.
-const DIAMOND_MODEL: &str = r#"
-func.func @main(%x: tensor<2x64xf32> {onnx.name = "x"}) -> (tensor<2x64xf32> {onnx.name = "y"}, tensor<2x64xf32> {onnx.name = "hidden"}) {
-  %w = onnx.Constant #divi.external<"weights.bin", offset = 0, length = 16384> : tensor<64x64xf32> {onnx_node_name = "w"}
-  %0 = "onnx.MatMul"(%x, %w) : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
-  %1 = "onnx.Relu"(%0) : (tensor<2x64xf32>) -> tensor<2x64xf32>
-  %2 = "onnx.MatMul"(%1, %w) : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
-  %3 = "onnx.Tanh"(%1) : (tensor<2x64xf32>) -> tensor<2x64xf32>
-  %4 = "onnx.Add"(%2, %3) : (tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
-  %5 = "onnx.Sub"(%4, %x) : (tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
-  return %5, %1 : tensor<2x64xf32>, tensor<2x64xf32>
-}
-"#;
+const DIAMOND_MODEL: &str = include_str!("stages/diamond-model.mlir");
 
 /// Four queued inputs in two batches: the first and the last, and those between; the batch is merged behind a dimension on its
 /// way out.
-const QUEUE: &str = r#"
-divi.device @cpu0 {kind = "cpu", memory = 1000000000 : i64}
-divi.device @cpu1 {kind = "cpu", memory = 1000000000 : i64}
-divi.link @cpu0 -> @cpu1 {bandwidth = 1.0e10 : f64, latency = 1.0e-5 : f64}
-divi.link @cpu1 -> @cpu0 {bandwidth = 1.0e10 : f64, latency = 1.0e-5 : f64}
-func.func private @main.cpu0.0(%x: tensor<2x6xf32>) -> tensor<6x2xf32> attributes {divi.device = @cpu0} {
-  %0 = "onnx.Exp"(%x) : (tensor<2x6xf32>) -> tensor<2x6xf32>
-  %1 = "onnx.Transpose"(%0) {perm = [1, 0]} : (tensor<2x6xf32>) -> tensor<6x2xf32>
-  return %1 : tensor<6x2xf32>
-}
-func.func private @main.cpu1.0(%x: tensor<2x6xf32>) -> tensor<6x2xf32> attributes {divi.device = @cpu1} {
-  %0 = "onnx.Exp"(%x) : (tensor<2x6xf32>) -> tensor<2x6xf32>
-  %1 = "onnx.Transpose"(%0) {perm = [1, 0]} : (tensor<2x6xf32>) -> tensor<6x2xf32>
-  return %1 : tensor<6x2xf32>
-}
-func.func private @main.cpu0.1(%x: tensor<24xf32>) -> tensor<24xf32> attributes {divi.device = @cpu0} {
-  %0 = "onnx.Neg"(%x) : (tensor<24xf32>) -> tensor<24xf32>
-  return %0 : tensor<24xf32>
-}
-func.func private @main.cpu0.2(%x: tensor<6x4xf32>) -> tensor<24xf32> attributes {divi.device = @cpu0} {
-  %shape = onnx.Constant dense<24> : tensor<1xi64>
-  %0 = "onnx.Reshape"(%x, %shape) : (tensor<6x4xf32>, tensor<1xi64>) -> tensor<24xf32>
-  return %0 : tensor<24xf32>
-}
-func.func @main(%x: tensor<4x6xf32> {onnx.name = "x"}) -> (tensor<24xf32> {onnx.name = "y"}, tensor<12xf32> {onnx.name = "z"}) {
-  %t = divi.transfer %x from @cpu0 to @cpu1 : tensor<4x6xf32>
-  %a = divi.slice %x[0, 3] of 4 axis 0 : tensor<4x6xf32> -> tensor<2x6xf32>
-  %b = divi.slice %t[1, 2] of 4 axis 0 : tensor<4x6xf32> -> tensor<2x6xf32>
-  %c = divi.launch @main.cpu0.0(%a) on @cpu0 {divi.inputs = array<i64: 0, 3>} : (tensor<2x6xf32>) -> tensor<6x2xf32>
-  %d = divi.launch @main.cpu1.0(%b) on @cpu1 {divi.inputs = array<i64: 1, 2>} : (tensor<2x6xf32>) -> tensor<6x2xf32>
-  %u = divi.transfer %d from @cpu1 to @cpu0 : tensor<6x2xf32>
-  %e = divi.gather %c of 2, %u of 2 axis 1 : (tensor<6x2xf32>, tensor<6x2xf32>) -> tensor<6x4xf32>
-  %f = divi.slice %e[0, 2, 3, 1] of 4 axis 1 : tensor<6x4xf32> -> tensor<6x4xf32>
-  %g = divi.launch @main.cpu0.2(%f) on @cpu0 : (tensor<6x4xf32>) -> tensor<24xf32>
-  %h = divi.launch @main.cpu0.1(%g) on @cpu0 : (tensor<24xf32>) -> tensor<24xf32>
-  %i = divi.slice %h[2, 0] of 4 axis 0 outer 6 : tensor<24xf32> -> tensor<12xf32>
-  return %h, %i : tensor<24xf32>, tensor<12xf32>
-}
-"#;
+const QUEUE: &str = include_str!("stages/queue.mlir");
 
-const QUEUE_MODEL: &str = r#"
-func.func @main(%x: tensor<4x6xf32> {onnx.name = "x"}) -> (tensor<24xf32> {onnx.name = "y"}, tensor<12xf32> {onnx.name = "z"}) {
-  %shape = onnx.Constant dense<24> : tensor<1xi64>
-  %short = onnx.Constant dense<12> : tensor<1xi64>
-  %which = onnx.Constant dense<[2, 0]> : tensor<2xi64>
-  %0 = "onnx.Exp"(%x) : (tensor<4x6xf32>) -> tensor<4x6xf32>
-  %1 = "onnx.Neg"(%0) : (tensor<4x6xf32>) -> tensor<4x6xf32>
-  %2 = "onnx.Transpose"(%1) {perm = [1, 0]} : (tensor<4x6xf32>) -> tensor<6x4xf32>
-  %3 = "onnx.Reshape"(%2, %shape) : (tensor<6x4xf32>, tensor<1xi64>) -> tensor<24xf32>
-  %4 = "onnx.Gather"(%2, %which) {axis = 1 : si64} : (tensor<6x4xf32>, tensor<2xi64>) -> tensor<6x2xf32>
-  %5 = "onnx.Reshape"(%4, %short) : (tensor<6x2xf32>, tensor<1xi64>) -> tensor<12xf32>
-  return %3, %5 : tensor<24xf32>, tensor<12xf32>
-}
-"#;
+const QUEUE_MODEL: &str = include_str!("stages/queue-model.mlir");
 
 fn write_text(
     context: &Context,
@@ -264,6 +206,31 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
         if path.is_dir() { contents(&path) } else { vec![(path.clone(), fs::read(&path).unwrap())] }
     };
     entries.into_iter().flat_map(read).collect()
+}
+
+/// An output that nothing computes is a constant of the entry function.
+#[test]
+fn constants_may_be_outputs() {
+    let context = divi_test::context();
+    let plan = r#"
+    divi.device @gpu0 {kind = "cuda", memory = 1000 : i64}
+    divi.device @cpu0 {kind = "cpu", memory = 1000 : i64}
+    func.func private @main.cpu0.0(%x: tensor<2xf32>) -> tensor<2xf32> attributes {divi.device = @cpu0} {
+      %0 = "onnx.Neg"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32>
+    }
+    func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+      %c = onnx.Constant dense<[1.5, 2.5]> : tensor<2xf32> {onnx_node_name = "anchors"}
+      %y = divi.launch @main.cpu0.0(%x) on @cpu0 : (tensor<2xf32>) -> tensor<2xf32>
+      return %c, %y : tensor<2xf32>, tensor<2xf32>
+    }"#;
+    let stages = folder("constants").join("stages");
+    write_text(&context, plan, |module| write_stages(module, &stages, &export_options(None), &[]));
+    let text = fs::read_to_string(stages.join("stages.json")).unwrap();
+    let step = r#"{"launch":"main.constants","device":"cpu0","inputs":[],"outputs":["anchors_output_0"]}"#;
+    assert!(text.contains(step) && text.contains(r#""value":"anchors_output_0""#), "{text}");
+    let printed = python("run_stages.py", &[&stages]);
+    assert!(printed.starts_with("output_0: float32[2], [1.5 2.5]"), "{printed}");
 }
 
 #[test]
@@ -320,7 +287,7 @@ fn errors_say_what_cannot_be_written() {
     fs::create_dir_all(folder.join("half/stages")).unwrap();
     fail(DIAMOND, "half", &random, "is not empty, and no stages.json says that divi wrote it");
     fail(DIAMOND, "new", &export_options(None), "'onnx.Constant' op 'w' refers to");
-    fail(DIAMOND_MODEL, "new", &random, "'onnx.Constant' op 'w' is no step of a plan");
+    fail(DIAMOND_MODEL, "new", &random, "'onnx.MatMul' op is no step of a plan");
     let linalg = DIAMOND.replace("\"onnx.Tanh\"(%y) {onnx_node_name = \"right\"}", "\"math.tanh\"(%y)");
     // SAFETY: nothing else is done with the context meanwhile.
     unsafe { mlirContextSetAllowUnregisteredDialects(context.to_raw(), true) };

@@ -5,6 +5,7 @@ use super::{
     constants::Constants,
     names::Names,
     proto,
+    structure::{is_below, source, subgraphs},
     types::{declared, element_type},
 };
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
         Failure, arguments_of, attribute, blocks, describe, error, integer_attribute, operands, operation_name,
         operations, results, signature_attribute, string_attribute, uses,
     },
-    tasks::{definer, outer_value},
+    tasks::definer,
 };
 use divi_dialect::node::is_none;
 use divi_onnx::schema::{self, Schema};
@@ -54,14 +55,7 @@ pub(super) fn export(
         );
         return Err(Failure);
     };
-    let mut exporter = Exporter {
-        constants,
-        names: Names::default(),
-        node_names: Names::default(),
-        values: FxHashMap::default(),
-        opset: schema::OLDEST_OPSET,
-        domains: BTreeMap::new(),
-    };
+    let mut exporter = Exporter::new(constants);
     let mut graph = Graph::default();
     for (i, argument) in arguments_of(block).into_iter().enumerate() {
         let of_function = signature_attribute(function, "arg_attrs", i, "onnx.name").and_then(string_attribute);
@@ -86,19 +80,25 @@ pub(super) fn export(
         let name = name.ok_or_else(|| format!("output_{i}"));
         exporter.output(value, name, dimensions.unwrap_or_default(), &mut graph);
     }
-    let names = |values: &[ValueInfoProto]| values.iter().map(|value| value.name().to_owned()).collect();
-    let (inputs, outputs) = (names(&graph.inputs), names(&graph.outputs));
-    let opset = |domain: &str, version| OperatorSetIdProto { domain: Some(domain.to_owned()), version: Some(version) };
-    let domains = exporter.domains.iter().map(|(domain, &version)| opset(domain, version));
-    let model = ModelProto {
-        ir_version: Some(schema::ir_version(exporter.opset)),
-        producer_name: Some("divi".to_owned()),
-        producer_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-        opset_import: std::iter::once(opset("", exporter.opset)).chain(domains).collect(),
-        graph: Some(graph.into_proto(name)),
-        ..ModelProto::default()
-    };
-    Ok(Exported { model, inputs, outputs })
+    Ok(exporter.finish(graph, name))
+}
+
+/// A model without inputs that gives constants.
+pub(super) fn export_constants(
+    operations: &[MlirOperation],
+    name: &str,
+    constants: &mut Constants<'_>,
+) -> Result<Exported, Failure> {
+    let mut exporter = Exporter::new(constants);
+    let mut graph = Graph::default();
+    for &operation in operations {
+        exporter.constant(operation, &mut graph)?;
+        for result in results(operation) {
+            let name = format!("{}_output_0", exporter.values.get(&result.ptr).map_or("constant", String::as_str));
+            exporter.output(result, Err(name), "", &mut graph);
+        }
+    }
+    Ok(exporter.finish(graph, name))
 }
 
 /// The type that a model declares of a value of a function's signature.
@@ -107,22 +107,6 @@ fn typed(function: MlirOperation, value: MlirValue, dimensions: &str) -> Result<
         error(function, &format!("{} takes a value of a type that ONNX does not have", describe(function)));
         Failure
     })
-}
-
-/// The value that stands behind those of clusters: inside for their results, outside for their arguments.
-fn source(mut value: MlirValue) -> MlirValue {
-    loop {
-        value = outer_value(value);
-        let Some(cluster) = definer(value).filter(|&definer| operation_name(definer) == "divi.cluster") else {
-            return value;
-        };
-        // SAFETY: the value is a result of the cluster, whose body ends in a yield of one value a result.
-        value = unsafe {
-            let index = mlirOpResultGetResultNumber(value);
-            let body = mlirRegionGetFirstBlock(mlirOperationGetRegion(cluster, 0));
-            mlirOperationGetOperand(mlirBlockGetTerminator(body), index)
-        };
-    }
 }
 
 /// A graph or subgraph in the making.
@@ -166,7 +150,36 @@ struct Exporter<'a, 'b> {
     domains: BTreeMap<String, i64>,
 }
 
-impl Exporter<'_, '_> {
+impl<'a, 'b> Exporter<'a, 'b> {
+    fn new(constants: &'a mut Constants<'b>) -> Self {
+        Self {
+            constants,
+            names: Names::default(),
+            node_names: Names::default(),
+            values: FxHashMap::default(),
+            opset: schema::OLDEST_OPSET,
+            domains: BTreeMap::new(),
+        }
+    }
+
+    /// The model of a graph, in the opset that it needs.
+    fn finish(self, graph: Graph, name: &str) -> Exported {
+        let names = |values: &[ValueInfoProto]| values.iter().map(|value| value.name().to_owned()).collect();
+        let (inputs, outputs) = (names(&graph.inputs), names(&graph.outputs));
+        let opset =
+            |domain: &str, version| OperatorSetIdProto { domain: Some(domain.to_owned()), version: Some(version) };
+        let domains = self.domains.iter().map(|(domain, &version)| opset(domain, version));
+        let model = ModelProto {
+            ir_version: Some(schema::ir_version(self.opset)),
+            producer_name: Some("divi".to_owned()),
+            producer_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            opset_import: std::iter::once(opset("", self.opset)).chain(domains).collect(),
+            graph: Some(graph.into_proto(name)),
+            ..ModelProto::default()
+        };
+        Exported { model, inputs, outputs }
+    }
+
     /// Keeps the name of an output free, for the result that is returned if that is one of the graph's own.
     fn reserve(&mut self, block: MlirBlock, returned: MlirValue, name: &str, graph: &mut Graph) -> String {
         let name = self.names.unique(name);
@@ -340,46 +353,4 @@ impl Exporter<'_, '_> {
         let needed = schema.map_or(schema::OPSET, |schema| schema.lowest_opset(inputs, attributes, &types));
         self.opset = self.opset.max(needed);
     }
-}
-
-/// Whether an operation is in a block, directly or in clusters.
-///
-/// # Safety
-/// Both must be alive.
-unsafe fn is_below(mut operation: MlirOperation, block: MlirBlock) -> bool {
-    loop {
-        // SAFETY: the caller's promise; the parent of an operation in a block is alive.
-        unsafe {
-            if mlirBlockEqual(mlirOperationGetBlock(operation), block) {
-                return true;
-            }
-            operation = mlirOperationGetParentOperation(operation);
-        }
-        if operation.ptr.is_null() || operation_name(operation) != "divi.cluster" {
-            return false;
-        }
-    }
-}
-
-/// The subgraphs of an operator, under the attributes that they have in ONNX.
-fn subgraphs(operation: MlirOperation, op: &str) -> Result<Vec<(&'static str, MlirRegion)>, String> {
-    // SAFETY: the operation is alive, and indices are below the count; lists end with null.
-    let regions: Vec<_> =
-        unsafe { (0..mlirOperationGetNumRegions(operation)).map(|i| mlirOperationGetRegion(operation, i)).collect() };
-    let names: &[&str] = match op {
-        "If" => &["then_branch", "else_branch"],
-        "Loop" | "Scan" | "SequenceMap" => &["body"],
-        _ => &[],
-    };
-    // SAFETY: regions and blocks are alive; lists end with null.
-    let is_graph = |region: &MlirRegion| unsafe {
-        let block = mlirRegionGetFirstBlock(*region);
-        !block.ptr.is_null()
-            && mlirBlockGetNextInRegion(block).ptr.is_null()
-            && !mlirBlockGetTerminator(block).ptr.is_null()
-    };
-    if regions.len() != names.len() || !regions.iter().all(is_graph) {
-        return Err(format!("has {} regions, but {op} has {} subgraphs of one block", regions.len(), names.len()));
-    }
-    Ok(names.iter().copied().zip(regions).collect())
 }

@@ -10,7 +10,7 @@ use crate::{
     ir::{
         Failure, arguments_of, attribute, blocks, describe, error, float_attribute, integer_attribute, operands,
         operation_name, operations, results, signature_attribute, string_attribute, symbol_attribute,
-        tensor_type_of_value,
+        tensor_type_of_value, uses,
     },
     tasks::{definer, entry},
 };
@@ -100,7 +100,10 @@ impl Stages {
                 walk.returned.entry(moved(value).ptr).or_insert_with(|| name.to_owned());
             }
         }
-        for operation in operations(block) {
+        let (constants, steps): (Vec<_>, Vec<_>) =
+            operations(block).into_iter().partition(|&operation| operation_name(operation) == "onnx.Constant");
+        walk.constants_stage(function, constants, host(module))?;
+        for operation in steps {
             walk.step(operation)?;
         }
         let mut outputs = vec![];
@@ -163,6 +166,15 @@ fn functions(module: MlirOperation) -> FxHashMap<&'static str, MlirOperation> {
     let named = functions
         .map(|function| (attribute(function, "sym_name").and_then(string_attribute).unwrap_or_default(), function));
     named.collect()
+}
+
+/// Where inputs and outputs are: the first CPU, or else the first device.
+fn host(module: MlirOperation) -> &'static str {
+    let all = blocks(module).into_iter().flat_map(operations);
+    let devices: Vec<_> = all.filter(|&operation| operation_name(operation) == "divi.device").collect();
+    let is_cpu = |device: &&MlirOperation| attribute(**device, "kind").and_then(string_attribute) == Some("cpu");
+    let host = devices.iter().find(is_cpu).or(devices.first());
+    host.and_then(|&device| attribute(device, "sym_name")).and_then(string_attribute).unwrap_or_default()
 }
 
 /// The value that transfers have moved.
@@ -254,6 +266,28 @@ impl Walk<'_, '_> {
         Ok(step)
     }
 
+    /// What the entry function itself has constants for, as outputs that nothing computes: a model that gives them.
+    fn constants_stage(
+        &mut self,
+        function: MlirOperation,
+        mut constants: Vec<MlirOperation>,
+        device: &str,
+    ) -> Result<(), Failure> {
+        constants.retain(|&constant| !uses(results(constant)[0]).is_empty());
+        if constants.is_empty() {
+            return Ok(());
+        }
+        let entry = attribute(function, "sym_name").and_then(string_attribute).unwrap_or("main");
+        let name = format!("{entry}.constants");
+        let exported = graph::export_constants(&constants, &name, self.constants)?;
+        let named = constants.iter().zip(&exported.outputs);
+        let outputs: Vec<_> = named.map(|(&constant, name)| self.name(results(constant)[0], name)).collect();
+        self.steps.push(json!({"launch": name, "device": device, "inputs": [], "outputs": outputs}));
+        let file = format!("{}.onnx", self.files.unique(&plain(&name)));
+        self.stages.push(Stage { name, file, device: device.to_owned(), exported });
+        Ok(())
+    }
+
     /// The model of a function that is launched for the first time. Values keep the names they have outside.
     fn stage(&mut self, launch: MlirOperation, callee: &str, device: &str) -> Result<Stage, Failure> {
         let Some(&function) = self.functions.get(callee) else {
@@ -267,9 +301,7 @@ impl Walk<'_, '_> {
         let entry =
             |key: &str, value: &str| StringStringEntryProto { key: Some(key.into()), value: Some(value.into()) };
         exported.model.metadata_props.push(entry("divi.device", device));
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-        let plain: String = callee.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-        let file = format!("{}.onnx", self.files.unique(&plain));
+        let file = format!("{}.onnx", self.files.unique(&plain(callee)));
         Ok(Stage { name: callee.to_owned(), file, device: device.to_owned(), exported })
     }
 
@@ -290,6 +322,12 @@ impl Walk<'_, '_> {
     fn value_list(&self, reader: MlirOperation) -> Result<Vec<String>, Failure> {
         operands(reader).into_iter().map(|value| self.value(value, reader)).collect()
     }
+}
+
+/// A name that every file system has.
+fn plain(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }
 
 fn symbol<'m>(operation: MlirOperation, name: &str) -> &'m str {

@@ -1,9 +1,10 @@
 """Runs a model and what was made of it on the same random inputs under ONNX Runtime.
 
-Usage: compare.py MODEL.onnx OTHER, where OTHER is a model or a folder with stages. Prints the largest difference of their
-outputs, as a share of the largest output, and that output.
+Usage: compare.py MODEL.onnx OTHER, where OTHER is a model or a folder with stages; the latter may be for several inputs at
+once. Prints the largest difference of their outputs, as a share of the largest output, and that output.
 """
 
+import json
 import pathlib
 import sys
 
@@ -22,20 +23,33 @@ def run(path, inputs):
     return dict(zip(names, session.run(names, inputs), strict=True))
 
 
-def random_inputs(path):
-    random = numpy.random.default_rng(7)
-    inputs = {}
-    for value in onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).get_inputs():
-        is_integer = "int" in value.type
-        inputs[value.name] = (
-            random.integers(0, 1000, value.shape) if is_integer else random.standard_normal(value.shape, numpy.float32)
-        )
-    return inputs
+def random_input(declared):
+    """An input of a model."""
+    return {
+        value.name: random.integers(0, 1000, value.shape)
+        if "int" in value.type
+        else random.standard_normal(value.shape, numpy.float32)
+        for value in declared
+    }
 
 
+def queued(declared, other):
+    """How many inputs of the model a plan takes at once."""
+    if not other.is_dir():
+        return 1
+    return json.loads((other / "stages.json").read_text())["inputs"][0]["shape"][0] // declared[0].shape[0]
+
+
+def join(dicts):
+    return {name: numpy.concatenate([arrays[name] for arrays in dicts]) for name in dicts[0]}
+
+
+random = numpy.random.default_rng(7)
 original, other = map(pathlib.Path, sys.argv[1:])
-inputs = random_inputs(original)
-expected, actual = run(original, inputs), run(other, inputs)
+declared = onnxruntime.InferenceSession(original, providers=["CPUExecutionProvider"]).get_inputs()
+inputs = [random_input(declared) for _ in range(queued(declared, other))]
+expected = join([run(original, one) for one in inputs])
+actual = run(other, join(inputs))
 assert list(expected) == list(actual), f"{list(expected)} became {list(actual)}"
 largest = max(float(numpy.abs(array).max()) for array in expected.values())
 difference = 0.0
