@@ -9,6 +9,9 @@ use crate::pipeline::line::Line;
 use crate::pipeline::model::Model;
 use crate::units::{Bytes, Micros};
 
+/// Steps that cutting an order may take: of more tasks, not every place is tried as an end.
+const MOST_STEPS: usize = 60_000_000;
+
 /// Room for cutting orders of one fleet.
 pub(super) struct Slicer<'a> {
     fleet: &'a Fleet,
@@ -16,12 +19,15 @@ pub(super) struct Slicer<'a> {
     models: Vec<Model>,
     lines: Vec<Line>,
     held: Vec<Bytes>,
+    /// Stages begin and end at multiples of this.
+    stride: usize,
 }
 
 impl<'a> Slicer<'a> {
     pub(super) fn new(fleet: &'a Fleet) -> Self {
         let models: Vec<Model> = (0..fleet.devices).map(|device| fleet.as_seen_by(device)).collect();
-        Self { fleet, models, lines: vec![Line::default(); fleet.devices], held: Vec::new() }
+        let stride = (fleet.working * fleet.working * fleet.k).div_ceil(MOST_STEPS).max(1);
+        Self { fleet, models, lines: vec![Line::default(); fleet.devices], held: Vec::new(), stride }
     }
 
     /// Takes an order of all tasks but ports.
@@ -39,7 +45,7 @@ impl<'a> Slicer<'a> {
         for &device in sequence {
             // Nothing is a stage too.
             let (mut next, mut begin) = (best.clone(), (0..=tasks).collect::<Vec<usize>>());
-            for from in (0..tasks).filter(|from| best[*from] < most) {
+            for from in (0..tasks).step_by(self.stride).filter(|from| best[*from] < most) {
                 self.extend(device, from, best[from], most, &mut next, &mut begin);
             }
             best = next;
@@ -78,7 +84,7 @@ impl<'a> Slicer<'a> {
                 break;
             }
             let cost = model.block_cost(stretch.work, 0.0, stretch.entering + stretch.leaving).max(before);
-            if cost < next[to] {
+            if cost < next[to] && (to.is_multiple_of(self.stride) || to == line.len()) {
                 next[to] = cost;
                 begin[to] = from;
             }

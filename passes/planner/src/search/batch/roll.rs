@@ -19,6 +19,8 @@ use crate::units::Micros;
 const STRETCHES: f64 = 0.4;
 /// So many tasks before a stretch may change with it.
 const OVERLAP: usize = 6;
+/// More stretches times tasks than this take too long: each stretch looks at all that is in place before it.
+const MOST_APPENDED: usize = 4_000_000;
 /// The share of the temperature that is left for the whole.
 const COOLER: f64 = 0.6;
 
@@ -35,10 +37,11 @@ pub(super) fn run(
     let whole = (annealer.best_value, start.clone());
     let hot = anneal::hot(model, Method::Anneal);
     // Where memory binds, what one stretch takes the others lack: only the whole can tell.
-    let apart = stretches.len() > 1 && Limits::of(instance) == Limits::None && whole.0.is_finite();
+    let is_small = stretches.len() * model.tasks <= MOST_APPENDED;
+    let apart = stretches.len() > 1 && is_small && Limits::of(instance) == Limits::None && whole.0.is_finite();
     if apart {
-        put_together(&mut annealer, model, start, stretches, budget);
-        if annealer.best_value > whole.0 {
+        let is_complete = put_together(&mut annealer, model, start, stretches, budget);
+        if !is_complete || annealer.best_value > whole.0 {
             annealer.restart(whole.1);
         }
     }
@@ -47,15 +50,16 @@ pub(super) fn run(
     (annealer.best_value, annealer.best)
 }
 
-/// Searches stretch after stretch.
+/// Searches stretch after stretch; whether there was time for all.
 fn put_together(
     annealer: &mut Annealer<'_>,
     model: &Model,
     start: &Choice,
     stretches: &[Vec<usize>],
     budget: Budget<'_>,
-) {
+) -> bool {
     let devices = model.devices;
+    let hot = anneal::hot(model, Method::Anneal);
     annealer.restart(Choice { cuts: vec![0; model.tasks * devices], order: Vec::new() });
     // Stretches like one before need no search of their own.
     let like: Vec<Option<usize>> =
@@ -63,6 +67,9 @@ fn put_together(
     let searched = like.iter().filter(|like| like.is_none()).count();
     let mut done = 0;
     for (stretch, like) in stretches.iter().zip(like) {
+        if budget.spent(annealer.trials) >= 1.0 {
+            return false;
+        }
         let first = annealer.best.order.len().saturating_sub(OVERLAP);
         let model_of = |task: usize| match like {
             Some(other) => stretches[other][stretch.iter().position(|own| *own == task).unwrap_or(0)],
@@ -78,11 +85,11 @@ fn put_together(
         annealer.append(&tasks, &cuts);
         if like.is_none() {
             let share = |count: usize| STRETCHES * count as f64 / searched as f64;
-            let hot = anneal::hot(model, Method::Anneal);
             annealer.run(budget, &Leg { first, begin: share(done), end: share(done + 1), hot });
             done += 1;
         }
     }
+    true
 }
 
 #[cfg(test)]
