@@ -38,6 +38,11 @@ pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule,
     best.ok_or_else(|| failure.unwrap_or_else(none))
 }
 
+/// Whether any of them finds a schedule.
+pub(crate) fn has_plan(problem: &Problem, objective: Objective) -> bool {
+    ALL.iter().rev().any(|(_, solver)| solver(problem, objective, &Options::default()).is_ok())
+}
+
 /// How a list scheduler works: in which order it takes tasks, by what it chooses, whether it fills gaps.
 struct Rule {
     order: Vec<usize>,

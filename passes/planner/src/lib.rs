@@ -11,6 +11,7 @@ pub mod error;
 pub mod exact;
 pub mod explain;
 pub mod generate;
+pub mod infeasible;
 pub mod instance;
 mod json;
 pub mod list;

@@ -96,6 +96,11 @@ pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Err
     Ok(answer(problem, &model, known))
 }
 
+/// Whether some pipeline is found, on devices of their own.
+pub(crate) fn has_plan(problem: &Problem, options: &Options) -> bool {
+    problem.mtpp.is_none() && fleet::has_plan(problem, options)
+}
+
 /// Every bound by name, weakest first, each with its share of the limit.
 pub fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
     problem.check_form()?;

@@ -4,13 +4,16 @@
 //! choice that would leave a task no device is refused. [`Placement::any`] finds some placement by search where choosing
 //! one task at a time does not.
 
-use crate::error::Error;
+use crate::error::{Error, Finding};
 use crate::instance::Instance;
 use crate::problem::MemoryModel;
 use crate::units::{Bytes, human_bytes};
 
 /// So many choices are tried in search of any placement.
 const SEARCH_LIMIT: usize = 20_000;
+
+/// What has come of a search that does not prove anything.
+const NOT_FOUND: &str = "no placement found that fits";
 
 #[derive(Clone, Debug)]
 pub struct Placement<'a> {
@@ -65,7 +68,7 @@ impl<'a> Placement<'a> {
             links_bind: (0..devices).any(|from| (0..devices).any(|to| !instance.linked(from, to))),
         };
         if placement.open.iter().any(Vec::is_empty) || placement.constrained() && !placement.settle() {
-            return Err(Error::NotFound(placement.corner()));
+            return Err(Error::NotFound(placement.corner(NOT_FOUND)));
         }
         Ok(placement)
     }
@@ -113,12 +116,11 @@ impl<'a> Placement<'a> {
         }
         // Cut queues were not looked at, and what is set aside for activations may not be needed.
         let all = instance.inputs() == 1 && (instance.memory_model() == MemoryModel::Static || activations == 0.0);
-        let looked = match tries {
-            SEARCH_LIMIT.. => format!(", after {tries} tries"),
-            _ if all => "; there is none".to_owned(),
-            _ => String::new(),
-        };
-        Err(Error::NotFound(placement.corner() + &looked))
+        Err(match tries {
+            SEARCH_LIMIT.. => Error::NotFound(format!("{}, after {tries} tries", placement.corner(NOT_FOUND))),
+            _ if all => Error::Infeasible(vec![Finding::new("devices", placement.corner("no placement fits"))]),
+            _ => Error::NotFound(placement.corner(NOT_FOUND)),
+        })
     }
 
     /// Places all groups, or none and says no.
@@ -249,7 +251,7 @@ impl<'a> Placement<'a> {
     }
 
     /// What stands in the way, in words.
-    fn corner(&self) -> String {
+    fn corner(&self, what: &str) -> String {
         let rooms: Vec<String> = (0..self.instance.devices())
             .map(|device| {
                 let capacity = self.instance.capacity_bytes(device);
@@ -262,10 +264,6 @@ impl<'a> Placement<'a> {
             1 => String::new(),
             inputs => format!(", cutting queues task by task or with all {inputs} inputs in one batch"),
         };
-        format!(
-            "no placement found that fits memory and links{how}: the tasks need {} ({})",
-            human_bytes(total),
-            rooms.join(", ")
-        )
+        format!("{what} memory and links{how}: the tasks need {} ({})", human_bytes(total), rooms.join(", "))
     }
 }

@@ -5,6 +5,7 @@ use crate::baseline;
 use crate::bounds;
 use crate::error::Error;
 use crate::exact::solver;
+use crate::infeasible;
 use crate::instance::Instance;
 use crate::milp;
 use crate::pipeline::{self, OrderSearch, PipelineCost};
@@ -199,14 +200,14 @@ fn solve_as_is(
     options: &Options,
 ) -> Result<Plan, Error> {
     problem.check_form()?;
-    problem.check_for(objective)?;
     check_options(objective, options)?;
     if problem.contention != Contention::Off {
         let message = format!("contention {} is not planned yet; set it to off", problem.contention);
         return Err(Error::Unsupported(message));
     }
     let options = &options.named(algorithm.name);
-    let solution = (algorithm.solver)(problem, objective, options)?;
+    let solved = problem.check_for(objective).and_then(|()| (algorithm.solver)(problem, objective, options));
+    let solution = solved.map_err(|error| infeasible::explain(problem, objective, options, error))?;
     // A portfolio has said which part it took its plan from.
     if algorithm.name != DEFAULT_ALGORITHM {
         options.watch.plan(solution.schedule.value());

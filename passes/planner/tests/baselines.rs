@@ -95,14 +95,15 @@ fn corners_are_named() {
     assert_eq!(
         says(text, Objective::Batch),
         "no placement found that fits memory and links, cutting queues task by task or with all 2 inputs in one batch: \
-         the tasks need 36 bytes (a has 20 bytes, b has 20 bytes)"
+         the tasks need 36 bytes (a has 20 bytes, b has 20 bytes); that is no proof that there is no plan; \
+         there is a plan with 24 bytes on a, 4 bytes more"
     );
     let one =
         text.replace("\"L\":2", "\"L\":1").replace("[2]", "[1]").replace("\"2\":", "\"1\":").replace(":20", ":10");
     assert_eq!(
         says(&one, Objective::Latency),
-        "no placement found that fits memory and links: the tasks need 18 bytes (a has 10 bytes, b has 10 bytes); there \
-         is none"
+        "the problem has no plan: devices: no placement fits memory and links: the tasks need 18 bytes (a has 10 bytes, b \
+         has 10 bytes); there is a plan with 12 bytes on a, 2 bytes more"
     );
 }
 

@@ -31,7 +31,7 @@ use crate::units::{Bytes, Micros};
 
 use loads::Loads;
 use pipe::Pipe;
-pub(super) use plan::{all_bounds, annealed, auto, exact, slicegraph};
+pub(super) use plan::{all_bounds, annealed, auto, exact, has_plan, slicegraph};
 
 /// Sums of bytes that are added up in another order may be larger by this factor.
 const ROUNDED: f64 = 1.0 + 1e-12;

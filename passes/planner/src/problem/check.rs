@@ -6,7 +6,9 @@ mod nodes;
 
 use super::{Domains, Problem};
 use crate::error::{Error, Finding};
+use crate::infeasible;
 use crate::plan::Objective;
+use crate::solve::Options;
 use crate::units::short_number;
 
 /// More queued inputs than anyone can mean: a plan lists them all.
@@ -17,7 +19,8 @@ impl Problem {
     /// there are several, else for one.
     pub fn check(&self) -> Result<(), Error> {
         self.check_form()?;
-        self.check_for(if self.inputs > 1 { Objective::Batch } else { Objective::Latency })
+        let objective = if self.inputs > 1 { Objective::Batch } else { Objective::Latency };
+        self.check_for(objective).map_err(|error| infeasible::explain(self, objective, &Options::default(), error))
     }
 
     /// Whether the problem makes sense, whatever it is solved for.
@@ -40,10 +43,11 @@ impl Problem {
     /// Whether the objective may have a plan: each task has a device, linked to its neighbours' and with room for it.
     /// The problem's form has been checked.
     pub fn check_for(&self, objective: Objective) -> Result<(), Error> {
-        if objective == Objective::Pipeline {
+        if objective == Objective::Pipeline && self.mtpp.is_some() {
             return Ok(());
         }
-        let domains = Domains::new(self, objective);
+        // A pipeline takes one input at a time.
+        let domains = Domains::new(self, if objective == Objective::Batch { objective } else { Objective::Latency });
         if let Some(finding) = domains.contradiction() {
             return Err(Error::Infeasible(vec![finding]));
         }

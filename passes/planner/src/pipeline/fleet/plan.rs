@@ -10,7 +10,7 @@ use super::proof::Proof;
 use crate::error::Error;
 use crate::mip::Limits;
 use crate::pipeline::{auto as alike, bounds, brief, brkga, left, milp};
-use crate::plan::{Bound, Schedule, Stages};
+use crate::plan::{Bound, Limit, Schedule, Stages};
 use crate::problem::Problem;
 use crate::random::Random;
 use crate::search::chains::Allowance;
@@ -97,6 +97,12 @@ pub(in crate::pipeline) fn exact(problem: &Problem, options: &Options) -> Result
     plans.anneal(&brief(options));
     plans.exact(1.0)?;
     Ok(plans.solution())
+}
+
+/// Whether some pipeline is found.
+pub(in crate::pipeline) fn has_plan(problem: &Problem, options: &Options) -> bool {
+    let options = Options { limit: Some(Limit::Iterations(START_ITERATIONS)), ..options.clone() };
+    Plans::new(problem, &options).is_ok()
 }
 
 /// Every bound by name, weakest first.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::Finding;
+use crate::infeasible::abbreviated;
 use crate::plan::Objective;
 use crate::problem::{Domains, MemoryModel, Problem};
 use crate::units::{Bytes, human_bytes};
@@ -36,9 +37,11 @@ impl Problem {
 
     pub(super) fn check_memory(&self, objective: Objective, domains: &Domains, findings: &mut Vec<Finding>) {
         let inputs = if objective == Objective::Batch { f64::from(self.inputs) } else { 1.0 };
-        // What a task takes wherever it runs, over all inputs. With liveness only weights are sure to be there at once.
+        // What a task takes wherever it runs, over all inputs. With liveness only weights are sure to be there at once, but
+        // pipelines have several inputs under way.
         let output = self.output_bytes();
-        let need = |node: usize, inputs: f64| match self.memory_model {
+        let model = if objective == Objective::Pipeline { MemoryModel::Static } else { self.memory_model };
+        let need = |node: usize, inputs: f64| match model {
             MemoryModel::Static => self.nodes[node].weight + (self.nodes[node].input + output[node]) * inputs,
             MemoryModel::Liveness => self.nodes[node].weight,
         };
@@ -103,6 +106,14 @@ impl Problem {
             human_bytes(room),
             human_bytes(bytes - room)
         );
+        let pinned: Vec<&(Bytes, usize)> = nodes.iter().filter(|(_, node)| self.nodes[*node].pin.is_some()).collect();
+        if pinned.len() > 1 {
+            let held: Bytes = pinned.iter().map(|(bytes, _)| bytes).sum();
+            let all: Vec<usize> = pinned.iter().map(|(_, node)| *node).collect();
+            let elsewhere: Vec<usize> = (0..self.nodes.len()).filter(|node| self.nodes[*node].pin.is_some()).collect();
+            let names = abbreviated(self, &all, &elsewhere);
+            message += &format!("; pins on {names} hold {} of it", human_bytes(held));
+        }
         if let Some((most, node)) = nodes.iter().max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))) {
             message += &format!("; {} alone needs {} of it", self.node_label(*node), human_bytes(*most));
         }

@@ -1,0 +1,68 @@
+//! Whether a changed problem has a plan, as far as cheap algorithms tell; so often, and no longer.
+
+use std::time::{Duration, Instant};
+
+use crate::baseline;
+use crate::exact::{self, Limits};
+use crate::instance::Instance;
+use crate::pipeline;
+use crate::plan::{Limit, Objective};
+use crate::problem::Problem;
+use crate::solve::Options;
+use crate::split;
+
+/// How many changes may be tried: fewer where there are more tasks.
+const MOST: usize = 120;
+const LEAST: usize = 24;
+const TRIED_TASKS: usize = 40_000;
+/// How long it may take where seconds are limited.
+const SECONDS: f64 = 1.0;
+/// Up to so many tasks every placement can be looked at, with so much effort.
+const FEW_TASKS: usize = 40;
+const EXTENSIONS: u64 = 20_000;
+
+pub(super) struct Trials {
+    objective: Objective,
+    left: usize,
+    until: Option<Instant>,
+    /// The longest so far.
+    longest: Duration,
+}
+
+impl Trials {
+    pub(super) fn new(problem: &Problem, objective: Objective, options: &Options) -> Self {
+        let is_timed = matches!(options.limit, Some(Limit::Seconds(_)));
+        Self {
+            objective,
+            left: (TRIED_TASKS / problem.nodes.len().max(1)).clamp(LEAST, MOST),
+            until: is_timed.then(|| Instant::now() + Duration::from_secs_f64(SECONDS)),
+            longest: Duration::ZERO,
+        }
+    }
+
+    /// Whether there is a plan for sure. Without anything left to try with, nothing is.
+    pub(super) fn is_possible(&mut self, problem: &Problem, options: &Options) -> bool {
+        let now = Instant::now();
+        if self.left == 0 || self.until.is_some_and(|until| now + self.longest > until) {
+            return false;
+        }
+        self.left -= 1;
+        let found = problem.check_form().is_ok()
+            && problem.check_for(self.objective).is_ok()
+            && match self.objective {
+                Objective::Pipeline => pipeline::has_plan(problem, options),
+                Objective::Latency => baseline::has_plan(problem, self.objective) || is_found(problem),
+                Objective::Batch => baseline::has_plan(problem, self.objective),
+            };
+        self.longest = self.longest.max(now.elapsed());
+        found
+    }
+}
+
+/// Whether a search finds a schedule of few tasks.
+fn is_found(problem: &Problem) -> bool {
+    let Ok(instance) = Instance::new(problem, Objective::Latency) else { return false };
+    let limits = Limits { extensions: EXTENSIONS, ..Limits::default() };
+    problem.nodes.len() <= FEW_TASKS
+        && split::solve(&instance, &limits, None).schedule.is_some_and(|found| exact::fits(&instance, &found))
+}
