@@ -15,6 +15,8 @@ mod pipeline;
 mod planned;
 mod runs;
 mod task;
+#[cfg(test)]
+mod tests;
 
 use crate::{
     fingerprint::fingerprint,
