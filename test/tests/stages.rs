@@ -31,7 +31,7 @@ const TOLERANCE: f64 = 1e-4;
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stages").join(name);
     let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
+    fs::create_dir_all(&folder).expect("the target folder can be written");
     folder
 }
 
@@ -46,7 +46,8 @@ fn python(script: &str, arguments: &[&Path]) -> String {
 fn compare(original: &Path, other: &Path) -> (f64, f64) {
     let text = python("tests/stages/compare.py", &[original, other]);
     let (difference, largest) = text.trim().split_once(' ').expect("the script prints two numbers");
-    (difference.parse().unwrap(), largest.parse().unwrap())
+    let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("'{text}' is no number"));
+    (number(difference), number(largest))
 }
 
 fn export_options(seed: Option<u64>) -> export::Options {
@@ -54,16 +55,16 @@ fn export_options(seed: Option<u64>) -> export::Options {
 }
 
 fn imported<'c>(context: &'c Context, name: &str) -> Module<'c> {
-    let source = Source::open(&divi_test::models().join(name)).unwrap();
+    let source = Source::open(&divi_test::models().join(name)).expect("the model is there");
     let options = Options { ir_folder: divi_test::models(), ..Options::default() };
-    import(context, &source, &options).unwrap().0
+    import(context, &source, &options).expect("the model is right").0
 }
 
 /// Puts a model next to a file with its random weights, each where the model looks for it.
 fn write_original(module: &Module<'_>, name: &str, folder: &Path) {
-    fs::copy(divi_test::models().join(name), folder.join(name)).unwrap();
+    fs::copy(divi_test::models().join(name), folder.join(name)).expect("the folder is ours");
     let recipes = Recipes::of(module.as_operation().to_raw());
-    let file = File::create(folder.join("weights.bin")).unwrap();
+    let file = File::create(folder.join("weights.bin")).expect("the folder is ours");
     walk(module, &mut |operation| {
         let value = attribute(operation, "value").filter(|_| operation_name(operation) == "onnx.Constant");
         // SAFETY: the attribute is alive, and one with elements has a type.
@@ -73,8 +74,9 @@ fn write_original(module: &Module<'_>, name: &str, folder: &Path) {
         });
         let Some((external, ty)) = external.filter(|(external, _)| external.path() == "weights.bin") else { return };
         let mut bytes = vec![0; external.length() as usize];
-        recipes.find(external, ty.dtype).unwrap().fill(SEED, 0, &mut bytes);
-        file.write_all_at(&bytes, external.offset()).unwrap();
+        let recipe = recipes.find(external, ty.dtype).unwrap_or_else(|message| panic!("{message}"));
+        recipe.fill(SEED, 0, &mut bytes);
+        file.write_all_at(&bytes, external.offset()).expect("the folder is ours");
     });
 }
 
@@ -167,8 +169,8 @@ fn write_text(
     text: &str,
     write: impl FnOnce(MlirOperation) -> Result<Counts, divi_passes::Failure>,
 ) -> Counts {
-    let module = divi_test::parse(context, text.as_bytes()).unwrap();
-    divi_test::verify(context, &module).unwrap();
+    let module = divi_test::parse(context, text.as_bytes()).unwrap_or_else(|messages| panic!("{messages}"));
+    divi_test::verify(context, &module).unwrap_or_else(|messages| panic!("{messages}"));
     let (counts, messages) = divi_test::with_diagnostics(context, || write(module.as_operation().to_raw()));
     counts.unwrap_or_else(|_| panic!("{messages}"))
 }
@@ -200,10 +202,12 @@ fn plans_run_stage_by_stage() {
 
 /// The files of a folder and below, with what is in them.
 fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let entries = fs::read_dir(folder).expect("the folder is there").flatten();
+    let mut entries: Vec<_> = entries.map(|entry| entry.path()).collect();
     entries.sort();
-    let read = |path: PathBuf| {
-        if path.is_dir() { contents(&path) } else { vec![(path.clone(), fs::read(&path).unwrap())] }
+    let read = |path: PathBuf| match path.is_dir() {
+        true => contents(&path),
+        false => vec![(path.clone(), fs::read(&path).expect("the file is there"))],
     };
     entries.into_iter().flat_map(read).collect()
 }

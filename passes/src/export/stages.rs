@@ -25,6 +25,8 @@ pub(super) const MODELS: &str = "stages";
 pub(super) const WEIGHTS: &str = "weights.bin";
 /// How the models are run.
 pub(super) const DESCRIPTION: &str = "stages.json";
+/// What drivers put beside it.
+const PLAN: &str = "plan.json";
 const FORMAT: &str = "divi-stages/1";
 
 /// Why a folder cannot be written to, if so.
@@ -36,7 +38,7 @@ pub(super) fn objection(folder: &Path, beside: &[(&str, &[u8])]) -> Option<Strin
     };
     let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
     let is_ours = |name: &std::ffi::OsString| {
-        name == MODELS || name == DESCRIPTION || beside.iter().any(|(other, _)| name == other)
+        name == MODELS || name == DESCRIPTION || name == PLAN || beside.iter().any(|(other, _)| name == other)
     };
     if let Some(name) = names.iter().find(|name| !is_ours(name)) {
         return Some(format!(
