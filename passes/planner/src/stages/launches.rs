@@ -24,6 +24,30 @@ pub(super) struct Handed {
     pub(super) count: u32,
 }
 
+/// What each launch hands over, or gets, one behind the other: a schedule is timed very often.
+pub(super) struct Handovers {
+    first: Vec<usize>,
+    all: Vec<Handed>,
+}
+
+impl Handovers {
+    fn new(of_launch: Vec<Vec<Handed>>) -> Self {
+        let ends = of_launch.iter().scan(0, |end, own| {
+            *end += own.len();
+            Some(*end)
+        });
+        Self { first: std::iter::once(0).chain(ends).collect(), all: of_launch.into_iter().flatten().collect() }
+    }
+}
+
+impl std::ops::Index<usize> for Handovers {
+    type Output = [Handed];
+
+    fn index(&self, launch: usize) -> &[Handed] {
+        &self.all[self.first[launch]..self.first[launch + 1]]
+    }
+}
+
 /// What a launch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -38,8 +62,10 @@ pub(super) struct Launches {
     pub(super) instance: Instance,
     pub(super) all: Vec<Launch>,
     pub(super) role: Vec<Role>,
-    pub(super) reads: Vec<Vec<Handed>>,
-    pub(super) read_by: Vec<Vec<Handed>>,
+    pub(super) reads: Handovers,
+    pub(super) read_by: Handovers,
+    /// By launch and device; infinite where a device does not run it.
+    times: Vec<Micros>,
     /// The launches of each node.
     pub(super) of_node: Vec<Vec<usize>>,
 }
@@ -112,13 +138,17 @@ impl Launches {
             })
             .collect();
         let role = all.iter().map(|launch| role_of_node[launch.node]).collect();
-        Self { instance, all, role, reads, read_by, of_node }
+        let times = all.iter().flat_map(|launch| {
+            let time = |device| instance.time_at(launch.node, device, launch.inputs.len() as u32);
+            (0..instance.devices()).map(move |device| time(device).unwrap_or(f64::INFINITY)).collect::<Vec<_>>()
+        });
+        let (times, reads, read_by) = (times.collect(), Handovers::new(reads), Handovers::new(read_by));
+        Self { instance, all, role, reads, read_by, times, of_node }
     }
 
-    /// How long a launch takes on a device; none where that does not run it.
-    pub(super) fn time(&self, launch: usize, device: usize) -> Option<Micros> {
-        let Launch { node, inputs, .. } = &self.all[launch];
-        self.instance.time_at(*node, device, inputs.len() as u32)
+    /// How long a launch takes on a device; infinitely long where that does not run it.
+    pub(super) fn time(&self, launch: usize, device: usize) -> Micros {
+        self.times[launch * self.instance.devices() + device]
     }
 
     /// The inputs that two launches share.
@@ -132,9 +162,9 @@ impl Launches {
     pub(super) fn by_start(&self) -> Vec<usize> {
         let key = |launch: usize| {
             let Launch { device, planned, .. } = &self.all[launch];
-            Key { start: *planned, end: planned + self.time(launch, *device).unwrap_or(0.0), launch }
+            Key { start: *planned, end: planned + self.time(launch, *device), launch }
         };
-        let mut waiting_for: Vec<usize> = self.reads.iter().map(Vec::len).collect();
+        let mut waiting_for: Vec<usize> = (0..self.all.len()).map(|launch| self.reads[launch].len()).collect();
         let ready = |launch: &usize| waiting_for[*launch] == 0;
         let mut open: std::collections::BTreeSet<Key> = (0..self.all.len()).filter(ready).map(key).collect();
         let mut order = Vec::with_capacity(self.all.len());

@@ -139,7 +139,8 @@ impl Line {
         }
         for launch in (0..launches.all.len()).filter(|launch| launches.role[*launch] == Role::Input) {
             times.start[launch] = planned(launch);
-            self.hand_over(launches, launch, times.start[launch], &mut times, &mut []);
+            // A model's inputs are waited for by time alone.
+            self.hand_over(launches, launch, times.start[launch], &mut times, |_| {});
         }
         let mut ready: std::collections::VecDeque<usize> =
             self.alive().filter(|piece| waiting_for[*piece] == 0).collect();
@@ -149,7 +150,7 @@ impl Line {
             let mut now = times.begin[piece];
             for &launch in own {
                 times.start[launch] = now;
-                now += launches.time(launch, *device)?;
+                now += launches.time(launch, *device);
             }
             if !now.is_finite() {
                 return None;
@@ -165,9 +166,12 @@ impl Line {
                 }
             }
             for &launch in own {
-                for free in self.hand_over(launches, launch, now, &mut times, &mut waiting_for) {
-                    ready.push_back(free);
-                }
+                self.hand_over(launches, launch, now, &mut times, |reader| {
+                    waiting_for[reader] -= 1;
+                    if waiting_for[reader] == 0 {
+                        ready.push_back(reader);
+                    }
+                });
             }
         }
         if times.order.len() < alive {
@@ -177,18 +181,16 @@ impl Line {
         Some(times)
     }
 
-    /// Brings what a launch computes, which is there at a time, to its readers in other pieces. Returns the pieces that
-    /// wait for nothing more.
+    /// Brings what a launch computes, which is there at a time, to its readers in other pieces, and tells of each.
     fn hand_over(
         &self,
         launches: &Launches,
         launch: usize,
         done: Micros,
         times: &mut Times,
-        waiting_for: &mut [usize],
-    ) -> Vec<usize> {
+        mut tell: impl FnMut(usize),
+    ) {
         let (own, from) = (self.of_launch[launch], self.device_of(launches, launch));
-        let mut free = Vec::new();
         for handed in &launches.read_by[launch] {
             let reader = self.of_launch[handed.launch];
             if reader != NONE && reader == own {
@@ -196,20 +198,68 @@ impl Line {
             }
             let to = self.device_of(launches, handed.launch);
             let arrival = done + launches.instance.transfer_of(handed.tensor, from, to, handed.count);
-            let Some(waits) = (reader != NONE).then_some(reader) else {
+            if reader == NONE {
                 times.start[handed.launch] = times.start[handed.launch].max(arrival);
-                continue;
-            };
-            times.begin[waits] = times.begin[waits].max(arrival);
-            // A model's inputs are waited for by time alone.
-            if own != NONE {
-                waiting_for[waits] -= 1;
-                if waiting_for[waits] == 0 {
-                    free.push(waits);
-                }
+            } else {
+                times.begin[reader] = times.begin[reader].max(arrival);
+                tell(reader);
             }
         }
-        free
+    }
+
+    /// From each piece's beginning to the end of the plan, on the longest way.
+    pub(super) fn tails(&self, launches: &Launches, times: &Times) -> Vec<Micros> {
+        let mut tails = vec![0.0; self.pieces.len()];
+        let mut device_tail = vec![0.0; self.on_device.len()];
+        for &piece in times.order.iter().rev() {
+            let device = self.pieces[piece].device;
+            let behind = self.behind(launches, piece, device, &tails, None);
+            tails[piece] = times.end[piece] - times.begin[piece] + f64::max(behind, device_tail[device]);
+            device_tail[device] = tails[piece];
+        }
+        tails
+    }
+
+    /// The longest way from a piece's end through what reads it, if it were on a device; but for those in another piece.
+    pub(super) fn behind(
+        &self,
+        launches: &Launches,
+        piece: usize,
+        device: usize,
+        tails: &[Micros],
+        without: Option<usize>,
+    ) -> Micros {
+        let mut longest: Micros = 0.0;
+        for handed in self.pieces[piece].launches.iter().flat_map(|launch| &launches.read_by[*launch]) {
+            let reader = self.of_launch[handed.launch];
+            if reader != piece && Some(reader) != without {
+                let to = self.device_of(launches, handed.launch);
+                let tail = tails.get(reader).copied().unwrap_or(0.0);
+                longest = longest.max(launches.instance.transfer_of(handed.tensor, device, to, handed.count) + tail);
+            }
+        }
+        longest
+    }
+
+    /// When all that a piece reads would be there, if it were on a device; but for what another piece computes.
+    pub(super) fn arrival(
+        &self,
+        launches: &Launches,
+        piece: usize,
+        device: usize,
+        times: &Times,
+        without: Option<usize>,
+    ) -> Micros {
+        let mut latest: Micros = 0.0;
+        for read in self.pieces[piece].launches.iter().flat_map(|launch| &launches.reads[*launch]) {
+            let source = self.of_launch[read.launch];
+            if source != piece && Some(source) != without {
+                let from = self.device_of(launches, read.launch);
+                let done = times.end.get(source).copied().unwrap_or(times.start[read.launch]);
+                latest = latest.max(done + launches.instance.transfer_of(read.tensor, from, device, read.count));
+            }
+        }
+        latest
     }
 
     /// Outputs are taken when they have arrived, and the host runs nothing else: they are no piece, but have their moment.
@@ -225,7 +275,7 @@ impl Line {
             // The last piece that begins before.
             let running = line.partition_point(|piece| times.begin[*piece] < wanted).checked_sub(1);
             let busy = running.and_then(|place| {
-                let end = |task: &usize| times.start[*task] + launches.time(*task, device).unwrap_or(0.0);
+                let end = |task: &usize| times.start[*task] + launches.time(*task, device);
                 let mut tasks = self.pieces[line[place]].launches.iter();
                 tasks.find(|task| times.start[**task] < wanted && wanted < end(task)).map(end)
             });

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::launches::Launches;
+use super::launches::{Handovers, Launches};
 use super::line::{Change, Line, Times};
 use crate::units::Micros;
 
 /// So many neighbours of a stage are looked at in each direction: a result that everybody reads has very many.
 const MOST_NEIGHBOURS: usize = 8;
 /// About so many launches are timed for each neighbour, all merging together.
-const MOST_WORK: usize = 30_000_000;
+const MOST_WORK: usize = 10_000_000;
+/// So many changes of a stage are timed where there are very many stages.
+const FEW: usize = 2;
 
 /// What makes one line better than another.
 pub(super) trait Judge {
@@ -18,6 +20,12 @@ pub(super) trait Judge {
 
     /// Whether devices have the memory for it.
     fn fits(&self, line: &Line, times: &Times) -> bool;
+}
+
+/// When stages run as long as none is merged, and how long it takes from their beginnings to the end.
+struct Before {
+    times: Times,
+    tails: Vec<Micros>,
 }
 
 pub(super) struct Merge<'a> {
@@ -29,7 +37,8 @@ pub(super) struct Merge<'a> {
 
 impl Merge<'_> {
     /// Merges stages that are too small with neighbours, each time the one whose merging makes the plan best, until none is
-    /// too small or can be merged. Returns how many were. Where there are very many, the smallest are looked at first.
+    /// too small or can be merged. Returns how many were. Where there are very many, only the smallest are looked at, and
+    /// only what promises most.
     pub(super) fn run(&self, line: &mut Line) -> usize {
         let mut merged = 0;
         let mut stuck = BTreeSet::new();
@@ -39,12 +48,13 @@ impl Merge<'_> {
             let mut small: Vec<usize> = line.alive().filter(is_small).collect();
             small.sort_by(|a, b| size(a).cmp(&size(b)).then(times.begin[*a].total_cmp(&times.begin[*b])));
             let width = MOST_WORK / (small.len() * self.launches.all.len()).max(1);
+            let before = Before { tails: line.tails(self.launches, &times), times };
             let mut best: Option<(Micros, Change)> = None;
             for (looked, piece) in small.into_iter().enumerate() {
                 if looked > width && best.is_some() {
                     break;
                 }
-                match self.best(line, piece, &times) {
+                match self.best(line, piece, &before, if width > 0 { usize::MAX } else { FEW }) {
                     None => {
                         stuck.insert(piece);
                     }
@@ -57,7 +67,7 @@ impl Merge<'_> {
             }
             let Some((_, change)) = best else { break };
             // What is around the stage that is gone, and around the one that has grown, may be possible now.
-            for near in self.neighbours(line, change.piece, &times).into_iter().map(|change| change.into) {
+            for near in self.neighbours(line, change.piece, &before.times).into_iter().map(|change| change.into) {
                 stuck.remove(&near);
             }
             line.apply(change);
@@ -66,28 +76,46 @@ impl Merge<'_> {
         merged
     }
 
-    /// The possible change of a stage that makes the plan best, and of several the first, with what it then costs.
-    fn best(&self, line: &mut Line, piece: usize, times: &Times) -> Option<(Micros, Change)> {
-        let mut tried: Vec<(Micros, Change)> = Vec::new();
-        for change in self.neighbours(line, piece, times) {
-            if !self.may_run(line, change) {
-                continue;
+    /// The change of a stage that makes the plan best of the first few that are possible, and of several such the first,
+    /// with what it then costs.
+    fn best(&self, line: &mut Line, piece: usize, before: &Before, few: usize) -> Option<(Micros, Change)> {
+        let changes = self.neighbours(line, piece, &before.times).into_iter();
+        let possible = changes.filter(|change| self.may_run(line, *change));
+        let mut changes: Vec<(Micros, Change)> =
+            possible.map(|change| (self.promise(line, change, before), change)).collect();
+        changes.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut best: Option<(Micros, Change)> = None;
+        let mut timed = 0;
+        for (_, change) in changes {
+            if timed >= few {
+                break;
             }
-            let before = line.apply(change);
-            let times = line.times(self.launches, self.as_planned);
-            tried.extend(times.map(|times| (self.judge.value(line, &times), change)));
-            line.take_back(&before);
+            let undo = line.apply(change);
+            if let Some(times) = line.times(self.launches, self.as_planned) {
+                let value = self.judge.value(line, &times);
+                let better = value.is_finite() && best.is_none_or(|(best, _)| value < best);
+                if !better {
+                    timed += 1;
+                } else if self.judge.fits(line, &times) {
+                    best = Some((value, change));
+                    timed += 1;
+                }
+            }
+            line.take_back(&undo);
         }
-        tried.retain(|(value, _)| value.is_finite());
-        tried.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut fits = |change: Change| {
-            let before = line.apply(change);
-            let times = line.times(self.launches, self.as_planned);
-            let fits = times.is_some_and(|times| self.judge.fits(line, &times));
-            line.take_back(&before);
-            fits
-        };
-        tried.into_iter().find(|(_, change)| fits(*change))
+        best
+    }
+
+    /// The longest way through a stage that has taken in another, as far as the two alone tell.
+    fn promise(&self, line: &Line, change: Change, before: &Before) -> Micros {
+        let Change { piece, into, .. } = change;
+        let device = line.pieces[into].device;
+        let launches = [piece, into].into_iter().flat_map(|piece| &line.pieces[piece].launches);
+        let work: Micros = launches.map(|launch| self.launches.time(*launch, device)).sum();
+        let both = [(piece, into), (into, piece)];
+        let begin = both.map(|(own, other)| line.arrival(self.launches, own, device, &before.times, Some(other)));
+        let behind = both.map(|(own, other)| line.behind(self.launches, own, device, &before.tails, Some(other)));
+        begin[0].max(begin[1]) + work + behind[0].max(behind[1])
     }
 
     /// The stages before and behind on the same device, those that compute what this one reads, and those that read what it
@@ -99,7 +127,7 @@ impl Merge<'_> {
         let place = on_device.iter().position(|other| *other == piece).expect("a piece is on its device");
         let before = on_device[..place].iter().rev().copied().find(same_inputs);
         let behind = on_device[place + 1..].iter().copied().find(same_inputs);
-        let others = |handed: &[Vec<super::launches::Handed>]| -> Vec<usize> {
+        let others = |handed: &Handovers| -> Vec<usize> {
             let own = line.pieces[piece].launches.iter();
             let all = own.flat_map(|launch| &handed[*launch]).filter_map(|handed| line.piece_of(handed.launch));
             let mut others: Vec<usize> = all.filter(same_inputs).collect();
@@ -137,7 +165,7 @@ impl Merge<'_> {
             // Who shares a device with it is there already, or comes along.
             let company = instance.groups()[instance.group_of(node)].iter().filter(|other| **other != node);
             let mut company = company.flat_map(|other| &self.launches.of_node[*other]);
-            self.launches.time(launch, to).is_some()
+            self.launches.time(launch, to).is_finite()
                 && alone
                 && company.all(|other| {
                     is_there(*other)
