@@ -56,8 +56,8 @@ pub(crate) fn random_module(random: &mut Random, size: usize) -> String {
                     body,
                     "  %n{node}, %m{node} = divi.cluster \"pair\"({x} : {TENSOR}) -> ({TENSOR}, {TENSOR}) attributes {{{attributes}}} {{
   ^bb0(%a: {TENSOR}):
-    %p = \"onnx.Relu\"(%a) {{onnx_node_name = \"p{node}\"}} : ({TENSOR}) -> {TENSOR}
-    %q = \"onnx.Neg\"(%a) {{onnx_node_name = \"q{node}\"}} : ({TENSOR}) -> {TENSOR}
+    %p = \"onnx.Relu\"(%a) {{tag = {node} : i64, onnx_node_name = \"p{node}\"}} : ({TENSOR}) -> {TENSOR}
+    %q = \"onnx.Neg\"(%a) {{tag = {node} : i64, onnx_node_name = \"q{node}\"}} : ({TENSOR}) -> {TENSOR}
     divi.yield %p, %q : {TENSOR}, {TENSOR}
   }}"
                 );
@@ -109,7 +109,9 @@ fn attributes(random: &mut Random, node: usize, devices: &[&str], is_constrained
             format!("@{device} = {{1 = {one:?}, 2 = {:?}, 4 = {:?}}}", one * 1.5, one * 2.5)
         })
         .collect();
-    let mut attributes = format!("onnx_node_name = \"n{node}\", divi.cost = #divi.cost<{}>", costs.join(", "));
+    // No two tasks compute the same: one that stands for the other would be no mistake.
+    let mut attributes =
+        format!("tag = {node} : i64, onnx_node_name = \"n{node}\", divi.cost = #divi.cost<{}>", costs.join(", "));
     if random.one_in(8) {
         let _ = write!(attributes, ", divi.scratch_bytes = {} : i64", 256 * (1 + random.below(8)));
     }
