@@ -9,9 +9,11 @@ use crate::units::Micros;
 /// So many neighbours of a stage are looked at in each direction: a result that everybody reads has very many.
 const MOST_NEIGHBOURS: usize = 8;
 /// About so many launches are timed for each neighbour, all merging together.
-const MOST_WORK: usize = 10_000_000;
+const MOST_WORK: usize = 300_000;
 /// So many changes of a stage are timed where there are very many stages.
 const FEW: usize = 2;
+/// After so many merges, how long it takes to the end is counted anew where there are very many stages.
+const OUT_OF_DATE: usize = 16;
 
 /// What makes one line better than another.
 pub(super) trait Judge {
@@ -23,9 +25,16 @@ pub(super) trait Judge {
 }
 
 /// When stages run as long as none is merged, and how long it takes from their beginnings to the end.
-struct Before {
+struct Before<'a> {
+    times: &'a Times,
+    tails: &'a [Micros],
+}
+
+/// A change that is possible, and what comes of it.
+struct Found {
+    value: Micros,
+    change: Change,
     times: Times,
-    tails: Vec<Micros>,
 }
 
 pub(super) struct Merge<'a> {
@@ -42,14 +51,20 @@ impl Merge<'_> {
     pub(super) fn run(&self, line: &mut Line) -> usize {
         let mut merged = 0;
         let mut stuck = BTreeSet::new();
-        while let Some(times) = line.times(self.launches, self.as_planned) {
+        let Some(mut times) = line.times(self.launches, self.as_planned) else { return 0 };
+        let mut tails = line.tails(self.launches, &times);
+        loop {
             let size = |piece: &usize| line.pieces[*piece].launches.len();
             let is_small = |piece: &usize| size(piece) < self.min_tasks && !stuck.contains(piece);
             let mut small: Vec<usize> = line.alive().filter(is_small).collect();
             small.sort_by(|a, b| size(a).cmp(&size(b)).then(times.begin[*a].total_cmp(&times.begin[*b])));
             let width = MOST_WORK / (small.len() * self.launches.all.len()).max(1);
-            let before = Before { tails: line.tails(self.launches, &times), times };
-            let mut best: Option<(Micros, Change)> = None;
+            // Tails only tell what to look at first.
+            if width > 0 || merged % OUT_OF_DATE == 0 {
+                tails = line.tails(self.launches, &times);
+            }
+            let before = Before { times: &times, tails: &tails };
+            let mut best: Option<Found> = None;
             for (looked, piece) in small.into_iter().enumerate() {
                 if looked > width && best.is_some() {
                     break;
@@ -58,33 +73,33 @@ impl Merge<'_> {
                     None => {
                         stuck.insert(piece);
                     }
-                    Some((value, change)) => {
-                        if best.is_none_or(|(best, _)| value < best) {
-                            best = Some((value, change));
+                    Some(found) => {
+                        if best.as_ref().is_none_or(|best| found.value < best.value) {
+                            best = Some(found);
                         }
                     }
                 }
             }
-            let Some((_, change)) = best else { break };
+            let Some(Found { change, times: after, .. }) = best else { break };
             // What is around the stage that is gone, and around the one that has grown, may be possible now.
-            for near in self.neighbours(line, change.piece, &before.times).into_iter().map(|change| change.into) {
+            for near in self.neighbours(line, change.piece, &times).into_iter().map(|change| change.into) {
                 stuck.remove(&near);
             }
             line.apply(change);
+            times = after;
             merged += 1;
         }
         merged
     }
 
-    /// The change of a stage that makes the plan best of the first few that are possible, and of several such the first,
-    /// with what it then costs.
-    fn best(&self, line: &mut Line, piece: usize, before: &Before, few: usize) -> Option<(Micros, Change)> {
-        let changes = self.neighbours(line, piece, &before.times).into_iter();
+    /// The change of a stage that makes the plan best of the first few that are possible, and of several such the first.
+    fn best(&self, line: &mut Line, piece: usize, before: &Before<'_>, few: usize) -> Option<Found> {
+        let changes = self.neighbours(line, piece, before.times).into_iter();
         let possible = changes.filter(|change| self.may_run(line, *change));
         let mut changes: Vec<(Micros, Change)> =
             possible.map(|change| (self.promise(line, change, before), change)).collect();
         changes.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut best: Option<(Micros, Change)> = None;
+        let mut best: Option<Found> = None;
         let mut timed = 0;
         for (_, change) in changes {
             if timed >= few {
@@ -93,11 +108,11 @@ impl Merge<'_> {
             let undo = line.apply(change);
             if let Some(times) = line.times(self.launches, self.as_planned) {
                 let value = self.judge.value(line, &times);
-                let better = value.is_finite() && best.is_none_or(|(best, _)| value < best);
+                let better = value.is_finite() && best.as_ref().is_none_or(|best| value < best.value);
                 if !better {
                     timed += 1;
                 } else if self.judge.fits(line, &times) {
-                    best = Some((value, change));
+                    best = Some(Found { value, change, times });
                     timed += 1;
                 }
             }
@@ -107,14 +122,14 @@ impl Merge<'_> {
     }
 
     /// The longest way through a stage that has taken in another, as far as the two alone tell.
-    fn promise(&self, line: &Line, change: Change, before: &Before) -> Micros {
+    fn promise(&self, line: &Line, change: Change, before: &Before<'_>) -> Micros {
         let Change { piece, into, .. } = change;
         let device = line.pieces[into].device;
         let launches = [piece, into].into_iter().flat_map(|piece| &line.pieces[piece].launches);
         let work: Micros = launches.map(|launch| self.launches.time(*launch, device)).sum();
         let both = [(piece, into), (into, piece)];
-        let begin = both.map(|(own, other)| line.arrival(self.launches, own, device, &before.times, Some(other)));
-        let behind = both.map(|(own, other)| line.behind(self.launches, own, device, &before.tails, Some(other)));
+        let begin = both.map(|(own, other)| line.arrival(self.launches, own, device, before.times, Some(other)));
+        let behind = both.map(|(own, other)| line.behind(self.launches, own, device, before.tails, Some(other)));
         begin[0].max(begin[1]) + work + behind[0].max(behind[1])
     }
 
