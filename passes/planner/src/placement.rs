@@ -9,8 +9,10 @@ use crate::instance::Instance;
 use crate::problem::MemoryModel;
 use crate::units::{Bytes, human_bytes};
 
-/// So many choices are tried in search of any placement.
+/// So many choices are tried in search of any placement; fewer where there are very many groups, as each costs more.
 const SEARCH_LIMIT: usize = 20_000;
+const SEARCHED_GROUPS: usize = 20_000_000;
+const LEAST_LIMIT: usize = 100;
 
 /// What has come of a search that does not prove anything.
 const NOT_FOUND: &str = "no placement found that fits";
@@ -26,6 +28,8 @@ pub struct Placement<'a> {
     trail: Vec<Before>,
     /// What each group takes from its device.
     bytes: Vec<Bytes>,
+    /// No group that is not placed and may go to a device takes more than this.
+    largest: Vec<Bytes>,
     memory_binds: bool,
     links_bind: bool,
 }
@@ -64,6 +68,7 @@ impl<'a> Placement<'a> {
             room: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
             trail: Vec::new(),
             bytes: instance.groups().iter().map(|group| group.iter().map(bytes).sum()).collect(),
+            largest: vec![f64::INFINITY; devices],
             memory_binds: instance.memory_binds(),
             links_bind: (0..devices).any(|from| (0..devices).any(|to| !instance.linked(from, to))),
         };
@@ -93,12 +98,12 @@ impl<'a> Placement<'a> {
             return false;
         }
         let before = self.trail.len();
-        self.narrow(group, vec![device]);
-        if !self.constrained() {
-            self.put(group, device);
-            return true;
+        if self.memory_binds && self.bytes[group] > self.room[device] {
+            return false;
         }
-        let possible = self.settle();
+        self.narrow(group, vec![device]);
+        self.put(group, device);
+        let possible = !self.constrained() || self.settle();
         if !possible {
             self.go_back(before);
         }
@@ -111,20 +116,21 @@ impl<'a> Placement<'a> {
         let mut groups: Vec<usize> = (0..instance.groups().len()).collect();
         groups.sort_by(|a, b| placement.bytes[*b].total_cmp(&placement.bytes[*a]));
         let mut tries = 0;
-        if placement.search(&groups, &mut tries) {
+        let limit = (SEARCHED_GROUPS / groups.len().max(1)).clamp(LEAST_LIMIT, SEARCH_LIMIT);
+        if placement.search(&groups, &mut tries, limit) {
             return Ok((0..instance.tasks()).filter_map(|task| placement.device(task)).collect());
         }
         // Cut queues were not looked at, and what is set aside for activations may not be needed.
         let all = instance.inputs() == 1 && (instance.memory_model() == MemoryModel::Static || activations == 0.0);
         Err(match tries {
-            SEARCH_LIMIT.. => Error::NotFound(format!("{}, after {tries} tries", placement.corner(NOT_FOUND))),
+            _ if tries >= limit => Error::NotFound(format!("{}, after {tries} tries", placement.corner(NOT_FOUND))),
             _ if all => Error::Infeasible(vec![Finding::new("devices", placement.corner("no placement fits"))]),
             _ => Error::NotFound(placement.corner(NOT_FOUND)),
         })
     }
 
     /// Places all groups, or none and says no.
-    fn search(&mut self, groups: &[usize], tries: &mut usize) -> bool {
+    fn search(&mut self, groups: &[usize], tries: &mut usize, limit: usize) -> bool {
         /// A choice that may have to be taken back.
         struct Choice {
             place: usize,
@@ -153,7 +159,7 @@ impl<'a> Placement<'a> {
                     continue;
                 };
                 *tries += 1;
-                if *tries >= SEARCH_LIMIT {
+                if *tries >= limit {
                     return false;
                 }
                 if self.place(self.instance.groups()[groups[here]][0], device) {
@@ -177,6 +183,9 @@ impl<'a> Placement<'a> {
 
     /// Takes back all changes but the first so many.
     fn go_back(&mut self, changes: usize) {
+        if changes < self.trail.len() {
+            self.largest.fill(f64::INFINITY);
+        }
         for before in self.trail.drain(changes..).rev() {
             match before {
                 Before::Open(group, open) => self.open[group] = open,
@@ -199,7 +208,9 @@ impl<'a> Placement<'a> {
         let mut changed = true;
         while changed {
             changed = false;
-            for group in 0..self.open.len() {
+            // Looking at all groups for each that is placed takes too long where there are many.
+            let is_short = self.room.iter().zip(&self.largest).any(|(room, largest)| room < largest);
+            for group in 0..if self.links_bind || is_short { self.open.len() } else { 0 } {
                 if self.placed[group].is_none() {
                     let fits = |device: &usize| !self.memory_binds || self.bytes[group] <= self.room[*device];
                     if !self.open[group].iter().all(fits) {
@@ -215,6 +226,9 @@ impl<'a> Placement<'a> {
                     }
                 }
             }
+            if is_short {
+                self.find_largest();
+            }
             if self.links_bind {
                 match self.follow_links() {
                     None => return false,
@@ -223,6 +237,15 @@ impl<'a> Placement<'a> {
             }
         }
         true
+    }
+
+    fn find_largest(&mut self) {
+        self.largest.fill(0.0);
+        for (group, open) in self.open.iter().enumerate().filter(|(group, _)| self.placed[*group].is_none()) {
+            for device in open {
+                self.largest[*device] = self.largest[*device].max(self.bytes[group]);
+            }
+        }
     }
 
     /// Takes away devices without a link to where a neighbour may go; none where a task has no device left.

@@ -15,8 +15,9 @@ use crate::split;
 const MOST: usize = 120;
 const LEAST: usize = 24;
 const TRIED_TASKS: usize = 40_000;
-/// How long it may take where seconds are limited.
+/// How long it may take where seconds are limited. Of more tasks than this, a single trial may take longer.
 const SECONDS: f64 = 1.0;
+const TIMED_TASKS: usize = 5_000;
 /// Up to so many tasks every placement can be looked at, with so much effort.
 const FEW_TASKS: usize = 40;
 const EXTENSIONS: u64 = 20_000;
@@ -31,10 +32,11 @@ pub(super) struct Trials {
 
 impl Trials {
     pub(super) fn new(problem: &Problem, objective: Objective, options: &Options) -> Self {
+        let tasks = problem.nodes.len();
         let is_timed = matches!(options.limit, Some(Limit::Seconds(_)));
         Self {
             objective,
-            left: (TRIED_TASKS / problem.nodes.len().max(1)).clamp(LEAST, MOST),
+            left: if is_timed && tasks > TIMED_TASKS { 0 } else { (TRIED_TASKS / tasks.max(1)).clamp(LEAST, MOST) },
             until: is_timed.then(|| Instant::now() + Duration::from_secs_f64(SECONDS)),
             longest: Duration::ZERO,
         }

@@ -17,6 +17,8 @@ const WIDTH: usize = 16;
 const STRIDE: usize = 6;
 /// How often tasks of a window are put back before it moves on.
 const TRIALS: usize = 16;
+/// Looking at what is alive takes as long as a trial for so many tasks.
+const TASKS_A_TRIAL: usize = 16;
 /// Times the temperature that a search of single steps has: here every step ends where nothing near is better. Where memory
 /// binds, little can change without making something worse first.
 const HEAT: f64 = 0.5;
@@ -208,6 +210,7 @@ impl<'a> Annealer<'a> {
             }
         }
         if self.limits == Limits::Lives {
+            self.trials += (self.model.tasks / TASKS_A_TRIAL) as u64;
             let mut candidate = self.schedule.choice.clone();
             self.window.write(first, &mut candidate);
             if !self.alive_fits(&candidate) {
