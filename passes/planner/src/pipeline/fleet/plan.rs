@@ -21,6 +21,8 @@ use crate::units::Micros;
 const MOVES: u64 = 4_000_000;
 /// Iterations of a program that looks for any pipeline.
 const START_ITERATIONS: u64 = 10_000;
+/// Of more tasks, programs take too long for a question that is asked many times.
+const FEW_TASKS: usize = 40;
 /// Sequences of devices that are tried on stages of equal ones.
 const SEQUENCES: usize = 100;
 /// Shares of the time that is left: for a first attempt at a proof, and then for a longer search.
@@ -99,8 +101,11 @@ pub(in crate::pipeline) fn exact(problem: &Problem, options: &Options) -> Result
     Ok(plans.solution())
 }
 
-/// Whether some pipeline is found.
+/// Whether some pipeline is found; of few tasks by a program, too.
 pub(in crate::pipeline) fn has_plan(problem: &Problem, options: &Options) -> bool {
+    if problem.nodes.len() > FEW_TASKS {
+        return Fleet::new(problem, options).is_ok_and(|fleet| fleet.start(options.seed).is_some());
+    }
     let options = Options { limit: Some(Limit::Iterations(START_ITERATIONS)), ..options.clone() };
     Plans::new(problem, &options).is_ok()
 }
