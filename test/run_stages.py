@@ -30,17 +30,19 @@ def merged(array, axis):
     return array.reshape(*shape[:axis], shape[axis] * shape[axis + 1] * shape[axis + 2], *shape[axis + 3 :])
 
 
-def run_stages(folder, inputs):
-    """The outputs of a plan, by name."""
+def on_cpu(model):
+    """A model under ONNX Runtime."""
+    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+
+
+def run_stages(folder, inputs, load=on_cpu):
+    """The outputs of a plan, by name. `load` makes something with a `run` of a model's file."""
     folder = pathlib.Path(folder)
     plan = json.loads((folder / "stages.json").read_text())
     if plan["format"] != "divi-stages/1":
         raise SystemExit(f"{folder} has format {plan['format']}, this script reads divi-stages/1")
     stages = {stage["name"]: stage for stage in plan["stages"]}
-    sessions = {
-        name: onnxruntime.InferenceSession(folder / stage["model"], providers=["CPUExecutionProvider"])
-        for name, stage in stages.items()
-    }
+    sessions = {name: load(folder / stage["model"]) for name, stage in stages.items()}
     values = {value["name"]: inputs[value["name"]] for value in plan["inputs"]}
     for step in plan["steps"]:
         if "launch" in step:

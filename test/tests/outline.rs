@@ -1,0 +1,193 @@
+//! Stages compute what the model does: random graphs on random devices, one input and queues, executed launch by launch.
+
+use divi_passes::{
+    export::{self, write_stages},
+    import::Options,
+    outline::outline,
+    rebatch::{Batch, Rebatched},
+};
+use divi_test::{operation_name, random::Random};
+use melior::{
+    Context, StringRef,
+    ir::{Attribute, AttributeLike, Module},
+};
+use mlir_sys::*;
+use std::{fs, path::Path, process::Command};
+
+const GRAPHS: usize = 400;
+/// Graphs that at least must be compared: the others return what has no axis for several inputs.
+const MIN_SAME: usize = 390;
+const DEVICES: [&str; 3] = ["cpu0", "gpu0", "gpu1"];
+const QUEUED: usize = 4;
+
+#[test]
+fn stages_compute_what_the_model_does() {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outline");
+    let _ = fs::remove_dir_all(&root);
+    fs::create_dir_all(&root).unwrap();
+    python(&["prepare".as_ref(), root.as_os_str(), GRAPHS.to_string().as_ref()]);
+    let (mut staged, mut cut) = (0, 0);
+    for seed in 0..GRAPHS {
+        let folder = root.join(format!("random_{seed}"));
+        let mut random = Random(seed as u64);
+        match plan_and_write(&folder, &mut random, if seed % 3 == 0 { 1 } else { QUEUED }) {
+            Ok(stages) => {
+                staged += 1;
+                cut += usize::from(stages.contains("\"slice\"") && stages.contains("\"gather\""));
+            }
+            Err(message) => {
+                assert!(message.contains("mixes inputs and has a result without an axis"), "{seed}: {message}");
+            }
+        }
+    }
+    let output = python(&["compare".as_ref(), root.as_os_str()]);
+    let wrong: Vec<_> = output.lines().filter(|line| !line.ends_with("\tsame")).collect();
+    assert!(wrong.is_empty(), "{} of {staged} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(output.lines().count(), staged);
+    assert!(staged >= MIN_SAME && cut > 200, "{staged} and {cut}");
+}
+
+fn python(arguments: &[&std::ffi::OsStr]) -> String {
+    let script = divi_test::repository().join("test/tests/outline/compare.py");
+    let output = Command::new(divi_test::python()).arg(&script).args(arguments).output().expect("tools/setup makes it");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("names are ASCII")
+}
+
+/// Plans a graph at random, outlines it, and writes its stages: what they say.
+fn plan_and_write(folder: &Path, random: &mut Random, queued: usize) -> Result<String, String> {
+    let context = divi_test::context();
+    let imported = divi_test::import_file(&context, &folder.join("model.onnx"), Options::default());
+    let (model, _) = imported.map_err(|error| error.to_string())?;
+    let planned = plan(&context, &model, random, queued);
+    let module = divi_test::parse(&context, planned.as_bytes()).map_err(|error| format!("{error}\n{planned}"))?;
+    divi_test::verify(&context, &module)?;
+    let places = places(&module, queued)?;
+    let min_stage_ops = random.below(4);
+    let (outcome, messages) = divi_test::with_diagnostics(&context, || {
+        let raw = module.as_operation().to_raw();
+        outline(raw, min_stage_ops, None)?;
+        let options = export::Options { ir_folder: folder.to_owned(), ..export::Options::default() };
+        write_stages(raw, &folder.join("stages"), &options, &[])
+    });
+    outcome.map_err(|_| messages)?;
+    divi_test::verify(&context, &module)?;
+    let places = format!("{{\"count\": {queued}, \"places\": [{}]}}\n", places.join(", "));
+    fs::write(folder.join("places.json"), places).expect("the folder is ours");
+    Ok(fs::read_to_string(folder.join("stages/stages.json")).expect("it was written"))
+}
+
+/// The module as text, with devices, costs and a plan: starts are in the order of the tasks, whatever they should be.
+fn plan(context: &Context, model: &Module<'_>, random: &mut Random, queued: usize) -> String {
+    let mut split: Vec<usize> = vec![0; queued];
+    for (start, task) in block(function(model)).into_iter().enumerate() {
+        if matches!(operation_name(task), "onnx.Constant" | "onnx.NoValue" | "func.return") {
+            continue;
+        }
+        if random.below(3) == 0 {
+            split.iter_mut().for_each(|device| *device = random.below(DEVICES.len()));
+        }
+        let sizes: Vec<String> = (1..=queued).map(|size| format!("{size} = {}.0", 1 + size)).collect();
+        let costs: Vec<String> = DEVICES.iter().map(|device| format!("@{device} = {{{}}}", sizes.join(", "))).collect();
+        set(context, task, "divi.cost", &format!("#divi.cost<{}>", costs.join(", ")));
+        if queued == 1 {
+            set(context, task, "divi.device", &format!("@{}", DEVICES[split[0]]));
+            set(context, task, "divi.start", &format!("{start}.0 : f64"));
+            continue;
+        }
+        let batch = |(device, name): (usize, &&str)| {
+            let inputs: Vec<String> =
+                (0..queued).filter(|input| split[*input] == device).map(|input| input.to_string()).collect();
+            let inputs = Some(inputs.join(", ")).filter(|inputs| !inputs.is_empty())?;
+            Some(format!("#divi.batch<@{name}, start = {start}.0, inputs = [{inputs}]>"))
+        };
+        let batches: Vec<String> = DEVICES.iter().enumerate().filter_map(batch).collect();
+        set(context, task, "divi.batches", &format!("[{}]", batches.join(", ")));
+    }
+    let text = divi_test::print(model);
+    // Devices are missing still, so that this is no valid module, and printed as any operation is.
+    let (_, body) = text.split_once("({\n").expect("a module has a body");
+    let (body, _) = body.rsplit_once("\n})").expect("a body ends");
+    let objective = if queued == 1 { "latency" } else { "batch" };
+    let inputs = if queued == 1 { String::new() } else { format!(", inputs = {queued} : i64") };
+    let header = format!(
+        "module attributes {{divi.plan = {{objective = \"{objective}\", value = 1.0 : f64, bound = 0.0 : f64, gap = 1.0 : \
+         f64, bound_by = \"nothing\", algorithm = \"test\", seed = 0 : i64{inputs}}}}} {{\n"
+    );
+    header + &machine(queued) + body + "\n}\n"
+}
+
+/// Devices, each linked with each.
+fn machine(queued: usize) -> String {
+    let sizes: Vec<String> = (1..=queued).map(|size| size.to_string()).collect();
+    let mut text = String::new();
+    for device in DEVICES {
+        let kind = if device.starts_with("cpu") { "cpu" } else { "cuda" };
+        text += &format!(
+            "divi.device @{device} {{kind = \"{kind}\", memory = 1000000 : i64, batch_sizes = [{}]}}\n",
+            sizes.join(", ")
+        );
+        for other in DEVICES.iter().filter(|other| **other != device) {
+            text += &format!("divi.link @{device} -> @{other} {{bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64}}\n");
+        }
+    }
+    text
+}
+
+/// Where the outputs have the inputs.
+fn places(module: &Module<'_>, queued: usize) -> Result<Vec<String>, String> {
+    let main = function(module);
+    let end = *block(main).last().expect("a function ends");
+    let returned = values(end, mlirOperationGetNumOperands, mlirOperationGetOperand);
+    if queued == 1 {
+        return Ok(vec!["\"same\"".to_owned(); returned.len()]);
+    }
+    let rebatched = Rebatched::of(main, queued as i64).map_err(|_| "it has no batch".to_owned())?;
+    let place = |value: MlirValue| match rebatched.batch_of(value) {
+        Batch::Same => "\"same\"".to_owned(),
+        Batch::At(layout) => format!("\"at {} {}\"", layout.axis, layout.outer),
+        Batch::Apart => "\"apart\"".to_owned(),
+    };
+    Ok(returned.into_iter().map(place).collect())
+}
+
+/// The one function of a model.
+fn function(module: &Module<'_>) -> MlirOperation {
+    let mut found = None;
+    divi_test::walk(module, &mut |operation| {
+        if operation_name(operation) == "func.func" {
+            found.get_or_insert(operation);
+        }
+    });
+    found.expect("a model has a function")
+}
+
+/// The operations of a function.
+fn block(function: MlirOperation) -> Vec<MlirOperation> {
+    let mut operations = vec![];
+    // SAFETY: a function that is not only declared has a region with a block; the list ends with null.
+    unsafe {
+        let mut next = mlirBlockGetFirstOperation(mlirRegionGetFirstBlock(mlirOperationGetRegion(function, 0)));
+        while !next.ptr.is_null() {
+            operations.push(next);
+            next = mlirOperationGetNextInBlock(next);
+        }
+    }
+    operations
+}
+
+/// Operands or results.
+fn values(
+    operation: MlirOperation,
+    count: unsafe extern "C" fn(MlirOperation) -> isize,
+    get: unsafe extern "C" fn(MlirOperation, isize) -> MlirValue,
+) -> Vec<MlirValue> {
+    // SAFETY: the operation is alive, and indices are below the count.
+    unsafe { (0..count(operation)).map(|i| get(operation, i)).collect() }
+}
+
+fn set(context: &Context, operation: MlirOperation, name: &str, text: &str) {
+    let attribute = Attribute::parse(context, text).unwrap_or_else(|| panic!("{text} is no attribute"));
+    // SAFETY: operation and attribute are alive and of one context.
+    unsafe { mlirOperationSetAttributeByName(operation, StringRef::new(name).to_raw(), attribute.to_raw()) };
+}
