@@ -32,7 +32,7 @@
 // RUN: not divi-opt %models/squeezenet1_1.onnx --emit=onnx --weights=random:1 --system=cpu-2 --iterations=10 -q -o %S 2>&1 | FileCheck %s --check-prefix=NOT-OURS
 // RUN: not ls %t.none
 // NO-WEIGHTS: error: 'onnx.Constant' op '{{.*}}' refers to '{{.*}}', which is not there: put the weights back, say where they are with --weights-dir, or have some made up with --weights=random:SEED
-// SEED: error: weights is 'some': it must be random:SEED, as in random:1
+// SEED: divi-opt: error: --weights is 'some': it must be random:SEED, as in random:1
 // FOLDER: divi-opt: error: --emit=onnx writes a folder, with a model a stage: name it with -o
 // FOR-ONNX: divi-opt: error: --weights is for --emit=onnx: nothing else needs the bytes of weights
 // MISSING: error: output is missing: name a folder for stages, or a file that ends in .onnx for one model

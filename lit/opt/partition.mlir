@@ -71,3 +71,22 @@
 // PDF: divi-opt: error: --report must name a file that ends in .html or .svg
 // SPLIT: divi-opt: error: --emit=plan is about one module: give it one, without --split-input-file
 // EMPTY: error: has no function with a body that is not private: there is nothing to plan
+
+// Numbers that are none are refused.
+// RUN: not divi-opt %s --partition --inputs=0 2>&1 | FileCheck %s --check-prefix=NO-INPUTS
+// RUN: not divi-opt %s --partition --iterations=-1 2>&1 | FileCheck %s --check-prefix=NO-ITERATIONS
+// RUN: not divi-opt %s --partition --time-limit=nan 2>&1 | FileCheck %s --check-prefix=NO-TIME
+// RUN: not divi-opt %s --explain= 2>&1 | FileCheck %s --check-prefix=NO-NAME
+// NO-INPUTS: divi-opt: error: --inputs must be positive
+// NO-ITERATIONS: divi-opt: error: --iterations must not be negative
+// NO-TIME: divi-opt: error: --time-limit must be a number of seconds from 0 on
+// NO-NAME: divi-opt: error: --explain needs the name of a node
+
+// A plan that is replayed is for what it is for, and small stages are merged again in the same way.
+// RUN: not divi-opt %models/squeezenet1_1.onnx --plan=%t.plan.json --inputs=4 --system=diviml -q -o %t.none 2>&1 | FileCheck %s --check-prefix=FOR-ONE
+// RUN: not divi-opt %models/squeezenet1_1.onnx --plan=%t.plan.json --objective=pipeline --system=diviml -q -o %t.none 2>&1 | FileCheck %s --check-prefix=FOR-LATENCY
+// RUN: divi-opt %models/squeezenet1_1.onnx --partition --min-stage-ops=3 --system=diviml --iterations=100 -q -o %t.merged.mlir
+// RUN: divi-opt %models/squeezenet1_1.onnx --plan=%t.plan.json --min-stage-ops=3 --system=diviml -q -o %t.merged-replayed.mlir
+// RUN: cmp %t.merged.mlir %t.merged-replayed.mlir
+// FOR-ONE: error: the plan is for 1 inputs, not 4: leave the inputs out
+// FOR-LATENCY: error: the plan is for objective latency, not pipeline: leave the objective out

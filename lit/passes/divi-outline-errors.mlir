@@ -131,7 +131,7 @@ module attributes {divi.plan = {objective = "batch", value = 90.0 : f64, bound =
   divi.device @cpu0 {kind = "cpu", memory = 1048576 : i64, batch_sizes = [2]}
   func.func @main(%x: tensor<1x10xf32>) -> tensor<f32> {
     %none = "onnx.NoValue"() <{value}> : () -> none
-    // expected-error @below {{'onnx.ReduceMean' op 'mean' mixes inputs and has a result without an axis for them, so it cannot be cut into inputs and moved between stages: give it and its readers the same divi.colocate, or plan for another number of inputs}}
+    // expected-error @below {{'onnx.ReduceMean' op 'mean' mixes inputs and has a result without an axis for them, so it cannot leave its stage for several inputs: keep its readers with it by divi.colocate, or plan for one input if it is an output of the model}}
     %0 = "onnx.ReduceMean"(%x, %none) <{keepdims = 0 : si64, noop_with_empty_axes = 0 : si64}> {onnx_node_name = "mean", divi.batches = [#divi.batch<@cpu0, start = 0.0, inputs = [0, 1]>], divi.cost = #divi.cost<@cpu0 = {2 = 1.0}>} : (tensor<1x10xf32>, none) -> tensor<f32>
     return %0 : tensor<f32>
   }

@@ -1,7 +1,8 @@
-//! What a plan decided, in one number: whether somebody has changed it since is seen from that.
+//! What a plan decided, and what for, in one number each: whether somebody has changed it since is seen from that.
 
 use crate::ir::{array_attribute, attribute, integer_attribute, symbol_attribute};
 use divi_dialect::BatchAttribute;
+use divi_planner::Problem;
 use melior::ir::Attribute;
 use mlir_sys::*;
 use sha2::{Digest, Sha256};
@@ -15,6 +16,15 @@ pub(crate) fn fingerprint(tasks: &[MlirOperation]) -> String {
         // No name of a symbol in MLIR's text has a zero byte in it.
         hash.update([0]);
     }
+    short(&hash.finalize())
+}
+
+/// 16 hexadecimal digits that say what a bound is proven for: times, sizes, devices, links, constraints, and what a pipeline
+/// counts.
+pub(crate) fn problem(problem: &Problem, pipeline_cost: Option<&str>, shared_devices: bool) -> String {
+    let mut hash = Sha256::new();
+    hash.update(problem.hash());
+    hash.update(format!(" {} {shared_devices}", pipeline_cost.unwrap_or("serial")));
     short(&hash.finalize())
 }
 

@@ -13,7 +13,7 @@ use crate::{
 use divi_dialect::CostAttribute;
 use melior::{Context, ContextRef, ir::Attribute};
 use mlir_sys::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ffi::c_void;
 
 //===----------------------------------------------------------------------===//
@@ -35,9 +35,8 @@ pub fn inline_stages(module: MlirOperation) -> Result<u64, Failure> {
         .filter(|&operation| operation_name(operation) == "func.func")
         .filter_map(|operation| Some((attribute(operation, "sym_name").and_then(string_attribute)?, operation)))
         .collect();
-    let steps = operations(block);
-    let mut launches = vec![];
-    for &step in &steps {
+    let (mut launches, mut transfers) = (vec![], vec![]);
+    for step in operations(block) {
         let queued = attribute(step, "divi.inputs").is_some();
         match operation_name(step) {
             "divi.slice" | "divi.gather" => return Err(refuse(step)),
@@ -51,19 +50,18 @@ pub fn inline_stages(module: MlirOperation) -> Result<u64, Failure> {
                 };
                 launches.push((step, stage));
             }
+            "divi.transfer" => transfers.push(step),
             _ => {}
         }
     }
     // SAFETY: see above.
     let mut inliner = Inliner { context: unsafe { context.to_ref() }, constants: FxHashMap::default() };
     launches.iter().for_each(|&(launch, stage)| inliner.inline(launch, stage));
-    for transfer in steps.into_iter().filter(|&step| !is_launched(&launches, step)) {
-        if operation_name(transfer) == "divi.transfer" {
-            // SAFETY: a transfer has one operand and one result, and nobody reads what is destroyed.
-            unsafe {
-                mlirValueReplaceAllUsesOfWith(results(transfer)[0], operands(transfer)[0]);
-                mlirOperationDestroy(transfer);
-            }
+    for transfer in transfers {
+        // SAFETY: a transfer has one operand and one result, and nobody reads what is destroyed.
+        unsafe {
+            mlirValueReplaceAllUsesOfWith(results(transfer)[0], operands(transfer)[0]);
+            mlirOperationDestroy(transfer);
         }
     }
     remove_functions(module, &launches);
@@ -98,28 +96,21 @@ fn refuse(step: MlirOperation) -> Failure {
     Failure
 }
 
-fn is_launched(launches: &[(MlirOperation, MlirOperation)], step: MlirOperation) -> bool {
-    // The launches are gone; only addresses are compared.
-    launches.iter().any(|(launch, _)| launch.ptr == step.ptr)
-}
-
-/// Takes away functions that nothing names any more.
+/// Takes away private functions that nothing names any more.
 fn remove_functions(module: MlirOperation, launches: &[(MlirOperation, MlirOperation)]) {
-    let mut stages: Vec<MlirOperation> = vec![];
+    let mut named: FxHashSet<&str> = FxHashSet::default();
+    walk(module, &mut |operation| {
+        named.extend(attribute(operation, "callee").and_then(symbol_attribute));
+    });
+    let mut removed = FxHashSet::default();
     for &(_, stage) in launches {
-        if !stages.iter().any(|other| other.ptr == stage.ptr) {
-            stages.push(stage);
+        // What is gone is not looked at again.
+        if !removed.insert(stage.ptr) {
+            continue;
         }
-    }
-    for stage in stages {
         let name = attribute(stage, "sym_name").and_then(string_attribute).unwrap_or_default();
         let is_private = attribute(stage, "sym_visibility").and_then(string_attribute) == Some("private");
-        let mut named = false;
-        walk(module, &mut |operation| {
-            let callee = attribute(operation, "callee").and_then(symbol_attribute);
-            named |= callee == Some(name);
-        });
-        if is_private && !named {
+        if is_private && !named.contains(name) {
             // SAFETY: nothing names the function.
             unsafe { mlirOperationDestroy(stage) };
         }

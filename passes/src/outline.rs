@@ -7,6 +7,7 @@ mod parts;
 
 use crate::{
     cost::Posed,
+    decisions,
     ir::{Failure, error, run, warning},
     partition::{Marks, planned_inputs, read_plan, write_certificate},
     session::Session,
@@ -51,6 +52,7 @@ pub fn outline(module: MlirOperation, min_stage_ops: usize, session: Option<&mut
     let outputs = posed.first_task + posed.tasks.len()..posed.problem.nodes.len();
     let ports = (0..posed.first_task).chain(outputs).collect();
     let options = StageOptions { min_tasks: min_stage_ops, ports: Some(ports) };
+    let proven_for = decisions::problem(&posed.problem, plan.pipeline_cost.as_deref(), plan.shared_devices);
     let staged = stages(&posed.problem, &plan, &options).map_err(|wrong| {
         error(module, &wrong.to_string());
         Failure
@@ -69,10 +71,10 @@ pub fn outline(module: MlirOperation, min_stage_ops: usize, session: Option<&mut
     let launched = function::functions(&model)?;
     let moved = flow::rewrite(&model, &launched)?;
     let pipeline = if staged.plan.objective == Objective::Pipeline { staged.stages.len() } else { 0 };
-    write_certificate(module, &staged.plan, pipeline, &Marks::kept(module));
+    write_certificate(module, &staged.plan, pipeline, &Marks { problem: Some(proven_for), ..Marks::kept(module) });
     let Staged { stages, moves, elided, merged, plan, .. } = staged;
     if let Some(session) = session {
-        session.replanned(plan);
+        session.staged(plan);
     }
     let counts = [stages.len(), moved, elided + moves.len() - moved, merged].map(|count| count as u64);
     let [stages, transfers, elided, merged] = counts;

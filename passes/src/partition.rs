@@ -15,7 +15,7 @@ use crate::{
     session::Session,
     tasks::task_kind,
 };
-use divi_planner::{Objective, Plan};
+use divi_planner::{Objective, Plan, stages::retime};
 use melior::StringRef;
 use mlir_sys::*;
 use options::RawOptions;
@@ -48,9 +48,12 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
         error(module, &message.to_string());
         Failure
     };
+    if attribute(module, "divi.plan").is_some() {
+        warning(module, "the plan that is there is replaced; divi-verify-plan and divi-outline go on from it as it is");
+    }
     let replayed = options.plan.as_deref().map(|file| replay::read(module, file)).transpose()?;
     let (objective, inputs) = match &replayed {
-        Some(plan) => (plan.objective, replay::inputs(plan)),
+        Some(plan) => replay::asked(plan, options).map_err(|message| fail(&message))?,
         None => objective(options).map_err(|message| fail(&message))?,
     };
     let posed = Posed::by(module, inputs)?;
@@ -66,7 +69,10 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
             }
             let plan = divi_planner::solve(&posed.problem, objective, &options.algorithm, &planner);
             drop(line);
-            plan.map_err(|error| fail(&error))?
+            let plan = plan.map_err(|error| fail(&error))?;
+            // Nothing starts later than it could, so that stages find nothing to gain.
+            let earliest = (objective != Objective::Pipeline).then(|| retime(&posed.problem, &plan));
+            earliest.transpose().map_err(|error| fail(&error))?.unwrap_or(plan)
         }
     };
     warn_of_idle_devices(module, &posed, &plan);

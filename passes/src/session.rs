@@ -24,7 +24,10 @@ pub struct Session {
 /// The problem that a module posed, and its plan.
 pub struct Planned {
     pub problem: Problem,
+    /// As it was made: what is written, and can be replayed.
     pub plan: Plan,
+    /// As its stages have it: what is shown.
+    pub staged: Plan,
     /// What each node is: the kind of a task; `input` or `output`.
     pub kinds: Vec<String>,
     /// `cpu` or `cuda`.
@@ -36,6 +39,15 @@ pub struct Planned {
 }
 
 impl Planned {
+    /// How many operators each node was made of; the model's inputs and outputs of none.
+    pub fn operators(&self) -> Vec<usize> {
+        let count = |(members, kind): (&Vec<String>, &String)| match kind.as_str() {
+            "input" | "output" => 0,
+            _ => members.len(),
+        };
+        self.members.iter().zip(&self.kinds).map(count).collect()
+    }
+
     /// The node that an operator became part of, by its name or the end of it. The error says which names there are.
     pub fn node_named(&self, name: &str) -> Result<usize, String> {
         let find = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
@@ -99,14 +111,21 @@ impl Session {
         let mut kinds = vec!["input".to_owned(); posed.first_task];
         kinds.extend(posed.kinds);
         kinds.resize(kinds.len() + outputs, "output".to_owned());
-        self.planned =
-            Some(Planned { problem: posed.problem, plan, kinds, device_kinds: posed.device_kinds, members, options });
+        self.planned = Some(Planned {
+            problem: posed.problem,
+            staged: plan.clone(),
+            plan,
+            kinds,
+            device_kinds: posed.device_kinds,
+            members,
+            options,
+        });
     }
 
-    /// A later phase has made another plan of it.
-    pub(crate) fn replanned(&mut self, plan: Plan) {
+    /// A later phase has made stages of it.
+    pub(crate) fn staged(&mut self, plan: Plan) {
         if let Some(planned) = &mut self.planned {
-            planned.plan = plan;
+            planned.staged = plan;
         }
     }
 }

@@ -3,11 +3,11 @@
 use crate::{
     cost::Posed,
     ir::{
-        Failure, arguments_of, attribute, blocks, describe, error, integer_array, named_attribute, results,
-        string_attribute, symbol_reference, type_of, uses,
+        Failure, arguments_of, attribute, blocks, describe, error, integer_array, named_attribute, operation_name,
+        results, string_attribute, symbol_reference, type_of, uses,
     },
     rebatch::{Batch, Present, Rebatched},
-    tasks::{Tasks, definer, entry},
+    tasks::{Tasks, definer, entry, task_name},
 };
 use divi_dialect::node::is_none;
 use divi_planner::{
@@ -175,10 +175,13 @@ impl<'a> Model<'a> {
                 }
                 _ => continue,
             };
+            let name = match operation_name(operation) {
+                "divi.cluster" => format!("{} '{}'", describe(operation), task_name(operation)),
+                _ => describe(operation),
+            };
             let message = format!(
-                "{} {why}, so it cannot be cut into inputs and moved between stages: give it and its readers the same \
-                 divi.colocate, or plan for another number of inputs",
-                describe(operation)
+                "{name} {why}, so it cannot leave its stage for several inputs: keep its readers with it by \
+                 divi.colocate, or plan for one input if it is an output of the model"
             );
             error(operation, &message);
             return Err(Failure);

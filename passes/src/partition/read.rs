@@ -2,6 +2,7 @@
 
 use crate::{
     cost::Posed,
+    decisions,
     ir::{
         Failure, array_attribute, attribute, describe, dictionary_entry, error, float_attribute, integer_attribute,
         string_attribute, symbol_attribute,
@@ -9,7 +10,7 @@ use crate::{
 };
 use divi_dialect::BatchAttribute;
 use divi_planner::{
-    Objective, Plan, Problem,
+    Instance, Objective, Plan, Problem, bounds,
     plan::{Batch, Bound, Limit, Schedule, Stages},
     problem::Tensor,
 };
@@ -39,7 +40,13 @@ pub(crate) fn read_plan(module: MlirOperation, posed: &Posed) -> Result<Plan, Fa
             return Err(Failure);
         }
     };
-    let bound = Bound::new(number("bound").unwrap_or(0.0), string("bound_by").unwrap_or("nothing"));
+    let pipeline_cost = string("pipeline_cost");
+    let shared_devices = entry("shared_devices").is_some();
+    let proven_for = decisions::problem(&posed.problem, pipeline_cost, shared_devices);
+    let bound = match string("problem").is_none_or(|problem| problem == proven_for) {
+        true => Bound::new(number("bound").unwrap_or(0.0), string("bound_by").unwrap_or("nothing")),
+        false => known_bound(module, posed, schedule.objective())?,
+    };
     let mut plan = Plan::new(&posed.problem, string("algorithm").unwrap_or_default(), schedule, bound);
     plan.seed = integer("seed").and_then(|seed| u64::try_from(seed).ok()).unwrap_or(0);
     plan.limit = match (integer("iterations"), number("seconds")) {
@@ -47,10 +54,22 @@ pub(crate) fn read_plan(module: MlirOperation, posed: &Posed) -> Result<Plan, Fa
         (None, seconds) => seconds.map(Limit::Seconds),
     };
     if plan.objective == Objective::Pipeline {
-        plan.pipeline_cost = string("pipeline_cost").map(str::to_owned);
-        plan.shared_devices = entry("shared_devices").is_some();
+        plan.pipeline_cost = pipeline_cost.map(str::to_owned);
+        plan.shared_devices = shared_devices;
     }
     Ok(plan)
+}
+
+/// What is proven at once of a problem that nobody has planned: costs or constraints were changed since.
+fn known_bound(module: MlirOperation, posed: &Posed, objective: Objective) -> Result<Bound, Failure> {
+    if objective == Objective::Pipeline {
+        return Ok(Bound::new(0.0, "nothing"));
+    }
+    let instance = Instance::new(&posed.problem, objective).map_err(|wrong| {
+        error(module, &wrong.to_string());
+        Failure
+    })?;
+    Ok(bounds::best(&instance))
 }
 
 struct Reader<'a> {

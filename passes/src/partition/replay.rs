@@ -1,10 +1,11 @@
 //! A plan from a file, on the model that it was made for; or what no longer fits.
 
+use super::Options;
 use crate::{
     cost::Posed,
     ir::{Failure, error},
 };
-use divi_planner::{Plan, Problem, plan::Schedule, verify};
+use divi_planner::{Objective, Plan, Problem, plan::Schedule, verify};
 use mlir_sys::*;
 use rustc_hash::FxHashSet;
 use std::{fs, path::Path};
@@ -22,8 +23,20 @@ pub(super) fn read(module: MlirOperation, file: &Path) -> Result<Plan, Failure> 
     Plan::read(&text).map_err(|error| fail(error.to_string()))
 }
 
+/// What a plan is for, and for how many inputs; or what else the options ask for.
+pub(super) fn asked(plan: &Plan, options: &Options) -> Result<(Objective, u32), String> {
+    let inputs = inputs(plan);
+    if let Some(other) = options.objective.filter(|other| *other != plan.objective) {
+        return Err(format!("the plan is for objective {}, not {other}: leave the objective out", plan.objective));
+    }
+    if let Some(other) = options.planner.inputs.filter(|other| *other != inputs) {
+        return Err(format!("the plan is for {inputs} inputs, not {other}: leave the inputs out"));
+    }
+    Ok((plan.objective, inputs))
+}
+
 /// How many inputs a plan is for.
-pub(super) fn inputs(plan: &Plan) -> u32 {
+fn inputs(plan: &Plan) -> u32 {
     match &plan.schedule {
         Schedule::Batch { batches, .. } => {
             let last = batches.iter().flat_map(|batch| &batch.inputs).max();

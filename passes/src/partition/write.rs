@@ -57,6 +57,7 @@ pub(crate) fn write_plan(module: MlirOperation, posed: &Posed, plan: &Plan) -> R
         decisions: Some(decisions::fingerprint(&posed.tasks)),
         // Queued inputs are run in stages of other batches, which compute other things.
         model: if plan.objective == Objective::Batch { None } else { fingerprint(module, entry(module)?) },
+        problem: Some(decisions::problem(&posed.problem, plan.pipeline_cost.as_deref(), plan.shared_devices)),
     };
     write_certificate(module, plan, stages, &marks);
     Ok(())
@@ -66,14 +67,18 @@ pub(crate) fn write_plan(module: MlirOperation, posed: &Posed, plan: &Plan) -> R
 pub(crate) struct Marks {
     pub(crate) decisions: Option<String>,
     pub(crate) model: Option<String>,
+    /// What the bound was proven for.
+    pub(crate) problem: Option<String>,
 }
 
 impl Marks {
     /// Those that a plan keeps when it is made explicit: stages compute what the model does, and tasks decide nothing any
     /// more.
     pub(crate) fn kept(module: MlirOperation) -> Self {
-        let model = attribute(module, "divi.plan").and_then(|plan| dictionary_entry(plan, "model"));
-        Self { decisions: None, model: model.and_then(string_attribute).map(str::to_owned) }
+        let plan = attribute(module, "divi.plan");
+        let mark = |name| plan.and_then(|plan| dictionary_entry(plan, name)).and_then(string_attribute);
+        let kept = |name| mark(name).map(str::to_owned);
+        Self { decisions: None, model: kept("model"), problem: kept("problem") }
     }
 }
 
@@ -94,6 +99,7 @@ pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usiz
     ];
     entries.extend(marks.decisions.as_ref().map(|decisions| ("decisions", values.string(decisions))));
     entries.extend(marks.model.as_ref().map(|model| ("model", values.string(model))));
+    entries.extend(marks.problem.as_ref().map(|problem| ("problem", values.string(problem))));
     match plan.limit {
         Some(Limit::Iterations(count)) => {
             entries.push(("iterations", values.integer(i64::try_from(count).unwrap_or(i64::MAX))));

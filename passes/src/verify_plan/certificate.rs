@@ -1,7 +1,11 @@
 //! What a plan says of itself: `divi.plan`.
 
 use super::{Findings, micros};
-use crate::ir::{attribute, dictionary_entry, float_attribute, integer_attribute, string_attribute, warning};
+use crate::{
+    cost::Posed,
+    decisions,
+    ir::{attribute, dictionary_entry, float_attribute, integer_attribute, string_attribute, warning},
+};
 use divi_planner::units::{Micros, short_number};
 use mlir_sys::*;
 
@@ -37,6 +41,8 @@ pub(super) struct Certificate {
     pub(super) shared_devices: bool,
     pub(super) decisions: Option<String>,
     pub(super) model: Option<String>,
+    /// What the bound was proven for.
+    problem: Option<String>,
 }
 
 impl Certificate {
@@ -96,6 +102,7 @@ impl Certificate {
             pipeline_cost,
             shared_devices: dictionary_entry(plan, "shared_devices").is_some(),
             decisions: text("decisions").map(str::to_owned),
+            problem: text("problem").map(str::to_owned),
             // Another batch has other types and constants.
             model: text("model").filter(|_| objective != Objective::Batch).map(str::to_owned),
         })
@@ -127,6 +134,35 @@ impl Certificate {
             let (stated, gap) = (short_number(self.gap), short_number(gap));
             wrong(format!("has a divi.plan whose gap is {stated}, but (value - bound) / value is {gap}"));
         }
+    }
+
+    /// Whether the bound is still proven: costs, sizes, devices, links and constraints are those of the problem that was
+    /// solved.
+    pub(super) fn is_bound_proven(&self, findings: &mut Findings) -> bool {
+        let Some(known) = &self.problem else { return true };
+        let cost = match self.pipeline_cost {
+            PipelineCost::Serial => "serial",
+            PipelineCost::Overlap => "overlap",
+        };
+        let inputs = u32::try_from(self.inputs).unwrap_or(1);
+        let Ok(posed) = Posed::by(self.module, inputs) else {
+            findings.said();
+            return true;
+        };
+        decisions::problem(&posed.problem, Some(cost), self.shared_devices) == *known
+    }
+
+    /// Tells what a plan is worth whose costs or constraints were changed by hand.
+    pub(super) fn tell_unproven(&self, found: Micros) {
+        let message = format!(
+            "costs, devices or constraints were changed since it was planned: {} is {} now (it was {}), and the bound of {} \
+             is not proven for it; divi-outline goes on from there with another, divi-partition plans anew",
+            self.what(),
+            micros(found),
+            micros(self.value),
+            micros(self.bound)
+        );
+        warning(self.module, &message);
     }
 
     /// Tells what a plan that was changed by hand is worth.

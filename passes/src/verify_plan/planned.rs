@@ -26,8 +26,10 @@ pub(super) fn verify(
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     let tasks = Tasks::of(function)?;
-    let is_edited =
+    let is_moved =
         certificate.decisions.as_ref().is_some_and(|known| *known != decisions::fingerprint(&tasks.operations));
+    let is_proven = certificate.is_bound_proven(findings);
+    let is_edited = is_moved || !is_proven;
     let graph = Graph::of(&tasks, findings);
     let Some(runs) = Runs::of(&graph, machine, certificate, findings) else { return Ok(()) };
     let placed = runs.all.iter().filter_map(|run| Some((graph.nodes[run.node].task()?, run.device, &run.inputs[..])));
@@ -39,8 +41,10 @@ pub(super) fn verify(
     let Some(found) = found else { return Ok(()) };
     if !is_edited {
         certificate.check(found, findings);
-    } else if !findings.is_failed {
+    } else if !findings.is_failed && is_proven {
         certificate.tell_edited(found);
+    } else if !findings.is_failed {
+        certificate.tell_unproven(found);
     }
     Ok(())
 }

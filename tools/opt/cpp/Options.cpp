@@ -131,6 +131,18 @@ std::string contradiction() {
     return "--cost-table writes costs, and plans nothing: leave --partition out, or --cost-table";
   if (!weights.empty() && emitted != Emit::Onnx)
     return "--weights is for --emit=onnx: nothing else needs the bytes of weights";
+  uint64_t weightSeed;
+  if (!weights.empty() &&
+      (!StringRef(weights).starts_with("random:") || StringRef(weights).drop_front(7).getAsInteger(10, weightSeed)))
+    return "--weights is '" + weights + "': it must be random:SEED, as in random:1";
+  if (inputCount.getNumOccurrences() && inputCount < 1)
+    return "--inputs must be positive";
+  if (iterations.getNumOccurrences() && iterations < 0)
+    return "--iterations must not be negative";
+  if (timeLimit.getNumOccurrences() && !(timeLimit >= 0))
+    return "--time-limit must be a number of seconds from 0 on";
+  if (explained.getNumOccurrences() && explained.empty())
+    return "--explain needs the name of a node";
   if (iterations >= 0 && timeLimit >= 0)
     return "only one of --iterations and --time-limit can be given";
   if (!report.empty() && !StringRef(report).ends_with(".html") && !StringRef(report).ends_with(".svg"))

@@ -70,9 +70,9 @@ fn show(session: &Session, view: &str, argument: &str) -> Result<String, String>
         title: (!session.title.is_empty()).then(|| session.title.clone()),
         task_kinds: planned.kinds.clone(),
         device_kinds: planned.device_kinds.clone(),
-        operators: planned.members.iter().map(Vec::len).collect(),
+        operators: planned.operators(),
     };
-    let report = Report::new(&planned.problem, &planned.plan).map_err(|error| error.to_string())?;
+    let report = Report::new(&planned.problem, &planned.staged).map_err(|error| error.to_string())?;
     let report = report.about(about).history(session.events().into_iter().filter_map(event).collect());
     Ok(match view {
         "dot" => report.dot(),

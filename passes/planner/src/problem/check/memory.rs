@@ -106,7 +106,8 @@ impl Problem {
             human_bytes(room),
             human_bytes(bytes - room)
         );
-        let pinned: Vec<&(Bytes, usize)> = nodes.iter().filter(|(_, node)| self.nodes[*node].pin.is_some()).collect();
+        let is_pinned = |(bytes, node): &&(Bytes, usize)| *bytes > 0.0 && self.nodes[*node].pin.is_some();
+        let pinned: Vec<&(Bytes, usize)> = nodes.iter().filter(is_pinned).collect();
         if pinned.len() > 1 {
             let held: Bytes = pinned.iter().map(|(bytes, _)| bytes).sum();
             let all: Vec<usize> = pinned.iter().map(|(_, node)| *node).collect();
