@@ -2,12 +2,12 @@
 
 use crate::{
     cost::Posed,
-    decisions::fingerprint,
+    decisions::{fingerprint, problem},
     ir::{
         Failure, attribute, blocks, describe, dictionary_entry, error, float_attribute, operands, operation_name,
         operations, results, run, set_attribute, string_attribute, symbol_attribute, symbol_reference, walk,
     },
-    partition::{Marks, mark_decisions, read_plan, write_certificate},
+    partition::{Marks, mark, read_plan, write_certificate},
     tasks::{Tasks, entry, is_constant},
 };
 use divi_dialect::CostAttribute;
@@ -69,20 +69,28 @@ pub fn inline_stages(module: MlirOperation) -> Result<u64, Failure> {
     Ok(launches.len() as u64)
 }
 
-/// Says which decisions the plan is made of. Without its stage, what a task computes leaves as soon as it is there, so that
-/// the plan may take less time than the stages did.
+/// Says which decisions the plan is made of, and that it is still for the same problem, whose tasks are in another order
+/// now. Without its stage, what a task computes leaves as soon as it is there, so that the plan may take less time than the
+/// stages did.
 fn renew_certificate(module: MlirOperation, tasks: &[MlirOperation]) -> Result<(), Failure> {
-    let plan = attribute(module, "divi.plan");
-    let objective = plan.and_then(|plan| dictionary_entry(plan, "objective")).and_then(string_attribute);
+    let decided = fingerprint(tasks);
+    mark(module, &[("decisions", &decided)]);
+    let Some(plan) = attribute(module, "divi.plan") else { return Ok(()) };
+    let entry = |name| dictionary_entry(plan, name);
     let has_costs = tasks.iter().all(|&task| attribute(task, "divi.cost").is_some());
-    if objective != Some("latency") || !has_costs || tasks.is_empty() {
-        mark_decisions(module, tasks);
+    if !has_costs || tasks.is_empty() {
         return Ok(());
     }
     let posed = Posed::by(module, 1)?;
-    let plan = read_plan(module, &posed)?;
-    let marks = Marks { decisions: Some(fingerprint(tasks)), ..Marks::kept(module) };
-    write_certificate(module, &plan, 0, &marks);
+    if entry("problem").is_some() {
+        let cost = entry("pipeline_cost").and_then(string_attribute);
+        mark(module, &[("problem", &problem(&posed.problem, cost, entry("shared_devices").is_some()))]);
+    }
+    if entry("objective").and_then(string_attribute) == Some("latency") {
+        let plan = read_plan(module, &posed)?;
+        let marks = Marks { decisions: Some(decided), ..Marks::kept(module) };
+        write_certificate(module, &plan, 0, &marks);
+    }
     Ok(())
 }
 

@@ -23,7 +23,7 @@ use options::RawOptions;
 pub(crate) use names::names as node_names;
 pub use options::Options;
 pub(crate) use read::read_plan;
-pub(crate) use write::{Marks, mark_decisions, remove_decisions, write_certificate, write_plan};
+pub(crate) use write::{Marks, mark, remove_decisions, write_certificate, write_plan};
 
 //===----------------------------------------------------------------------===//
 // --divi-partition

@@ -127,8 +127,8 @@ pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usiz
     set_attribute(module, "divi.plan", dictionary);
 }
 
-/// Says in a certificate that is there which decisions it is for.
-pub(crate) fn mark_decisions(module: MlirOperation, tasks: &[MlirOperation]) {
+/// Puts marks into a certificate that is there, in place of those that it has.
+pub(crate) fn mark(module: MlirOperation, marks: &[(&str, &str)]) {
     let Some(plan) = attribute(module, "divi.plan") else { return };
     // SAFETY: the context of a live operation is alive, and outlives the pass.
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
@@ -138,8 +138,9 @@ pub(crate) fn mark_decisions(module: MlirOperation, tasks: &[MlirOperation]) {
         (context.to_ref(), entries.collect::<Vec<_>>())
     };
     // SAFETY: names live as long as the context.
-    entries.retain(|entry| unsafe { text(mlirIdentifierStr(entry.name)) } != "decisions");
-    entries.push(named_attribute(context, "decisions", Values(context).string(&decisions::fingerprint(tasks))));
+    entries.retain(|entry| marks.iter().all(|(name, _)| unsafe { text(mlirIdentifierStr(entry.name)) } != *name));
+    let values = Values(context);
+    entries.extend(marks.iter().map(|(name, value)| named_attribute(context, name, values.string(value))));
     // SAFETY: names and values are alive.
     let dictionary = unsafe { mlirDictionaryAttrGet(context.to_raw(), entries.len() as isize, entries.as_ptr()) };
     set_attribute(module, "divi.plan", dictionary);
