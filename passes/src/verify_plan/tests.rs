@@ -78,7 +78,7 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
 /// decisions are left that would tell.
 fn changed(random: &mut Random, planned: &str) -> String {
     let mut lines: Vec<String> = planned.lines().map(str::to_owned).collect();
-    for mark in ["decisions", "model"] {
+    for mark in ["decisions", "model", "problem"] {
         if let Some(value) = between(planned, &format!("{mark} = \""), "\"") {
             lines[0] = lines[0].replace(&format!("{mark} = \"{value}\", "), "");
         }
