@@ -30,8 +30,9 @@ unsafe extern "C" {
     fn diviRegisterPasses();
 }
 
-/// Registers every pass under its `divi-…` name.
+/// Registers every pass under its `divi-…` name. MLIR's registry is one for all threads, and does not guard itself.
 pub fn register() {
-    // SAFETY: registration touches nothing but MLIR's pass registry.
-    unsafe { diviRegisterPasses() };
+    static REGISTERED: std::sync::Once = std::sync::Once::new();
+    // SAFETY: registration touches nothing but MLIR's pass registry, and nobody else does now.
+    REGISTERED.call_once(|| unsafe { diviRegisterPasses() });
 }
