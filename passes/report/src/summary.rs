@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::palette::rgb;
 use crate::text::{counted, micros, percent};
-use crate::timeline::{DeviceUse, StageCost, ports};
+use crate::timeline::{DeviceUse, Launch, LinkUse, StageCost, ports};
 use crate::{Report, Timeline};
 
 const DIM: &str = "2";
@@ -14,6 +14,8 @@ const RED: &str = "31";
 const GREEN: &str = "32";
 const YELLOW: &str = "33";
 
+/// Links that are named; those that move most.
+const MOST_LINKS: usize = 4;
 /// A gap that solvers and sums leave over.
 const CLOSED: f64 = 1e-6;
 
@@ -87,10 +89,8 @@ fn row(report: &Report<'_>, index: usize) -> Vec<Cell> {
         Cell::plain(percent(device.share, 1)),
     ];
     if has_operators(report) {
-        let all: usize = report.about.operators.iter().sum();
-        let own = operators(report, index);
-        let share = if all > 0 { own as f64 / all as f64 } else { 0.0 };
-        cells.extend([Cell::plain(own.to_string()), Cell::plain(percent(share, 1))]);
+        let share = operator_share(report, index);
+        cells.extend([Cell::plain(operators(report, index).to_string()), Cell::plain(percent(share, 1))]);
     } else {
         cells.extend([Cell::plain(""), Cell::plain("")]);
     }
@@ -143,17 +143,32 @@ fn transfers(timeline: &Timeline) -> String {
     if timeline.transfers.is_empty() {
         return format!("{all}\n");
     }
-    let links: Vec<String> = timeline
-        .links
+    let mut links: Vec<&LinkUse> = timeline.links.iter().collect();
+    links.sort_by(|a, b| b.bytes.total_cmp(&a.bytes));
+    let mut shown: Vec<String> = links
         .iter()
+        .take(MOST_LINKS)
         .map(|link| format!("{}: {}, {}", link.name, link.transfers, human_bytes(link.bytes)))
         .collect();
-    let links = if links.is_empty() { String::new() } else { format!(" ({})", links.join("; ")) };
+    shown.extend((links.len() > MOST_LINKS).then(|| format!("and {} more links", links.len() - MOST_LINKS)));
+    let links = if shown.is_empty() { String::new() } else { format!(" ({})", shown.join("; ")) };
     format!("{all}, {}{links}\n", human_bytes(timeline.transferred()))
 }
 
 fn has_operators(report: &Report<'_>) -> bool {
     !report.about.operators.is_empty()
+}
+
+/// The share of a device in all operators, each as often as it has inputs.
+fn operator_share(report: &Report<'_>, device: usize) -> f64 {
+    let runs = |launch: &Launch| {
+        let operators = report.about.operators.get(launch.task).copied().unwrap_or(0);
+        (operators * launch.inputs.len()) as f64
+    };
+    let launches = &report.timeline.launches;
+    let all: f64 = launches.iter().map(runs).sum();
+    let here: f64 = launches.iter().filter(|launch| launch.device == device).map(runs).sum();
+    if all > 0.0 { here / all } else { 0.0 }
 }
 
 /// How many operators the tasks of a device have; a task that several devices share counts on each.
