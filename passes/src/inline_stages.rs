@@ -4,8 +4,9 @@ use crate::{
     cost::Posed,
     decisions::{fingerprint, problem},
     ir::{
-        Failure, attribute, blocks, describe, dictionary_entry, error, float_attribute, operands, operation_name,
-        operations, results, run, set_attribute, string_attribute, symbol_attribute, symbol_reference, walk,
+        Failure, attribute, blocks, describe, dictionary_entry, error, float_attribute, number, operands,
+        operation_name, operations, read_instead, results, run, set_attribute, string_attribute, symbol_attribute,
+        symbol_reference, walk,
     },
     partition::{Marks, mark, read_plan, write_certificate},
     tasks::{Tasks, entry, is_constant},
@@ -133,8 +134,8 @@ struct Inliner<'a> {
 
 impl Inliner<'_> {
     /// Puts copies of a stage's tasks in the place of a launch.
-    fn inline(&mut self, launch: MlirOperation, stage: MlirOperation) {
-        let body = blocks(stage)[0];
+    fn inline(&mut self, launch: MlirOperation, function: MlirOperation) {
+        let body = blocks(function)[0];
         let mut tasks = operations(body);
         let Some(end) = tasks.pop() else { return };
         let mut outside: FxHashMap<*const c_void, MlirValue> = FxHashMap::default();
@@ -142,10 +143,10 @@ impl Inliner<'_> {
             outside.insert(argument.ptr, operand);
         }
         let device = attribute(launch, "device").and_then(symbol_attribute).unwrap_or_default();
-        let number = attribute(launch, "divi.stage");
+        let stage = attribute(launch, "divi.stage");
         let start = attribute(launch, "divi.start").and_then(float_attribute);
         // In a pipeline, times count from the beginning of the stage.
-        let mut now = if number.is_some() { 0.0 } else { start.unwrap_or(0.0) };
+        let mut now = if stage.is_some() { 0.0 } else { start.unwrap_or(0.0) };
         for task in tasks {
             let copy = self.copy(task, launch, &outside);
             for (before, after) in results(task).into_iter().zip(results(copy)) {
@@ -155,9 +156,9 @@ impl Inliner<'_> {
                 continue;
             }
             set_attribute(copy, "divi.device", symbol_reference(self.context, device));
-            number.into_iter().for_each(|number| set_attribute(copy, "divi.stage", number));
+            stage.into_iter().for_each(|stage| set_attribute(copy, "divi.stage", stage));
             if start.is_some() {
-                set_attribute(copy, "divi.start", self.micros(now));
+                set_attribute(copy, "divi.start", number(self.context, now));
             }
             now += micros_on(task, device);
         }
@@ -188,23 +189,11 @@ impl Inliner<'_> {
             mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(launch), launch, copy);
             copy
         };
-        walk(copy, &mut |inner| {
-            for (i, operand) in operands(inner).into_iter().enumerate() {
-                if let Some(&value) = outside.get(&operand.ptr) {
-                    // SAFETY: operation and value are alive.
-                    unsafe { mlirOperationSetOperand(inner, i as isize, value) };
-                }
-            }
-        });
+        read_instead(copy, outside);
         key.into_iter().for_each(|key| {
             self.constants.insert(key, copy);
         });
         copy
-    }
-
-    fn micros(&self, micros: f64) -> MlirAttribute {
-        // SAFETY: the type belongs to the context.
-        unsafe { mlirFloatAttrDoubleGet(self.context.to_raw(), mlirF64TypeGet(self.context.to_raw()), micros) }
     }
 }
 

@@ -8,8 +8,11 @@ use melior::{
     ir::{Type, TypeLike},
 };
 use mlir_sys::*;
-use rustc_hash::FxHashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::{
+    ffi::c_void,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 /// What went wrong has been said in diagnostics: MLIR's `failure()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +94,23 @@ pub(crate) fn string_array(context: &Context, strings: &[&str]) -> MlirAttribute
     }
 }
 
+/// `… : f64`
+pub(crate) fn number(context: &Context, value: f64) -> MlirAttribute {
+    // SAFETY: the context is alive.
+    unsafe { mlirFloatAttrDoubleGet(context.to_raw(), mlirF64TypeGet(context.to_raw()), value) }
+}
+
+/// `… : i64`
+pub(crate) fn integer(context: &Context, value: i64) -> MlirAttribute {
+    // SAFETY: the context is alive.
+    unsafe { mlirIntegerAttrGet(mlirIntegerTypeGet(context.to_raw(), 64), value) }
+}
+
+pub(crate) fn string(context: &Context, text: &str) -> MlirAttribute {
+    // SAFETY: the context is alive, and the text outlives the call.
+    unsafe { mlirStringAttrGet(context.to_raw(), StringRef::new(text).to_raw()) }
+}
+
 /// A reference to a symbol of this scope.
 pub(crate) fn symbol_reference(context: &Context, name: &str) -> MlirAttribute {
     // SAFETY: the context is alive, and the name outlives the call.
@@ -124,6 +144,28 @@ pub(crate) fn dictionary_entry(dictionary: MlirAttribute, name: &str) -> Option<
 pub(crate) fn set_attribute(operation: MlirOperation, name: &str, attribute: MlirAttribute) {
     // SAFETY: operation and attribute are alive and of one context.
     unsafe { mlirOperationSetAttributeByName(operation, StringRef::new(name).to_raw(), attribute) }
+}
+
+/// The elements of an `array<i64: …>`; `None` for other attributes.
+pub(crate) fn integers_attribute(attribute: MlirAttribute) -> Option<Vec<i64>> {
+    // SAFETY: the attribute is alive, and a list of integers where it is read as one; indices are below the count.
+    unsafe {
+        mlirAttributeIsADenseI64Array(attribute).then(|| {
+            (0..mlirDenseArrayGetNumElements(attribute)).map(|i| mlirDenseI64ArrayGetElement(attribute, i)).collect()
+        })
+    }
+}
+
+/// Makes an operation, and what is in it, read other values instead of those that are listed.
+pub(crate) fn read_instead(operation: MlirOperation, others: &FxHashMap<*const c_void, MlirValue>) {
+    walk(operation, &mut |inner| {
+        for (i, operand) in operands(inner).into_iter().enumerate() {
+            if let Some(&other) = others.get(&operand.ptr) {
+                // SAFETY: operation and value are alive.
+                unsafe { mlirOperationSetOperand(inner, i as isize, other) };
+            }
+        }
+    });
 }
 
 /// An operation that nobody owns yet.

@@ -11,12 +11,12 @@ mod write;
 
 use crate::{
     cost::Posed,
-    ir::{Failure, attribute, error, run, set_attribute, string_attribute, warning},
+    ir::{Failure, attribute, error, run, set_attribute, string, string_attribute, warning},
     session::Session,
     tasks::task_kind,
 };
 use divi_planner::{Objective, Plan, stages::retime};
-use melior::StringRef;
+use melior::ContextRef;
 use mlir_sys::*;
 use options::RawOptions;
 
@@ -37,12 +37,10 @@ pub(crate) use write::{Marks, mark, remove_decisions, write_certificate, write_p
 pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut Session>) -> Result<(), Failure> {
     constraints::apply(module, options)?;
     if let Some(contention) = options.contention {
-        // SAFETY: the context of a live operation is alive, and the name outlives the call.
-        let name = unsafe {
-            let name = contention.to_string();
-            mlirStringAttrGet(mlirOperationGetContext(module), StringRef::new(&name).to_raw())
-        };
-        set_attribute(module, "divi.contention", name);
+        // SAFETY: the context of a live operation is alive, and outlives the pass.
+        let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
+        // SAFETY: see above.
+        set_attribute(module, "divi.contention", string(unsafe { context.to_ref() }, &contention.to_string()));
     }
     let fail = |message: &dyn ToString| {
         error(module, &message.to_string());
@@ -102,9 +100,9 @@ fn objective(options: &Options) -> Result<(Objective, u32), String> {
 /// A device that nothing runs on is said.
 fn warn_of_idle_devices(module: MlirOperation, posed: &Posed, plan: &Plan) {
     let mut used = vec![false; posed.problem.devices.len()];
-    for task in 0..posed.tasks.len() {
-        write::devices_of(plan, posed.first_task + task).for_each(|device| used[device] = true);
-    }
+    let places = plan.schedule.places(posed.problem.nodes.len());
+    let of_tasks = places.iter().skip(posed.first_task).take(posed.tasks.len());
+    of_tasks.flatten().for_each(|&device| used[device] = true);
     let idle: Vec<_> = posed.problem.devices.iter().zip(used).filter(|(_, used)| !used).collect();
     for (device, _) in idle {
         warning(module, &format!("@{} is left idle: no task runs there in this plan", device.name));

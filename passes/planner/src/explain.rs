@@ -69,7 +69,7 @@ pub fn explain(problem: &Problem, plan: &Plan, node: usize, options: &Options) -
     together.sort_unstable();
     together.dedup();
     let tensors = problem.all_tensors();
-    let places = places(problem, plan);
+    let places = plan.schedule.places(problem.nodes.len());
     let choices = (0..problem.devices.len()).map(|device| Choice {
         device: problem.devices[device].name.clone(),
         launches: launches(problem, plan, node, device),
@@ -91,26 +91,6 @@ pub fn explain(problem: &Problem, plan: &Plan, node: usize, options: &Options) -
 
 fn times(node: &Node, device: usize) -> Vec<(u32, Micros)> {
     node.time.iter().filter_map(|(&batch, times)| Some((batch, times[device]?))).collect()
-}
-
-/// The devices that each node runs on.
-fn places(problem: &Problem, plan: &Plan) -> Vec<Vec<usize>> {
-    let mut places = vec![Vec::new(); problem.nodes.len()];
-    match &plan.schedule {
-        Schedule::Latency { device, .. } => places.iter_mut().zip(device).for_each(|(places, &d)| places.push(d)),
-        Schedule::Batch { batches, .. } => batches.iter().for_each(|batch| places[batch.node].push(batch.device)),
-        Schedule::Pipeline { block, stages, .. } => {
-            if let Some(devices) = stages.as_ref().and_then(|stages| stages.block_device.as_ref()) {
-                places.iter_mut().zip(block).for_each(|(places, &block)| places.push(devices[block]));
-            }
-        }
-        Schedule::Edge { place, .. } => places.iter_mut().zip(place).for_each(|(places, &d)| places.push(d)),
-    }
-    for devices in &mut places {
-        devices.sort_unstable();
-        devices.dedup();
-    }
-    places
 }
 
 fn launches(problem: &Problem, plan: &Plan, node: usize, device: usize) -> Vec<Launch> {

@@ -119,6 +119,28 @@ impl Schedule {
         }
     }
 
+    /// The devices that each of so many nodes runs on, ascending: several where a queue is shared out, none where devices are
+    /// all alike.
+    pub fn places(&self, nodes: usize) -> Vec<Vec<usize>> {
+        let mut places = vec![Vec::new(); nodes];
+        match self {
+            Self::Latency { device: one, .. } | Self::Edge { place: one, .. } => {
+                places.iter_mut().zip(one).for_each(|(places, &device)| places.push(device));
+            }
+            Self::Batch { batches, .. } => batches.iter().for_each(|batch| places[batch.node].push(batch.device)),
+            Self::Pipeline { block, stages, .. } => {
+                if let Some(devices) = stages.as_ref().and_then(|stages| stages.block_device.as_ref()) {
+                    places.iter_mut().zip(block).for_each(|(places, &block)| places.push(devices[block]));
+                }
+            }
+        }
+        for devices in &mut places {
+            devices.sort_unstable();
+            devices.dedup();
+        }
+        places
+    }
+
     pub fn objective(&self) -> Objective {
         match self {
             Self::Latency { .. } => Objective::Latency,

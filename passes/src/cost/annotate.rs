@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     ir::{
-        Failure, arguments_of, attribute, blocks, describe, error, named_attribute, operands, operation_name, results,
-        run, set_attribute, text, type_of, warning,
+        Failure, arguments_of, attribute, blocks, describe, error, integer, named_attribute, operands, operation_name,
+        results, run, set_attribute, text, type_of, warning,
     },
     rebatch::{Present, Rebatched},
     tasks::{Tasks, entry, members, pin},
@@ -229,9 +229,8 @@ fn runs_on_gpus(operation: MlirOperation) -> bool {
     is_known && blocks(operation).is_empty() && !values.any(is_host_only)
 }
 
-fn integer(context: &Context, value: u64) -> MlirAttribute {
-    // SAFETY: the context is alive.
-    unsafe { mlirIntegerAttrGet(mlirIntegerTypeGet(context.to_raw(), 64), i64::try_from(value).unwrap_or(i64::MAX)) }
+fn count_attribute(context: &Context, value: u64) -> MlirAttribute {
+    integer(context, i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 /// A dictionary from names to attributes.
@@ -258,7 +257,7 @@ fn write(
         ("divi.weight_bytes", traffic.weight),
         ("divi.scratch_bytes", scratch),
     ] {
-        set_attribute(operation, name, integer(context, value));
+        set_attribute(operation, name, count_attribute(context, value));
     }
     let mut entries = vec![];
     let mut bounds = vec![];
@@ -284,7 +283,7 @@ fn write(
 fn write_sources(context: &Context, module: MlirOperation, system: &System, sources: &[[u64; 3]]) {
     let devices = system.devices.iter().zip(sources).map(|(device, counts)| {
         let entries = [Source::Measured, Source::Interpolated, Source::Estimated];
-        let entries = entries.map(|source| (source.name(), integer(context, counts[source as usize])));
+        let entries = entries.map(|source| (source.name(), count_attribute(context, counts[source as usize])));
         (device.id.as_str(), dictionary(context, entries.into_iter()))
     });
     set_attribute(module, "divi.costs", dictionary(context, devices));

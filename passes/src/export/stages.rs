@@ -8,9 +8,9 @@ use super::{
 use crate::{
     import::proto::{ModelProto, StringStringEntryProto},
     ir::{
-        Failure, arguments_of, attribute, blocks, describe, error, float_attribute, integer_attribute, operands,
-        operation_name, operations, results, signature_attribute, string_attribute, symbol_attribute,
-        tensor_type_of_value, uses,
+        Failure, arguments_of, attribute, blocks, describe, error, float_attribute, integer_attribute,
+        integers_attribute, operands, operation_name, operations, results, signature_attribute, string_attribute,
+        symbol_attribute, tensor_type_of_value, uses,
     },
     tasks::{definer, entry},
 };
@@ -342,12 +342,5 @@ fn integer(operation: MlirOperation, name: &str) -> i64 {
 }
 
 fn integers(operation: MlirOperation, name: &str) -> Vec<i64> {
-    let Some(array) = attribute(operation, name) else { return vec![] };
-    // SAFETY: the attribute is alive, and indices are below the count.
-    unsafe {
-        if !mlirAttributeIsADenseI64Array(array) {
-            return vec![];
-        }
-        (0..mlirDenseArrayGetNumElements(array)).map(|i| mlirDenseI64ArrayGetElement(array, i)).collect()
-    }
+    attribute(operation, name).and_then(integers_attribute).unwrap_or_default()
 }

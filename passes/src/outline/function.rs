@@ -4,7 +4,7 @@ use super::model::{Model, function_type};
 use crate::{
     ir::{
         Failure, attribute, blocks, create_operation, describe, error, named_attribute, operands, operation_name,
-        operations, results, set_attribute, string_attribute, type_of, walk, warning,
+        operations, read_instead, results, set_attribute, string_attribute, type_of, warning,
     },
     partition::remove_decisions,
     rebatch::{Batch, make},
@@ -29,13 +29,15 @@ pub(super) struct Launched {
 
 /// Puts the functions of all stages in front of the one that runs the model, which stays as it is.
 pub(super) fn functions(model: &Model<'_>) -> Result<Vec<Launched>, Failure> {
+    // Stages get names of their own, so that those that were there are all that can be in the way.
+    let symbols = symbols(model.module);
     let mut of_device = vec![0_usize; model.problem().devices.len()];
     let mut all = vec![];
     let mut mixing = vec![];
     for (index, stage) in model.staged.stages.iter().enumerate() {
         let name = format!("{}.{}.{}", model.name(), model.device_name(stage.device), of_device[stage.device]);
         of_device[stage.device] += 1;
-        check_name(model, &name)?;
+        check_name(model, &symbols, &name)?;
         let mut body = Body::of(model, index);
         let function = body.function(&name);
         let values: Vec<_> = body.takes.iter().filter_map(|&tensor| model.values[tensor]).collect();
@@ -63,12 +65,17 @@ pub(super) fn functions(model: &Model<'_>) -> Result<Vec<Launched>, Failure> {
     Ok(all)
 }
 
-fn check_name(model: &Model<'_>, name: &str) -> Result<(), Failure> {
-    let mut symbols = blocks(model.module).into_iter().flat_map(operations);
-    let taken = symbols.find(|&operation| attribute(operation, "sym_name").and_then(string_attribute) == Some(name));
-    match taken {
+/// The module's symbols, by name.
+fn symbols<'a>(module: MlirOperation) -> FxHashMap<&'a str, MlirOperation> {
+    let all = blocks(module).into_iter().flat_map(operations);
+    let named = |operation| Some((attribute(operation, "sym_name").and_then(string_attribute)?, operation));
+    all.filter_map(named).collect()
+}
+
+fn check_name(model: &Model<'_>, symbols: &FxHashMap<&str, MlirOperation>, name: &str) -> Result<(), Failure> {
+    match symbols.get(name) {
         None => Ok(()),
-        Some(other) => {
+        Some(&other) => {
             error(other, &format!("is called @{name}, as a stage of @{} would be: rename it", model.name()));
             Err(Failure)
         }
@@ -156,22 +163,10 @@ impl<'a> Body<'a> {
             copy
         };
         remove_decisions(copy);
-        self.rename(copy);
+        read_instead(copy, &self.inside);
         for (before, after) in results(task).into_iter().zip(results(copy)) {
             self.inside.insert(before.ptr, after);
         }
-    }
-
-    /// Makes an operation, and what is in it, read what is inside.
-    fn rename(&self, copy: MlirOperation) {
-        walk(copy, &mut |operation| {
-            for (i, operand) in operands(operation).into_iter().enumerate() {
-                if let Some(&value) = self.inside.get(&operand.ptr) {
-                    // SAFETY: operation and value are alive.
-                    unsafe { mlirOperationSetOperand(operation, i as isize, value) };
-                }
-            }
-        });
     }
 
     /// A constant, or nothing where a value is absent: a stage has its own.
@@ -190,7 +185,7 @@ impl<'a> Body<'a> {
                     mlirBlockAppendOwnedOperation(self.block, copy);
                     copy
                 };
-                self.rename(copy);
+                read_instead(copy, &self.inside);
                 results(copy)[0]
             }
             None => self.absent(value),

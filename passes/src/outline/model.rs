@@ -3,8 +3,8 @@
 use crate::{
     cost::Posed,
     ir::{
-        Failure, arguments_of, attribute, blocks, describe, error, integer_array, named_attribute, operation_name,
-        results, string_attribute, symbol_reference, type_of, uses,
+        Failure, arguments_of, attribute, blocks, describe, error, integer, integer_array, named_attribute, number,
+        operation_name, results, string, string_attribute, symbol_reference, type_of, uses,
     },
     rebatch::{Batch, Present, Rebatched},
     tasks::{Tasks, definer, entry, task_name},
@@ -15,7 +15,7 @@ use divi_planner::{
     problem::Tensor,
     stages::{Stage, Staged},
 };
-use melior::{Context, StringRef};
+use melior::Context;
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
 use std::{collections::BTreeMap, ffi::c_void};
@@ -194,9 +194,7 @@ impl<'a> Model<'a> {
     }
 
     pub(super) fn integer(&self, name: &str, value: i64) -> MlirNamedAttribute {
-        // SAFETY: the type belongs to the context.
-        let attribute = unsafe { mlirIntegerAttrGet(mlirIntegerTypeGet(self.context.to_raw(), 64), value) };
-        named_attribute(self.context, name, attribute)
+        named_attribute(self.context, name, integer(self.context, value))
     }
 
     pub(super) fn integers(&self, name: &str, values: &[i64]) -> MlirNamedAttribute {
@@ -204,17 +202,12 @@ impl<'a> Model<'a> {
     }
 
     pub(super) fn string(&self, name: &str, text: &str) -> MlirNamedAttribute {
-        // SAFETY: the context is alive, and the text outlives the call.
-        let attribute = unsafe { mlirStringAttrGet(self.context.to_raw(), StringRef::new(text).to_raw()) };
-        named_attribute(self.context, name, attribute)
+        named_attribute(self.context, name, string(self.context, text))
     }
 
     /// When something starts, in microseconds.
     pub(super) fn start(&self, micros: f64) -> MlirNamedAttribute {
-        // SAFETY: the type belongs to the context.
-        let attribute =
-            unsafe { mlirFloatAttrDoubleGet(self.context.to_raw(), mlirF64TypeGet(self.context.to_raw()), micros) };
-        named_attribute(self.context, "divi.start", attribute)
+        named_attribute(self.context, "divi.start", number(self.context, micros))
     }
 }
 

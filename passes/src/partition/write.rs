@@ -4,7 +4,10 @@ use crate::{
     cost::Posed,
     decisions,
     fingerprint::fingerprint,
-    ir::{Failure, attribute, dictionary_entry, named_attribute, set_attribute, string_attribute, text},
+    ir::{
+        Failure, attribute, dictionary_entry, integer, named_attribute, number, set_attribute, string,
+        string_attribute, symbol_reference, text,
+    },
     tasks::entry,
 };
 use divi_dialect::BatchAttribute;
@@ -87,43 +90,44 @@ pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usiz
     // SAFETY: the context of a live operation is alive, and outlives the pass.
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
     // SAFETY: see above.
-    let values = Values(unsafe { context.to_ref() });
+    let context = unsafe { context.to_ref() };
     let mut entries = vec![
-        ("objective", values.string(plan.objective.name())),
-        ("value", values.number(plan.value)),
-        ("bound", values.number(plan.bound)),
-        ("gap", values.number(plan.gap)),
-        ("bound_by", values.string(&plan.bound_by)),
-        ("algorithm", values.string(&plan.algorithm)),
-        ("seed", values.integer(i64::try_from(plan.seed).unwrap_or(i64::MAX))),
+        ("objective", string(context, plan.objective.name())),
+        ("value", number(context, plan.value)),
+        ("bound", number(context, plan.bound)),
+        ("gap", number(context, plan.gap)),
+        ("bound_by", string(context, &plan.bound_by)),
+        ("algorithm", string(context, &plan.algorithm)),
+        ("seed", integer(context, i64::try_from(plan.seed).unwrap_or(i64::MAX))),
     ];
-    entries.extend(marks.decisions.as_ref().map(|decisions| ("decisions", values.string(decisions))));
-    entries.extend(marks.model.as_ref().map(|model| ("model", values.string(model))));
-    entries.extend(marks.problem.as_ref().map(|problem| ("problem", values.string(problem))));
+    entries.extend(marks.decisions.as_ref().map(|decisions| ("decisions", string(context, decisions))));
+    entries.extend(marks.model.as_ref().map(|model| ("model", string(context, model))));
+    entries.extend(marks.problem.as_ref().map(|problem| ("problem", string(context, problem))));
     match plan.limit {
         Some(Limit::Iterations(count)) => {
-            entries.push(("iterations", values.integer(i64::try_from(count).unwrap_or(i64::MAX))));
+            entries.push(("iterations", integer(context, i64::try_from(count).unwrap_or(i64::MAX))));
         }
-        Some(Limit::Seconds(seconds)) => entries.push(("seconds", values.number(seconds))),
+        Some(Limit::Seconds(seconds)) => entries.push(("seconds", number(context, seconds))),
         None => {}
     }
     match &plan.schedule {
         Schedule::Batch { batches, .. } => {
             let inputs = batches.iter().flat_map(|batch| &batch.inputs).max().map_or(0, |last| last + 1);
-            entries.push(("inputs", values.integer(inputs.into())));
+            entries.push(("inputs", integer(context, inputs.into())));
         }
         Schedule::Pipeline { .. } => {
-            entries.push(("k", values.integer(stages as i64)));
-            entries.push(("pipeline_cost", values.string(plan.pipeline_cost.as_deref().unwrap_or("serial"))));
+            entries.push(("k", integer(context, stages as i64)));
+            entries.push(("pipeline_cost", string(context, plan.pipeline_cost.as_deref().unwrap_or("serial"))));
             if plan.shared_devices {
-                entries.push(("shared_devices", values.unit()));
+                // SAFETY: the context is alive.
+                entries.push(("shared_devices", unsafe { mlirUnitAttrGet(context.to_raw()) }));
             }
         }
         Schedule::Latency { .. } | Schedule::Edge { .. } => {}
     }
-    let named: Vec<_> = entries.into_iter().map(|(name, value)| named_attribute(values.0, name, value)).collect();
+    let named: Vec<_> = entries.into_iter().map(|(name, value)| named_attribute(context, name, value)).collect();
     // SAFETY: names and values are alive.
-    let dictionary = unsafe { mlirDictionaryAttrGet(values.0.to_raw(), named.len() as isize, named.as_ptr()) };
+    let dictionary = unsafe { mlirDictionaryAttrGet(context.to_raw(), named.len() as isize, named.as_ptr()) };
     set_attribute(module, "divi.plan", dictionary);
 }
 
@@ -139,26 +143,10 @@ pub(crate) fn mark(module: MlirOperation, marks: &[(&str, &str)]) {
     };
     // SAFETY: names live as long as the context.
     entries.retain(|entry| marks.iter().all(|(name, _)| unsafe { text(mlirIdentifierStr(entry.name)) } != *name));
-    let values = Values(context);
-    entries.extend(marks.iter().map(|(name, value)| named_attribute(context, name, values.string(value))));
+    entries.extend(marks.iter().map(|(name, value)| named_attribute(context, name, string(context, value))));
     // SAFETY: names and values are alive.
     let dictionary = unsafe { mlirDictionaryAttrGet(context.to_raw(), entries.len() as isize, entries.as_ptr()) };
     set_attribute(module, "divi.plan", dictionary);
-}
-
-/// The devices that a plan runs a node on.
-pub(super) fn devices_of(plan: &Plan, node: usize) -> Box<dyn Iterator<Item = usize> + '_> {
-    match &plan.schedule {
-        Schedule::Latency { device, .. } => Box::new(device.get(node).copied().into_iter()),
-        Schedule::Batch { batches, .. } => {
-            Box::new(batches.iter().filter(move |batch| batch.node == node).map(|batch| batch.device))
-        }
-        Schedule::Pipeline { block, stages, .. } => {
-            let devices = stages.as_ref().and_then(|stages| stages.block_device.as_ref());
-            Box::new(devices.map(|devices| devices[block[node]]).into_iter())
-        }
-        Schedule::Edge { place, .. } => Box::new(place.get(node).copied().into_iter()),
-    }
 }
 
 struct Writer<'a> {
@@ -173,13 +161,12 @@ impl Writer<'_> {
     }
 
     fn device(&self, task: MlirOperation, device: usize) {
-        let name = StringRef::new(&self.posed.problem.devices[device].name);
-        // SAFETY: the context is alive, and the name outlives the call.
-        set_attribute(task, "divi.device", unsafe { mlirFlatSymbolRefAttrGet(self.context.to_raw(), name.to_raw()) });
+        let name = &self.posed.problem.devices[device].name;
+        set_attribute(task, "divi.device", symbol_reference(self.context, name));
     }
 
     fn start(&self, task: MlirOperation, start: f64) {
-        set_attribute(task, "divi.start", Values(self.context).number(start));
+        set_attribute(task, "divi.start", number(self.context, start));
     }
 
     fn batches(&self, batches: &[Batch]) -> Result<(), Failure> {
@@ -227,7 +214,7 @@ impl Writer<'_> {
             self.device(task, devices[block[node]]);
             self.start(task, start[node]);
             let stage = stage_of[block[node]].expect("a block with tasks is a stage");
-            set_attribute(task, "divi.stage", Values(self.context).integer(stage as i64));
+            set_attribute(task, "divi.stage", integer(self.context, stage as i64));
         }
         stages.len()
     }
@@ -266,30 +253,5 @@ impl Writer<'_> {
             }
         }
         order
-    }
-}
-
-/// Makes attributes.
-struct Values<'c>(&'c Context);
-
-impl Values<'_> {
-    fn number(&self, value: f64) -> MlirAttribute {
-        // SAFETY: the context is alive.
-        unsafe { mlirFloatAttrDoubleGet(self.0.to_raw(), mlirF64TypeGet(self.0.to_raw()), value) }
-    }
-
-    fn integer(&self, value: i64) -> MlirAttribute {
-        // SAFETY: the context is alive.
-        unsafe { mlirIntegerAttrGet(mlirIntegerTypeGet(self.0.to_raw(), 64), value) }
-    }
-
-    fn string(&self, text: &str) -> MlirAttribute {
-        // SAFETY: the context is alive, and the text outlives the call.
-        unsafe { mlirStringAttrGet(self.0.to_raw(), StringRef::new(text).to_raw()) }
-    }
-
-    fn unit(&self) -> MlirAttribute {
-        // SAFETY: the context is alive.
-        unsafe { mlirUnitAttrGet(self.0.to_raw()) }
     }
 }

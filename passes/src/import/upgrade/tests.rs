@@ -1,17 +1,15 @@
 //! Models of one node in an older opset, and what becomes of them.
 
+use crate::export::proto::attribute;
 use crate::import::{
     Options, Source, import,
     proto::{
-        AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorShapeProto, TypeProto,
-        ValueInfoProto,
-        attribute_proto::AttributeType,
+        GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorShapeProto, TypeProto, ValueInfoProto,
         tensor_shape_proto::{Dimension, dimension},
         type_proto,
     },
     tensor_proto::TensorProto,
 };
-use bytes::Bytes;
 use divi_onnx::{Attr, DType, Tensor};
 use melior::ir::operation::OperationLike;
 use prost::Message;
@@ -74,33 +72,7 @@ impl Case {
     }
 
     fn attr(mut self, name: &str, attr: Attr) -> Self {
-        let mut proto = AttributeProto { name: Some(name.into()), ..Default::default() };
-        let bytes = |text: String| Bytes::from(text.into_bytes());
-        let kind = match attr {
-            Attr::Int(value) => {
-                proto.i = Some(value);
-                AttributeType::Int
-            }
-            Attr::Float(value) => {
-                proto.f = Some(value);
-                AttributeType::Float
-            }
-            Attr::Str(text) => {
-                proto.s = Some(bytes(text));
-                AttributeType::String
-            }
-            Attr::Ints(values) => {
-                proto.ints = values;
-                AttributeType::Ints
-            }
-            Attr::Floats(values) => {
-                proto.floats = values;
-                AttributeType::Floats
-            }
-            other => panic!("no test writes {other:?}"),
-        };
-        proto.r#type = Some(kind as i32);
-        self.node.attribute.push(proto);
+        self.node.attribute.push(attribute(name, attr));
         self
     }
 

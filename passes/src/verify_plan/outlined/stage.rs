@@ -2,8 +2,8 @@
 
 use crate::{
     ir::{
-        arguments_of, attribute, blocks, describe, float_attribute, integer_attribute, operands, operation_name,
-        operations, results, string_attribute, symbol_attribute,
+        arguments_of, attribute, blocks, describe, float_attribute, integer_attribute, integers_attribute, operands,
+        operation_name, operations, results, string_attribute, symbol_attribute,
     },
     tasks::{is_constant, reads, task_name},
     verify_plan::{
@@ -219,7 +219,7 @@ fn inputs(launch: MlirOperation, what: &str, certificate: &Certificate, findings
     if certificate.objective != Objective::Batch {
         return vec![0];
     }
-    let Some(inputs) = attribute(launch, "divi.inputs").map(integers) else {
+    let Some(inputs) = attribute(launch, "divi.inputs").and_then(integers_attribute) else {
         findings.add(launch, &format!("the {what} has no divi.inputs, though inputs are queued: outline again"));
         return (0..certificate.inputs).collect();
     };
@@ -228,15 +228,4 @@ fn inputs(launch: MlirOperation, what: &str, certificate: &Certificate, findings
         findings.add(launch, &format!("the {what} is for input {beyond}, but {queued} are queued, counted from 0"));
     }
     inputs
-}
-
-/// The numbers of an `array<i64: …>`.
-pub(super) fn integers(attribute: MlirAttribute) -> Vec<i64> {
-    // SAFETY: the attribute is alive, and the index is below the count.
-    unsafe {
-        if !mlirAttributeIsADenseI64Array(attribute) {
-            return vec![];
-        }
-        (0..mlirDenseArrayGetNumElements(attribute)).map(|i| mlirDenseI64ArrayGetElement(attribute, i)).collect()
-    }
 }

@@ -1,13 +1,13 @@
 //! Follows values through launches, transfers, slices and gathers.
 
 use super::{
-    stage::{Stage, integers},
+    stage::Stage,
     value::{Part, Value, list},
 };
 use crate::{
     ir::{
-        attribute, describe, float_attribute, integer_attribute, operands, results, symbol_attribute,
-        tensor_type_of_value, value_bytes,
+        attribute, describe, float_attribute, integer_attribute, integers_attribute, operands, results,
+        symbol_attribute, tensor_type_of_value, value_bytes,
     },
     tasks::{is_constant_value, reads},
     verify_plan::{
@@ -157,7 +157,7 @@ impl<'a> Stream<'a> {
     pub(super) fn slice(&mut self, operation: MlirOperation, findings: &mut Findings) {
         let Some(value) = self.operand(operation, 0) else { return };
         let count = attribute(operation, "count").and_then(integer_attribute).unwrap_or(0);
-        let positions = attribute(operation, "positions").map(integers).unwrap_or_default();
+        let positions = attribute(operation, "positions").and_then(integers_attribute).unwrap_or_default();
         if let Some(message) = self.miscounted(&value, count) {
             findings.add(operation, &message);
             return;
@@ -168,7 +168,7 @@ impl<'a> Stream<'a> {
     }
 
     pub(super) fn gather(&mut self, operation: MlirOperation, findings: &mut Findings) {
-        let counts = attribute(operation, "counts").map(integers).unwrap_or_default();
+        let counts = attribute(operation, "counts").and_then(integers_attribute).unwrap_or_default();
         let mut together: Option<Value> = None;
         for (i, &count) in counts.iter().enumerate() {
             let Some(value) = self.operand(operation, i) else { return };
