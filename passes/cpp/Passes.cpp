@@ -52,6 +52,8 @@ struct DiviPartitionOptions {
 };
 bool diviRunEmitOnnx(MlirOperation module, MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights,
                      DiviSession *session);
+bool diviRunEmitBundle(MlirOperation module, MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights,
+                       MlirStringRef cpu, MlirStringRef model);
 bool diviRunPartition(MlirOperation module, const DiviPartitionOptions *options, DiviSession *session);
 struct OutlineCounts {
   uint64_t stages, transfers, elided, merged;
@@ -77,6 +79,7 @@ namespace divi {
 #define GEN_PASS_DEF_OUTLINE
 #define GEN_PASS_DEF_INLINESTAGES
 #define GEN_PASS_DEF_EMITONNX
+#define GEN_PASS_DEF_EMITBUNDLE
 #define GEN_PASS_DEF_CANONICALIZE
 #include "Passes.h.inc"
 
@@ -274,6 +277,17 @@ struct EmitOnnx : impl::EmitOnnxBase<EmitOnnx> {
   }
 };
 
+struct EmitBundle : impl::EmitBundleBase<EmitBundle> {
+  using EmitBundleBase::EmitBundleBase;
+  void runOnOperation() override {
+    auto text = [](const std::string &string) { return wrap(StringRef(string)); };
+    if (!diviRunEmitBundle(wrap(getOperation().getOperation()), text(output), text(weightsDir), text(weights), text(cpu),
+                           text(model)))
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+
 struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
   using CanonicalizeBase::CanonicalizeBase;
   void runOnOperation() override {
@@ -386,6 +400,17 @@ extern "C" MlirPass diviCreateEmitOnnx(MlirStringRef output, MlirStringRef weigh
   auto pass = std::make_unique<divi::EmitOnnx>(std::move(options));
   pass->session = session;
   return wrap(pass.release());
+}
+
+extern "C" MlirPass diviCreateEmitBundle(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights,
+                                         MlirStringRef cpu, MlirStringRef model) {
+  divi::EmitBundleOptions options;
+  options.output = unwrap(output).str();
+  options.weightsDir = unwrap(weightsDir).str();
+  options.weights = unwrap(weights).str();
+  options.cpu = unwrap(cpu).str();
+  options.model = unwrap(model).str();
+  return wrap(divi::createEmitBundle(std::move(options)).release());
 }
 
 extern "C" MlirPass diviCreateVerifyPlan() { return wrap(divi::createVerifyPlan().release()); }

@@ -11,6 +11,7 @@ mod table;
 mod work;
 
 pub use annotate::{Counts, annotate_cost};
+pub(crate) use key::profile_entry;
 pub(crate) use problem::Posed;
 pub use problem::emit_problem;
 pub use table::{Format, print_costs};

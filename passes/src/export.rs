@@ -17,7 +17,9 @@ mod stages;
 mod structure;
 mod types;
 
+pub(crate) use constants::from_other_attributes as constant_in_short_form;
 pub use pass::emit_onnx;
+pub(crate) use pass::seed as random_seed;
 pub use random::Recipes;
 
 use crate::{
@@ -28,7 +30,7 @@ use crate::{
 use constants::Constants;
 use graph::Signature;
 use mlir_sys::MlirOperation;
-use output::Draft;
+pub(crate) use output::Draft;
 use prost::Message;
 use sink::Sink;
 use std::{

@@ -1,8 +1,9 @@
 //! The compiler, one module a phase, in the order in which data flows: [`import`], [`fuse`], [`cost`],
-//! [`partition`], [`outline`], [`export`].
+//! [`partition`], [`outline`], [`export`] or [`bundle`].
 //!
 //! Passes are plain functions on modules; `td/Passes.td` gives them names and options, [`register`] makes MLIR know them.
 
+pub mod bundle;
 pub mod canonicalize;
 pub mod cost;
 mod decisions;

@@ -261,6 +261,25 @@ def EmitOnnx : Pass<"divi-emit-onnx", "::mlir::ModuleOp"> {
   ];
 }
 
+def EmitBundle : Pass<"divi-emit-bundle", "::mlir::ModuleOp"> {
+  let summary = "Compile a plan for CPUs";
+  let description = [{
+    A plan that was made explicit becomes a bundle, a folder that the runtime runs: `bundle.json` has the steps and what each
+    stage calls, a shared object the kernels, `weights.bin` the constants as kernels want them. Shapes must be fixed, and all
+    devices CPUs. Output is written whole or not at all.
+  }];
+  let options = [
+    Option<"output", "output", "std::string", /*default=*/"\"\"", "Folder to write to">,
+    Option<"weightsDir", "weights-dir", "std::string", /*default=*/"\".\"",
+           "Folder that the paths of external constants are relative to">,
+    Option<"weights", "weights", "std::string", /*default=*/"\"\"",
+           "Where weights come from whose files are missing: random:SEED">,
+    Option<"cpu", "cpu", "std::string", /*default=*/"\"native\"",
+           "The processor to compile for: native, x86-64-v3 or x86-64-v4">,
+    Option<"model", "model", "std::string", /*default=*/"\"\"", "What the bundle calls the model">,
+  ];
+}
+
 def Canonicalize : Pass<"divi-canonicalize", "::mlir::ModuleOp"> {
   let summary = "Take away onnx operators that are not needed";
   let description = [{

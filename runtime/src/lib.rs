@@ -1,7 +1,53 @@
 //! What runs a plan. It links neither MLIR nor LLVM.
 //!
-//! So far: how weights are found in the files of a model ([`weights`]), and made up where there are none
-//! ([`random_weights`]).
+//! [`bundle`] defines what the compiler writes, [`prepare`] how constants are computed from weights, which are found in the
+//! files of a model ([`weights`]) or made up where there are none ([`random_weights`]). [`Runtime`] loads a bundle and runs
+//! requests.
+//!
+//! Requests are let in ([`admission`]) to one of a fixed number of slots ([`slot`]), which have memory for all values
+//! ([`layout`]). The [`engine`] makes steps ready as their inputs are there; [`station`]s have queues of ready steps, a thread
+//! that runs them one after the other, and a [`team`] that splits kernels over cores.
 
+mod admission;
+pub mod bundle;
+mod code;
+mod constants;
+pub mod cpu;
+mod crew;
+mod dtype;
+mod engine;
+mod error;
+mod footprint;
+mod layout;
+mod memory;
+pub mod npy;
+pub mod npz;
+mod phase;
+pub mod prepare;
+mod profile;
+mod program;
 pub mod random_weights;
+mod request;
+mod runtime;
+mod slot;
+mod span;
+mod station;
+mod sync;
+mod team;
+mod tensor;
+mod trace;
+mod transfer;
 pub mod weights;
+
+pub use dtype::DType;
+pub use engine::LaunchHook;
+pub use error::{Error, Result};
+pub use footprint::MemoryUse;
+pub use memory::Aligned;
+pub use profile::{median, profiles};
+pub use request::{Canceller, Ticket};
+pub use runtime::{Options, Runtime};
+pub use span::Span;
+pub use tensor::{TensorData, TensorRef};
+pub use trace::trace;
+pub use transfer::{MemoryCopy, Transfer};

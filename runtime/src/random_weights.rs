@@ -5,9 +5,11 @@
 //! same bytes wherever it is made, in one piece or in many.
 
 use half::{bf16, f16};
+use serde::{Deserialize, Serialize};
 
 /// How the elements of a constant are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Element {
     F16,
     BF16,

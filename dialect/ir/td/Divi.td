@@ -101,7 +101,7 @@ class Divi_Op<string mnemonic, list<Trait> traits = []> : Op<Divi_Dialect, mnemo
 def Divi_DeviceOp : Divi_Op<"device", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "a processor with its memory";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$memory, OptionalAttr<StrAttr>:$arch,
-    OptionalAttr<I64ArrayAttr>:$batch_sizes);
+    OptionalAttr<I64ArrayAttr>:$batch_sizes, OptionalAttr<I64Attr>:$threads);
   let assemblyFormat = "$sym_name attr-dict";
   let hasVerifier = 1;
 }

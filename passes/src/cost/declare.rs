@@ -44,6 +44,9 @@ pub(super) fn declare(context: &Context, module: MlirOperation, system: &System)
         if let Some(arch) = &device.arch {
             builder = builder.arch(StringAttribute::new(context, arch));
         }
+        if let Some(threads) = device.threads {
+            builder = builder.threads(IntegerAttribute::new(i64, threads.into()));
+        }
         Operation::from(builder.build())
     });
     let links = system.links.iter().map(|link| {

@@ -138,7 +138,7 @@ impl<'a> Constants<'a> {
 }
 
 /// A constant that is written in one of ONNX's short forms.
-fn from_other_attributes(operation: MlirOperation) -> Option<Tensor> {
+pub(crate) fn from_other_attributes(operation: MlirOperation) -> Option<Tensor> {
     // SAFETY: the operation is alive.
     let attributes = attributes_of(&unsafe { OperationRef::from_raw(operation) });
     let node = Node { op: "Constant", inputs: &[], attributes: &attributes, outputs: 1 };

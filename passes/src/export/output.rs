@@ -6,7 +6,7 @@ use std::{
 };
 
 /// A folder or file in the making: under another name beside its place, until it is complete. If it never is, it is gone.
-pub(super) struct Draft {
+pub(crate) struct Draft {
     target: PathBuf,
     path: PathBuf,
     done: bool,
@@ -14,14 +14,14 @@ pub(super) struct Draft {
 
 impl Draft {
     /// A folder.
-    pub(super) fn folder(target: &Path) -> io::Result<Self> {
+    pub(crate) fn folder(target: &Path) -> io::Result<Self> {
         let draft = Self::new(target)?;
         fs::create_dir_all(&draft.path)?;
         Ok(draft)
     }
 
     /// A file.
-    pub(super) fn file(target: &Path) -> io::Result<Self> {
+    pub(crate) fn file(target: &Path) -> io::Result<Self> {
         Self::new(target)
     }
 
@@ -36,12 +36,12 @@ impl Draft {
     }
 
     /// Where it is being made.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Puts it into its place, instead of what is there.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         if !self.path.is_dir() || !self.target.exists() {
             fs::rename(&self.path, &self.target)?;
             self.done = true;

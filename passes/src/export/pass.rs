@@ -34,7 +34,7 @@ pub fn emit_onnx(
 }
 
 /// `random:SEED`; nothing where weights come from their files.
-fn seed(weights: &str) -> Result<Option<u64>, String> {
+pub(crate) fn seed(weights: &str) -> Result<Option<u64>, String> {
     if weights.is_empty() {
         return Ok(None);
     }

@@ -47,6 +47,8 @@ struct DiviSession;
 MlirPass diviCreatePartition(const DiviPartitionOptions *options, DiviSession *session);
 MlirPass diviCreateVerifyPlan();
 MlirPass diviCreateOutline(int64_t minStageOps, DiviSession *session);
+MlirPass diviCreateEmitBundle(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights, MlirStringRef cpu,
+                              MlirStringRef model);
 MlirPass diviCreateEmitOnnx(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights, DiviSession *session);
 /// `title` is what the model is called.
 DiviSession *diviSessionCreate(bool showProgress, MlirStringRef title);
@@ -68,12 +70,15 @@ static LogicalResult complain(const llvm::Twine &message) {
   return failure();
 }
 
+/// Whether what is written is a folder, which a pass fills.
+static bool writesFolder() { return emitted == Emit::Onnx || emitted == Emit::Bundle; }
+
 static LogicalResult cannotWrite(StringRef file, std::error_code code) {
   return complain("cannot write '" + file + "': " + code.message());
 }
 
 /// From a model to what is written of it.
-static void addPhases(PassManager &manager, StringRef output, StringRef weightsFolder, llvm::raw_ostream *stream,
+static void addPhases(PassManager &manager, StringRef input, StringRef output, StringRef weightsFolder, llvm::raw_ostream *stream,
                       DiviSession *session) {
   auto add = [&](MlirPass pass) { manager.addPass(std::unique_ptr<Pass>(unwrap(pass))); };
   add(diviCreateCanonicalize());
@@ -92,6 +97,9 @@ static void addPhases(PassManager &manager, StringRef output, StringRef weightsF
   add(diviCreateVerifyPlan());
   if (emitted == Emit::Onnx)
     add(diviCreateEmitOnnx(wrap(output), wrap(weightsFolder), wrap(StringRef(weights)), session));
+  if (emitted == Emit::Bundle)
+    add(diviCreateEmitBundle(wrap(output), wrap(weightsFolder), wrap(StringRef(weights)), wrap(StringRef(cpu)),
+                             wrap(isStream(input) ? StringRef() : path::stem(input))));
 }
 
 /// What the command line asks for around the passes that it names. A batch that is fixed is changed by a pass, once the
@@ -101,7 +109,7 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
                            llvm::raw_ostream *stream, DiviSession *session) {
   MlirOptMainConfig plain = config;
   std::string from = weightsDir.empty() ? folderOf(input) : weightsDir;
-  std::string to = folderOf(output), target = output.str();
+  std::string to = folderOf(output), source = input.str(), target = output.str();
   SmallString<128> absoluteFrom(from), absoluteTo(to);
   fs::make_absolute(absoluteFrom);
   fs::make_absolute(absoluteTo);
@@ -126,7 +134,7 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
     auto folder = [](StringRef name) { return name.empty() ? StringRef(".") : name; };
     // A model that is not written as MLIR refers to its weights as the working directory sees them.
     if (writesText() || plans())
-      addPhases(manager, target, isModel ? "." : folder(from), stream, session);
+      addPhases(manager, source, target, isModel ? "." : folder(from), stream, session);
     if (rebase)
       manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateRebaseWeights(wrap(folder(from)), wrap(folder(to))))));
     return success();
@@ -155,7 +163,7 @@ static std::unique_ptr<llvm::MemoryBuffer> read(StringRef input, StringRef outpu
     (void)complain("cannot write '" + output + "': it is the model itself, whose weights the output refers to");
     return nullptr;
   }
-  std::string shapes = llvm::join(inputShapes, ","), irFolder = emitted == Emit::Onnx ? "" : folderOf(output);
+  std::string shapes = llvm::join(inputShapes, ","), irFolder = writesFolder() ? "" : folderOf(output);
   std::string name = isStream(input) ? "<stdin>" : input.str();
   DiviImportOptions options = {wrap(StringRef(shapes)), wrap(StringRef(weightsDir)), wrap(StringRef(irFolder)), batch,
                                quiet};
@@ -210,6 +218,8 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
     return complain(option + " is about one module: give it one, without --split-input-file");
   if (emitted == Emit::Onnx && (isStream(output) || output.ends_with(".onnx")))
     return complain("--emit=onnx writes a folder, with a model a stage: name it with -o");
+  if (emitted == Emit::Bundle && isStream(output))
+    return complain("--emit=bundle writes a folder: name it with -o");
   if (quiet)
     config = QuietConfig(config);
   bool isModel = false;
@@ -218,7 +228,7 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
     return failure();
   Output file;
   // A folder is written by the pass that fills it.
-  if (std::error_code code = file.open(emitted == Emit::Onnx ? "/dev/null" : output))
+  if (std::error_code code = file.open(writesFolder() ? "/dev/null" : output))
     return cannotWrite(output, code);
   StringRef title = isStream(input) ? "" : path::stem(input);
   std::unique_ptr<DiviSession, void (*)(DiviSession *)> session(diviSessionCreate(!quiet, wrap(title)),
@@ -231,7 +241,7 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
     return failure();
   if (plans() && failed(showPlan(session.get(), textStream)))
     return failure();
-  if (writesText() && emitted != Emit::Onnx && text.empty())
+  if (writesText() && !writesFolder() && text.empty())
     return complain("there is nothing to write: '" + input + "' has no builtin.module");
   file.stream() << text;
   if (std::error_code code = file.keep())

@@ -28,7 +28,11 @@ cl::opt<Emit> emitted(
                clEnumValN(Emit::Problem, "problem", "the planning problem that the model poses, as JSON"),
                clEnumValN(Emit::Plan, "plan", "the plan, as JSON"),
                clEnumValN(Emit::Dot, "dot", "the tasks as a graph for Graphviz, coloured by device"),
-               clEnumValN(Emit::Onnx, "onnx", "an ONNX model a stage, and the plan; -o names a folder")));
+               clEnumValN(Emit::Onnx, "onnx", "an ONNX model a stage, and the plan; -o names a folder"),
+               clEnumValN(Emit::Bundle, "bundle", "native code that divi-run runs; -o names a folder")));
+cl::opt<std::string> cpu("cpu", cl::init("native"), cl::cat(category),
+                         cl::desc("The processor that --emit=bundle compiles for (default: native)"),
+                         cl::value_desc("native|x86-64-v3|x86-64-v4"));
 cl::opt<Table> costTable("cost-table", cl::init(Table::None), cl::ValueOptional, cl::cat(category),
                          cl::desc("Write what the hottest tasks cost on each device, instead of the module"),
                          cl::values(clEnumValN(Table::Text, "", "columns"), clEnumValN(Table::Text, "text", "columns"),
@@ -97,7 +101,8 @@ cl::opt<std::string> explained("explain", cl::cat(planning),
                                cl::value_desc("NODE"));
 
 bool plans() {
-  return partition || emitted == Emit::Plan || emitted == Emit::Dot || emitted == Emit::Onnx || !plan.empty() ||
+  return partition || emitted == Emit::Plan || emitted == Emit::Dot || emitted == Emit::Onnx ||
+         emitted == Emit::Bundle || !plan.empty() ||
          !report.empty() || !explained.empty();
 }
 
@@ -115,6 +120,8 @@ StringRef wantsOneModule() {
     return "--emit=dot";
   case Emit::Onnx:
     return "--emit=onnx";
+  case Emit::Bundle:
+    return "--emit=bundle";
   }
   if (!explained.empty())
     return "--explain";
@@ -129,8 +136,10 @@ std::string contradiction() {
     return "--emit, --cost-table and --explain each say what is written: give one of them";
   if (costTable != Table::None && plans())
     return "--cost-table writes costs, and plans nothing: leave --partition out, or --cost-table";
-  if (!weights.empty() && emitted != Emit::Onnx)
-    return "--weights is for --emit=onnx: nothing else needs the bytes of weights";
+  if (!weights.empty() && emitted != Emit::Onnx && emitted != Emit::Bundle)
+    return "--weights is for --emit=onnx and --emit=bundle: nothing else needs the bytes of weights";
+  if (cpu.getNumOccurrences() && emitted != Emit::Bundle)
+    return "--cpu is for --emit=bundle: nothing else is compiled";
   uint64_t weightSeed;
   if (!weights.empty() &&
       (!StringRef(weights).starts_with("random:") || StringRef(weights).drop_front(7).getAsInteger(10, weightSeed)))

@@ -17,13 +17,14 @@ extern "C" struct DiviPartitionOptions {
 };
 
 namespace divi::opt {
-enum class Emit { Mlir, Problem, Plan, Dot, Onnx };
+enum class Emit { Mlir, Problem, Plan, Dot, Onnx, Bundle };
 enum class Table { None, Text, Csv };
 
 extern llvm::cl::list<std::string> inputShapes;
 extern llvm::cl::opt<int64_t> batch;
 extern llvm::cl::opt<std::string> weightsDir;
 extern llvm::cl::opt<std::string> weights;
+extern llvm::cl::opt<std::string> cpu;
 extern llvm::cl::opt<Emit> emitted;
 extern llvm::cl::opt<Table> costTable;
 extern llvm::cl::opt<int64_t> tableLimit;

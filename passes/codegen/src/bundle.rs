@@ -1,0 +1,98 @@
+//! A plan with its stages as graphs becomes a bundle.
+
+use crate::{error::Error, graph::Graph, kernels::Kernels, lowering, machine_code, pool::Pool, target::Target};
+use divi_runtime::bundle::{
+    Bundle, Device, FORMAT, File, Objective, Port, Stage, Step, Target as BundleTarget, Task, Tensor, Value, WEIGHTS,
+};
+use std::{fs, path::Path};
+
+/// A plan: its steps, and what each stage computes.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub model: String,
+    pub objective: Objective,
+    pub devices: Vec<Device>,
+    pub values: Vec<Value>,
+    pub inputs: Vec<Port>,
+    pub outputs: Vec<Port>,
+    pub stages: Vec<StageProgram>,
+    pub steps: Vec<Step>,
+    /// Constants of `values`.
+    pub constants: Vec<(divi_runtime::prepare::Expression, u64)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct StageProgram {
+    pub name: String,
+    /// An index of the program's devices.
+    pub device: usize,
+    pub graph: Graph,
+    pub tasks: Vec<Task>,
+}
+
+pub struct Options<'a> {
+    pub target: Target,
+    /// The folder that paths of weights are relative to.
+    pub weights_folder: &'a Path,
+    /// How the bundle refers to a file in that folder; `None` if it is to copy what it needs.
+    pub refer: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// Compiles a program into an empty folder.
+pub fn write(program: Program, folder: &Path, options: &Options<'_>) -> Result<(), Error> {
+    let target = &options.target;
+    let mut kernels = Kernels::new(target);
+    let mut pool = Pool::default();
+    for (expression, bytes) in program.constants {
+        pool.constant(expression, bytes);
+    }
+    let mut stages = vec![];
+    for StageProgram { name, device, graph, tasks } in program.stages {
+        let tensors = |ids: &[crate::graph::Id]| ids.iter().map(|id| tensor(&graph.values[id.0])).collect();
+        let (inputs, outputs) = (tensors(&graph.inputs), tensors(&graph.outputs));
+        let lowered = lowering::lower(&name, graph, &mut kernels, &mut pool)?;
+        stages.push(Stage { name, device, arena: lowered.arena, inputs, outputs, tasks, calls: lowered.calls });
+    }
+    let cannot = |problem| Error::Write { path: folder.to_owned(), problem };
+    let code = format!("{}.so", target.cpu);
+    let scratch = folder.join("objects");
+    fs::create_dir_all(&scratch).map_err(cannot)?;
+    machine_code::compile(&mut kernels, target, &scratch, &folder.join(&code))?;
+    fs::remove_dir_all(&scratch).map_err(cannot)?;
+    let prepare = std::mem::take(&mut pool.prepare);
+    let (constants, has_weights) = pool
+        .write(folder, options.weights_folder, options.refer)
+        .map_err(|message| Error::Stage { name: "weights".into(), message })?;
+    let mut files = vec![code.clone()];
+    if has_weights {
+        files.push(WEIGHTS.into());
+    }
+    let unfinished = |problem: divi_runtime::Error| Error::Bundle(problem.to_string());
+    let files: Result<_, _> = files.iter().map(|path| File::of(folder, path)).collect();
+    let mut bundle = Bundle {
+        format: FORMAT.into(),
+        model: program.model,
+        target: BundleTarget { cpu: target.cpu.clone(), features: target.features.clone(), code },
+        objective: program.objective,
+        devices: program.devices,
+        files: files.map_err(unfinished)?,
+        values: program.values,
+        inputs: program.inputs,
+        outputs: program.outputs,
+        constants,
+        prepare,
+        stages,
+        steps: program.steps,
+        sha256: String::new(),
+    };
+    bundle.write(folder).map_err(unfinished)
+}
+
+/// A value as bundles describe it.
+pub fn tensor(value: &crate::graph::Value) -> Tensor {
+    Tensor {
+        dtype: value.dtype.name().into(),
+        shape: value.shape.iter().map(|&size| size as u64).collect(),
+        bytes: value.bytes(),
+    }
+}

@@ -1,0 +1,135 @@
+//! Functions of one number. Those of `f32` that are hot are polynomials, which compilers turn into vectors; all others are the
+//! C library's.
+
+use super::{Builder, V};
+
+impl Builder {
+    /// An operation of the `math` dialect by name (`sin`), on numbers of one type.
+    pub(crate) fn math(&self, name: &str, operands: &[V]) -> V {
+        self.op(&format!("math.{name}"), operands, self.type_of(operands[0]), &[])
+    }
+
+    pub(crate) fn sqrt(&self, x: V) -> V {
+        self.math("sqrt", &[x])
+    }
+
+    pub(crate) fn abs(&self, x: V) -> V {
+        self.math(if self.is_float(self.type_of(x)) { "absf" } else { "absi" }, &[x])
+    }
+
+    pub(crate) fn floor(&self, x: V) -> V {
+        self.math("floor", &[x])
+    }
+
+    /// To the nearest integer, halves to the even one.
+    pub(crate) fn round_even(&self, x: V) -> V {
+        self.math("roundeven", &[x])
+    }
+
+    fn is_single(&self, x: V) -> bool {
+        self.bits(self.type_of(x)) == 32
+    }
+
+    /// A polynomial, the highest coefficient first.
+    fn polynomial(&self, x: V, coefficients: &[f64]) -> V {
+        let ty = self.type_of(x);
+        let (first, rest) = coefficients.split_first().expect("polynomials have coefficients");
+        rest.iter().fold(self.float(*first, ty), |sum, &c| self.fma(sum, x, self.float(c, ty)))
+    }
+
+    pub(crate) fn exp(&self, x: V) -> V {
+        if !self.is_single(x) {
+            return self.math("exp", &[x]);
+        }
+        let ty = self.type_of(x);
+        let float = |value| self.float(value, ty);
+        // Beyond these, the result is zero or infinite in any case.
+        let clamped = self.max_number(self.min_number(x, float(89.0)), float(-104.0));
+        let n = self.round_even(self.mul(clamped, float(std::f64::consts::LOG2_E)));
+        // ln 2 in two parts, so that the rest keeps all of its bits.
+        let rest = self.fma(n, float(-0.693_359_375), clamped);
+        let rest = self.fma(n, float(2.121_944_4e-4), rest);
+        let p = self.polynomial(
+            rest,
+            &[1.987_569_15e-4, 1.398_199_950_7e-3, 8.333_451_907_3e-3, 4.166_579_589_4e-2, 1.666_666_545_9e-1, 0.5],
+        );
+        let y = self.add(self.fma(p, self.mul(rest, rest), rest), float(1.0));
+        // Two factors, since one alone cannot be as large as infinity's neighbours or as small as the smallest numbers.
+        let int = self.with_element(ty, self.int(32));
+        let n = self.float_to_int(n, int, false);
+        let half = self.shift_right(n, self.integer(1, int), false);
+        let power = |n| {
+            let exponent = self.add(n, self.integer(127, int));
+            self.bitcast(self.shift_left(exponent, self.integer(23, int)), ty)
+        };
+        let result = self.mul(self.mul(y, power(half)), power(self.sub(n, half)));
+        self.select(self.is_nan(x), x, result)
+    }
+
+    pub(crate) fn sigmoid(&self, x: V) -> V {
+        let one = self.float(1.0, self.type_of(x));
+        self.div(one, self.add(one, self.exp(self.neg(x))), false)
+    }
+
+    pub(crate) fn tanh(&self, x: V) -> V {
+        if !self.is_single(x) {
+            return self.math("tanh", &[x]);
+        }
+        let ty = self.type_of(x);
+        let limit = 7.905_311_107_635_498;
+        let clamped = self.max_number(self.min_number(x, self.float(limit, ty)), self.float(-limit, ty));
+        let square = self.mul(clamped, clamped);
+        let numerator = self.polynomial(
+            square,
+            &[
+                -2.760_768_477_423_55e-16,
+                2.000_187_904_824_77e-13,
+                -8.604_671_522_137_35e-11,
+                5.122_297_090_371_14e-8,
+                1.485_722_357_179_79e-5,
+                6.372_619_288_754_36e-4,
+                4.893_524_558_917_86e-3,
+            ],
+        );
+        let denominator = self.polynomial(
+            square,
+            &[1.198_258_394_667_02e-6, 1.185_347_056_866_54e-4, 2.268_434_632_439e-3, 4.893_525_185_543_85e-3],
+        );
+        let ratio = self.div(self.mul(clamped, numerator), denominator, false);
+        // The quotient is not exact for the smallest numbers, where the function is its argument.
+        let is_small = self.less(self.abs(x), self.float(4e-4, ty));
+        let result = self.select(is_small, x, ratio);
+        self.select(self.is_nan(x), x, result)
+    }
+
+    pub(crate) fn erf(&self, x: V) -> V {
+        if !self.is_single(x) {
+            return self.math("erf", &[x]);
+        }
+        let ty = self.type_of(x);
+        let a = self.min_number(self.abs(x), self.float(10.0, ty));
+        let tail = self.polynomial(
+            a,
+            &[
+                -1.728_534_7e-5,
+                3.831_971_26e-4,
+                -3.883_964_38e-3,
+                2.425_462_19e-2,
+                -1.067_778_77e-1,
+                -6.348_466_87e-1,
+                -1.287_175_12e-1,
+            ],
+        );
+        let exponent = self.fma(tail, a, self.neg(a));
+        let large = self.math("copysign", &[self.sub(self.float(1.0, ty), self.exp(exponent)), x]);
+        let square = self.mul(x, x);
+        let middle = self.polynomial(
+            square,
+            &[-5.967_617_03e-4, 4.991_194_23e-3, -2.676_813_49e-2, 1.128_199_25e-1, -3.761_253_36e-1, 1.283_791_66e-1],
+        );
+        let small = self.fma(middle, x, x);
+        let is_large = self.less(self.float(0.921_875, ty), a);
+        let result = self.select(is_large, large, small);
+        self.select(self.is_nan(x), x, result)
+    }
+}

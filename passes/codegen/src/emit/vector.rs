@@ -1,0 +1,79 @@
+//! Registers of `f32`.
+
+use super::{Builder, Type, V};
+use mlir_sys::*;
+
+impl Builder {
+    /// A register of `f32`.
+    pub(crate) fn vector(&self) -> Type {
+        self.vector_of(self.lanes, self.f32())
+    }
+
+    /// All elements the same.
+    pub(crate) fn broadcast(&self, scalar: V, vector: Type) -> V {
+        self.op("vector.broadcast", &[scalar], vector, &[])
+    }
+
+    /// `a * b + c`
+    pub(crate) fn fma(&self, a: V, b: V, c: V) -> V {
+        self.op("math.fma", &[a, b, c], self.type_of(a), &[super::arithmetic::CONTRACT])
+    }
+
+    /// A vector of `f32` from an element on.
+    pub(crate) fn load_vector(&self, pointer: V, index: V, ty: Type) -> V {
+        let address = self.address(pointer, self.f32(), index);
+        self.op("llvm.load", &[address], ty, &[("alignment", "4 : i64")])
+    }
+
+    pub(crate) fn store_vector(&self, value: V, pointer: V, index: V) {
+        let address = self.address(pointer, self.f32(), index);
+        let alignment = self.named("alignment", self.attribute("4 : i64"));
+        self.append("llvm.store", &[value, address], &[], &[alignment], vec![]);
+    }
+
+    /// Ones for the first `count` lanes.
+    pub(crate) fn mask(&self, count: usize) -> V {
+        let bits: Vec<_> = (0..self.lanes).map(|lane| if lane < count { "true" } else { "false" }).collect();
+        let ty = self.vector_of(self.lanes, self.i1());
+        let text = format!("dense<[{}]> : vector<{}xi1>", bits.join(", "), self.lanes);
+        self.constant(ty, count as u64 | 1 << 32, || self.attribute(&text))
+    }
+
+    /// As [`Self::load_vector`], with zeros where the mask has none.
+    pub(crate) fn load_masked(&self, pointer: V, index: V, mask: V) -> V {
+        let address = self.address(pointer, self.f32(), index);
+        let ty = self.vector();
+        self.op("llvm.intr.masked.load", &[address, mask, self.zero(ty)], ty, &[("alignment", "4 : i32")])
+    }
+
+    pub(crate) fn store_masked(&self, value: V, pointer: V, index: V, mask: V) {
+        let address = self.address(pointer, self.f32(), index);
+        let alignment = self.named("alignment", self.attribute("4 : i32"));
+        self.append("llvm.intr.masked.store", &[value, address, mask], &[], &[alignment], vec![]);
+    }
+
+    /// The sum of a vector's elements, in any order.
+    pub(crate) fn sum_of(&self, vector: V) -> V {
+        self.reduction("add", vector)
+    }
+
+    /// The largest of a vector's elements.
+    pub(crate) fn max_of(&self, vector: V) -> V {
+        self.reduction("maximumf", vector)
+    }
+
+    fn reduction(&self, kind: &str, vector: V) -> V {
+        let element = self.element_of(self.type_of(vector));
+        let kind = format!("#vector.kind<{kind}>");
+        self.op("vector.reduction", &[vector], element, &[("kind", &kind), ("fastmath", "#arith.fastmath<reassoc>")])
+    }
+
+    /// Asks for a line of the cache that will be read soon.
+    pub(crate) fn prefetch(&self, pointer: V, index: V) {
+        let address = self.address(pointer, self.f32(), index);
+        let attributes = [("rw", "0 : i32"), ("hint", "3 : i32"), ("cache", "1 : i32")];
+        let attributes: Vec<MlirNamedAttribute> =
+            attributes.iter().map(|(name, text)| self.named(name, self.attribute(text))).collect();
+        self.append("llvm.intr.prefetch", &[address], &[], &attributes, vec![]);
+    }
+}

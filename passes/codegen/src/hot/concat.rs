@@ -1,0 +1,58 @@
+//! Channels of images in blocks, one behind the other.
+
+use super::layout::Margin;
+use crate::{error::Result, graph::Node, lowering::Lowering};
+use divi_onnx::DType;
+
+/// Lowers the concatenation of images that are in blocks already.
+pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
+    let inputs: Vec<_> = node.inputs.iter().flatten().copied().collect();
+    let result = node.output()?;
+    let axis = node.attributes().int_or("axis", 0)?;
+    let is_of_channels = cx.shape(result).len() == 4 && (axis == 1 || axis == -3);
+    if !is_of_channels || inputs.iter().any(|&id| !cx.is_blocked(id)) {
+        return Ok(None);
+    }
+    let target = cx.make_blocked(result);
+    let lanes = target.lanes;
+    let mut first = 0;
+    for input in inputs {
+        let (input, source) = cx.blocked(input, Margin::NONE);
+        let start = first;
+        first += source.channels;
+        if start % lanes == 0 {
+            let (blocks, block) = (source.blocks(), start / lanes);
+            cx.call(source.batch * blocks, 1, &[input], &[result], |b, kernel| {
+                b.for_each(kernel.begin, kernel.end, 1, |plane| {
+                    let (image, own) = b.div_rem(plane, blocks);
+                    let other = b.add(b.times(image, target.blocks()), b.plus(own, block));
+                    b.nest(&[target.height, target.width], |place| {
+                        let pixel =
+                            b.load_vector(kernel.buffers[0], source.at(b, plane, place[0], place[1]), b.vector());
+                        b.store_vector(pixel, kernel.buffers[1], target.at(b, other, place[0], place[1]));
+                    });
+                });
+            });
+            continue;
+        }
+        // A lane at a time; two inputs share a block, so they are copied one after the other.
+        cx.call(source.batch * source.height, 1, &[input], &[result], |b, kernel| {
+            b.for_each(kernel.begin, kernel.end, 1, |number| {
+                let (image, y) = b.div_rem(number, source.height);
+                b.repeat(source.channels, |channel| {
+                    let (from, from_lane) = b.div_rem(channel, lanes);
+                    let (to, to_lane) = b.div_rem(b.plus(channel, start), lanes);
+                    let from = b.add(b.times(image, source.blocks()), from);
+                    let to = b.add(b.times(image, target.blocks()), to);
+                    b.repeat(source.width, |x| {
+                        let read = b.add(source.at(b, from, y, x), from_lane);
+                        let write = b.add(target.at(b, to, y, x), to_lane);
+                        let value = b.load(kernel.buffers[0], DType::F32, read);
+                        b.store(value, kernel.buffers[1], DType::F32, write);
+                    });
+                });
+            });
+        });
+    }
+    Ok(Some(1))
+}

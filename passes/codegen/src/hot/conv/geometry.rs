@@ -1,0 +1,111 @@
+//! What a convolution slides over what.
+
+use crate::{
+    error::Result,
+    graph::{Id, Node},
+    hot::layout::Margin,
+    lowering::Lowering,
+};
+use divi_onnx::DType;
+
+/// A convolution of images with constant weights. Pairs are of rows and columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Geometry {
+    pub(crate) batch: i64,
+    /// Of a group.
+    pub(crate) channels: i64,
+    pub(crate) filters: i64,
+    pub(crate) groups: i64,
+    /// Each channel has a filter of its own.
+    pub(crate) is_depthwise: bool,
+    pub(crate) image: (i64, i64),
+    pub(crate) output: (i64, i64),
+    pub(crate) kernel: (i64, i64),
+    pub(crate) strides: (i64, i64),
+    pub(crate) dilations: (i64, i64),
+    /// Above and to the left.
+    pub(crate) padding: (i64, i64),
+}
+
+impl Geometry {
+    /// The geometry of a convolution that there is a fast kernel for.
+    pub(crate) fn of(cx: &Lowering<'_>, node: &Node) -> Result<Option<Self>> {
+        if node.op != "Conv" {
+            return Ok(None);
+        }
+        let (input, weights, output) = (node.input(0)?, node.input(1)?, node.output()?);
+        let is_constant = |id: Id| cx.expression(id).is_some() && cx.dtype(id) == DType::F32;
+        let (&[batch, all, height, width], &[filters, channels, rows, columns], &[_, _, out_height, out_width]) =
+            (cx.shape(input), cx.shape(weights), cx.shape(output))
+        else {
+            return Ok(None);
+        };
+        let is_empty = [batch, all, height, width, filters, rows, columns, out_height, out_width].contains(&0);
+        if is_empty || !is_constant(weights) || node.optional(2).is_some_and(|bias| !is_constant(bias)) {
+            return Ok(None);
+        }
+        let attributes = node.attributes();
+        let groups = attributes.int_or("group", 1)?;
+        let lanes = cx.lanes() as i64;
+        let is_depthwise = groups > 1 && channels == 1 && filters == groups;
+        let is_whole = |size: i64| size % lanes == 0;
+        if groups > 1 && !is_depthwise && !(is_whole(channels) && is_whole(filters / groups)) {
+            return Ok(None);
+        }
+        let pair = |name: &str| {
+            let values = attributes.ints(name)?;
+            Ok(values.and_then(|values| Some((*values.first()?, *values.get(1)?))).unwrap_or((1, 1)))
+        };
+        let (strides, dilations) = (pair("strides")?, pair("dilations")?);
+        let (kernel, output) = ((rows, columns), (out_height, out_width));
+        let extent = (dilations.0 * (rows - 1) + 1, dilations.1 * (columns - 1) + 1);
+        // What the last window reaches beyond the image, split as 'auto_pad' says.
+        let same = |size: i64, output: i64, stride: i64, extent: i64| ((output - 1) * stride + extent - size).max(0);
+        let total = (same(height, out_height, strides.0, extent.0), same(width, out_width, strides.1, extent.1));
+        let padding = match attributes.str_or("auto_pad", "NOTSET")? {
+            "SAME_UPPER" => (total.0 / 2, total.1 / 2),
+            "SAME_LOWER" => ((total.0 + 1) / 2, (total.1 + 1) / 2),
+            "VALID" => (0, 0),
+            _ => attributes.ints("pads")?.and_then(|pads| Some((*pads.first()?, *pads.get(1)?))).unwrap_or((0, 0)),
+        };
+        let image = (height, width);
+        Ok(Some(Self {
+            batch,
+            channels,
+            filters,
+            groups,
+            is_depthwise,
+            image,
+            output,
+            kernel,
+            strides,
+            dilations,
+            padding,
+        }))
+    }
+
+    /// What windows read beyond the image.
+    pub(crate) fn margin(&self) -> Margin {
+        let beyond = |output: i64, stride: i64, kernel: i64, dilation: i64, padding: i64, size: i64| {
+            ((output - 1) * stride + dilation * (kernel - 1) + 1 - padding - size).max(0)
+        };
+        let Self { output, strides, kernel, dilations, padding, image, .. } = *self;
+        Margin {
+            top: padding.0,
+            left: padding.1,
+            bottom: beyond(output.0, strides.0, kernel.0, dilations.0, padding.0, image.0),
+            right: beyond(output.1, strides.1, kernel.1, dilations.1, padding.1, image.1),
+            is_lowest: false,
+        }
+    }
+
+    /// Blocks of channels that are whole, and the channels that are left.
+    pub(crate) fn split(&self, lanes: i64) -> (i64, i64) {
+        (self.channels / lanes, self.channels % lanes)
+    }
+
+    /// Bytes of all weights.
+    pub(crate) fn weight_bytes(&self) -> i64 {
+        self.filters * self.channels * self.kernel.0 * self.kernel.1 * 4
+    }
+}

@@ -1,0 +1,349 @@
+//! The loops of a convolution around a tile that stays in registers.
+
+use super::{Geometry, Tile};
+use crate::{
+    emit::{Builder, Signature, V},
+    hot::{image::Access, layout::Blocked, program::Program},
+};
+
+/// Everything a convolution's kernel is made of. Buffers: input, weights, bias, operands of the program, result.
+pub(super) struct Work<'a> {
+    pub(super) geometry: &'a Geometry,
+    pub(super) tile: &'a Tile,
+    pub(super) source: &'a Blocked,
+    pub(super) target: &'a Blocked,
+    pub(super) program: &'a Program,
+    pub(super) accesses: &'a [Access],
+    /// Whether the input is planes of channels instead of blocks.
+    pub(super) is_planar: bool,
+}
+
+/// A loop of the sum over a window: how far it steps in the input, and how many of its iterations are written out.
+#[derive(Clone, Copy)]
+struct Term {
+    count: i64,
+    stride: i64,
+    unroll: i64,
+}
+
+/// A tile: where it is and how large.
+struct Place {
+    image: V,
+    panel: V,
+    /// The first of the panel's blocks, and how many there are.
+    block: V,
+    vectors: usize,
+    y: V,
+    x: V,
+    rows: i64,
+    columns: i64,
+    /// Its number among the image's.
+    number: V,
+}
+
+impl Work<'_> {
+    /// Tiles of all images and panels.
+    pub(super) fn extent(&self) -> i64 {
+        let (down, across) = self.tile.grid();
+        self.geometry.batch * self.panels() * down * across
+    }
+
+    fn panels(&self) -> i64 {
+        if self.geometry.is_depthwise { self.tile.blocks } else { self.tile.panels() }
+    }
+
+    pub(super) fn grain(&self) -> i64 {
+        /// Multiplications that are worth a thread.
+        const WORK: i64 = 200_000;
+        let per_output = self.geometry.channels * self.geometry.kernel.0 * self.geometry.kernel.1;
+        let lanes = self.target.lanes * self.tile.vectors as i64;
+        let tile = self.tile.rows * self.tile.columns * lanes * per_output;
+        (WORK / tile.max(1)).max(1)
+    }
+
+    pub(super) fn emit(&self, b: &Builder, signature: &Signature<'_>) {
+        let (down, across) = self.tile.grid();
+        let (tiles, panels) = (down * across, self.panels());
+        b.for_each(signature.begin, signature.end, 1, |number| {
+            let (image, panel, tile) = if self.tile.panels_outside {
+                let (rest, tile) = b.div_rem(number, tiles);
+                let (image, panel) = b.div_rem(rest, panels);
+                (image, panel, tile)
+            } else {
+                let (rest, panel) = b.div_rem(number, panels);
+                let (image, tile) = b.div_rem(rest, tiles);
+                (image, panel, tile)
+            };
+            let (row, column) = b.div_rem(tile, across);
+            self.by_size(b, signature, image, panel, tile, row, column);
+        });
+    }
+
+    /// Tiles at the ends are smaller: each size has code of its own.
+    #[allow(clippy::too_many_arguments)]
+    fn by_size(&self, b: &Builder, signature: &Signature<'_>, image: V, panel: V, number: V, row: V, column: V) {
+        let tile = self.tile;
+        let (down, across) = tile.grid();
+        let vectors = tile.vectors as i64;
+        let last_panel = tile.blocks - (self.panels() - 1) * vectors;
+        let last_row = tile.output.0 - (down - 1) * tile.rows;
+        let last_column = tile.output.1 - (across - 1) * tile.columns;
+        either(b, panel, self.panels(), vectors, last_panel, |vectors| {
+            either(b, row, down, tile.rows, last_row, |rows| {
+                either(b, column, across, tile.columns, last_column, |columns| {
+                    let place = Place {
+                        image,
+                        panel,
+                        block: b.times(panel, tile.vectors as i64),
+                        vectors: vectors as usize,
+                        y: b.times(row, tile.rows),
+                        x: b.times(column, tile.columns),
+                        rows,
+                        columns,
+                        number,
+                    };
+                    if self.geometry.is_depthwise {
+                        self.depthwise(b, signature, &place);
+                    } else {
+                        self.tile(b, signature, &place);
+                    }
+                });
+            });
+        });
+    }
+
+    fn tile(&self, b: &Builder, signature: &Signature<'_>, place: &Place) {
+        let (geometry, source, lanes) = (self.geometry, self.source, self.target.lanes);
+        let vectors = place.vectors as i64;
+        let (kernel_rows, kernel_columns) = geometry.kernel;
+        let window = kernel_rows * kernel_columns;
+        let (whole, rest) = if self.is_planar { (0, geometry.channels) } else { geometry.split(lanes) };
+
+        // Where the tile's windows begin.
+        let pixel = source.lanes * geometry.strides.1;
+        let row = if self.tile.is_flat { 0 } else { source.row() * geometry.strides.0 };
+        let group_blocks = self.tile.blocks / geometry.groups;
+        let first_plane = match geometry.groups {
+            1 => b.times(place.image, source.blocks()),
+            groups => {
+                let (group, _) = b.div_rem(place.block, group_blocks);
+                let plane = b.add(b.times(place.image, groups), group);
+                b.times(plane, whole)
+            }
+        };
+        let corner = source.origin() - geometry.padding.0 * source.row() - geometry.padding.1 * source.lanes;
+        let start = b.add(b.times(first_plane, source.plane()), b.add(b.times(place.y, row), b.times(place.x, pixel)));
+        let start = b.plus(start, corner);
+        let offsets: Vec<i64> =
+            (0..place.rows).flat_map(|y| (0..place.columns).map(move |x| y * row + x * pixel)).collect();
+
+        let ty = b.vector();
+        let first_lane = b.times(place.block, lanes);
+        let bias: Vec<_> = (0..vectors)
+            .map(|vector| b.load_vector(signature.buffers[2], b.plus(first_lane, vector * lanes), ty))
+            .collect();
+        let mut sums: Vec<V> = offsets.iter().flat_map(|_| bias.iter().copied()).collect();
+
+        // Panels are as wide as the first; the weights of whole blocks of channels come first, for all panels.
+        let panel_weights = whole * window * lanes * lanes;
+        let whole_start = b.times(place.block, panel_weights);
+        let prefetch = (self.tile.panels_outside && whole > 0).then(|| {
+            let (down, across) = self.tile.grid();
+            Prefetch::new(b, place, whole_start, panel_weights * vectors, down * across, lanes)
+        });
+        let kernel_terms = [
+            Term { count: kernel_rows, stride: source.row() * geometry.dilations.0, unroll: 1 },
+            Term { count: kernel_columns, stride: source.lanes * geometry.dilations.1, unroll: 1 },
+        ];
+        if whole > 0 {
+            let blocks = Term { count: whole, stride: source.plane(), unroll: 1 };
+            let channels = Term { count: lanes, stride: 1, unroll: 4 };
+            let terms = [blocks, kernel_terms[0], kernel_terms[1], channels];
+            sums =
+                accumulate(b, signature, &offsets, place.vectors, &terms, start, whole_start, sums, prefetch.as_ref());
+        }
+        if rest > 0 {
+            let (stride, unroll) = match self.is_planar {
+                true => (source.plane(), rest),
+                false => (1, [4, 2, 1].into_iter().find(|unroll| rest % unroll == 0).unwrap_or(1)),
+            };
+            let channels = Term { count: rest, stride, unroll };
+            let terms = [kernel_terms[0], kernel_terms[1], channels];
+            let behind = panel_weights * self.tile.blocks;
+            let weights = b.plus(b.times(place.block, rest * window * lanes), behind);
+            let start = b.plus(start, whole * source.plane());
+            sums = accumulate(b, signature, &offsets, place.vectors, &terms, start, weights, sums, None);
+        }
+        self.store(b, signature, place, &sums);
+    }
+
+    /// Each channel by itself: pixels of the input stay in registers for all windows that see them.
+    fn depthwise(&self, b: &Builder, signature: &Signature<'_>, place: &Place) {
+        let (geometry, source, lanes) = (self.geometry, self.source, self.target.lanes);
+        let ty = b.vector();
+        let plane = b.add(b.times(place.image, self.tile.blocks), place.panel);
+        let corner = source.origin() - geometry.padding.0 * source.row() - geometry.padding.1 * lanes;
+        let start = b.add(
+            b.times(plane, source.plane()),
+            b.add(b.times(place.y, source.row() * geometry.strides.0), b.times(place.x, lanes * geometry.strides.1)),
+        );
+        let start = b.plus(start, corner);
+        let bias = b.load_vector(signature.buffers[2], b.times(place.block, lanes), ty);
+        let (rows, columns) = geometry.kernel;
+        let weights = b.times(place.panel, rows * columns * lanes);
+        let sums = vec![bias; place.columns as usize];
+        let sums = b.for_with(b.index(0), b.index(rows), 1, &sums, |ky, sums| {
+            let mut sums = sums.to_vec();
+            let row = b.add(start, b.times(ky, source.row() * geometry.dilations.0));
+            let row_weights = b.add(weights, b.times(ky, columns * lanes));
+            let mut pixels = rustc_hash::FxHashMap::default();
+            for kx in 0..columns {
+                let weight = b.load_vector(signature.buffers[1], b.plus(row_weights, kx * lanes), ty);
+                for (x, sum) in sums.iter_mut().enumerate() {
+                    let column = x as i64 * geometry.strides.1 + kx * geometry.dilations.1;
+                    let pixel = *pixels
+                        .entry(column)
+                        .or_insert_with(|| b.load_vector(signature.buffers[0], b.plus(row, column * lanes), ty));
+                    *sum = b.fma(pixel, weight, *sum);
+                }
+            }
+            sums
+        });
+        self.store(b, signature, place, &sums);
+    }
+
+    /// What is computed of the sums, and where it goes.
+    fn store(&self, b: &Builder, signature: &Signature<'_>, place: &Place, sums: &[V]) {
+        let (target, lanes) = (self.target, self.target.lanes);
+        let operands = &signature.buffers[3..3 + self.accesses.len()];
+        let result = signature.buffers[3 + self.accesses.len()];
+        let plane = b.add(b.times(place.image, self.tile.blocks), place.block);
+        let mut sums = sums.iter();
+        for row in 0..place.rows {
+            let y = b.plus(place.y, row);
+            for column in 0..place.columns {
+                for vector in 0..place.vectors as i64 {
+                    let (plane, x) = (b.plus(plane, vector), b.plus(place.x, column));
+                    let sum = *sums.next().expect("a tile has a sum for each pixel and vector");
+                    let values: Vec<_> = self
+                        .accesses
+                        .iter()
+                        .zip(operands)
+                        .map(|(access, &pointer)| {
+                            let block = b.plus(place.block, vector);
+                            access.load(b, pointer, place.image, block, y, x)
+                        })
+                        .collect();
+                    let value = self.program.emit(b, sum, &values);
+                    let at = match self.tile.is_flat {
+                        true => b.add(b.times(plane, target.plane()), b.times(x, lanes)),
+                        false => target.at(b, plane, y, x),
+                    };
+                    b.store_vector(value, result, at);
+                }
+            }
+        }
+    }
+}
+
+/// Code for `usual` sizes and, if the last one of `count` differs, for that too.
+fn either(b: &Builder, index: V, count: i64, usual: i64, last: i64, code: impl Fn(i64)) {
+    if last == usual {
+        return code(usual);
+    }
+    if count == 1 {
+        return code(last);
+    }
+    let is_usual = b.less(index, b.index(count - 1));
+    let branch = |size| {
+        code(size);
+        vec![]
+    };
+    b.if_else(is_usual, || branch(usual), || branch(last));
+}
+
+/// Asks for the next panel of weights while this one is computed with: each tile of a panel for its share.
+struct Prefetch {
+    /// Where the tile's share begins.
+    from: V,
+    /// The panel that is computed with.
+    panel: V,
+    /// Lines that each step of the innermost loop asks for, and elements of weights that it reads.
+    lines: i64,
+    step: i64,
+    lanes: i64,
+}
+
+impl Prefetch {
+    /// Channels that the innermost loop has written out.
+    const UNROLL: i64 = 4;
+
+    fn new(b: &Builder, place: &Place, panel: V, elements: i64, tiles: i64, lanes: i64) -> Self {
+        let step = Self::UNROLL * place.vectors as i64 * lanes;
+        // A line of the cache has 16 elements.
+        let lines = (step / 16 + tiles - 1) / tiles;
+        let share = elements / step * lines * 16;
+        let from = b.add(b.plus(panel, elements), b.times(place.number, share));
+        Self { from, panel, lines, step, lanes: lanes.min(16) }
+    }
+
+    fn emit(&self, b: &Builder, weights: V, at: V) {
+        let done = b.div(b.sub(at, self.panel), b.index(self.step), true);
+        let line = b.add(self.from, b.times(done, self.lines * 16));
+        for i in 0..self.lines {
+            b.prefetch(weights, b.plus(line, i * self.lanes.max(16)));
+        }
+    }
+}
+
+/// Adds products over nested loops to the sums of a tile: an input element for each pixel (at `offsets`) times `vectors` of
+/// weights, which follow each other without a gap.
+#[allow(clippy::too_many_arguments)]
+fn accumulate(
+    b: &Builder,
+    signature: &Signature<'_>,
+    offsets: &[i64],
+    vectors: usize,
+    terms: &[Term],
+    input: V,
+    weights: V,
+    sums: Vec<V>,
+    prefetch: Option<&Prefetch>,
+) -> Vec<V> {
+    let lanes = b.lanes() as i64;
+    let Some((&Term { count, stride, unroll }, inner)) = terms.split_first() else {
+        let ty = b.vector();
+        let weights: Vec<_> = (0..vectors as i64)
+            .map(|vector| b.load_vector(signature.buffers[1], b.plus(weights, vector * lanes), ty))
+            .collect();
+        let mut sums = sums;
+        for (pixel, &offset) in offsets.iter().enumerate() {
+            let element = b.load(signature.buffers[0], divi_onnx::DType::F32, b.plus(input, offset));
+            let element = b.broadcast(element, ty);
+            for (vector, &weight) in weights.iter().enumerate() {
+                let sum = &mut sums[pixel * vectors + vector];
+                *sum = b.fma(element, weight, *sum);
+            }
+        }
+        return sums;
+    };
+    let weight_stride = inner.iter().map(|term| term.count).product::<i64>() * vectors as i64 * lanes;
+    let written_out = |input: V, weights: V, mut sums: Vec<V>, times: i64| {
+        for i in 0..times {
+            let (input, weights) = (b.plus(input, i * stride), b.plus(weights, i * weight_stride));
+            sums = accumulate(b, signature, offsets, vectors, inner, input, weights, sums, prefetch);
+        }
+        sums
+    };
+    if unroll >= count {
+        return written_out(input, weights, sums, count);
+    }
+    b.for_with(b.index(0), b.index(count), unroll, &sums, |counter, sums| {
+        let input = b.add(input, b.times(counter, stride));
+        let weights = b.add(weights, b.times(counter, weight_stride));
+        if let Some(prefetch) = prefetch.filter(|_| inner.is_empty()) {
+            prefetch.emit(b, signature.buffers[1], weights);
+        }
+        written_out(input, weights, sums.to_vec(), unroll)
+    })
+}

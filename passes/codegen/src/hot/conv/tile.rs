@@ -1,0 +1,93 @@
+//! How many pixels and filters a convolution's innermost loop computes at once.
+
+use super::Geometry;
+
+/// Pixels by vectors of filters, and the order of tiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tile {
+    /// Vectors of filters: a panel of weights.
+    pub(crate) vectors: usize,
+    pub(crate) rows: i64,
+    pub(crate) columns: i64,
+    /// Blocks of filters that there are.
+    pub(crate) blocks: i64,
+    /// The image as the tile sees it: one row, where rows follow each other without a gap.
+    pub(crate) output: (i64, i64),
+    pub(crate) is_flat: bool,
+    /// Whether all tiles of a panel are computed before the next panel's.
+    pub(crate) panels_outside: bool,
+}
+
+/// Weights that stay in the second cache while all of them are read for each tile.
+const SMALL_WEIGHTS: i64 = 300 * 1024;
+/// Images of fewer pixels are computed with wider tiles of them.
+const SMALL_IMAGE: i64 = 64;
+
+impl Tile {
+    /// The tile of a convolution; `has_gaps` says that rows of an image do not follow each other in some buffer.
+    pub(crate) fn of(geometry: &Geometry, lanes: usize, registers: usize, is_planar: bool, has_gaps: bool) -> Self {
+        let lanes = lanes as i64;
+        let blocks = (geometry.filters + lanes - 1) / lanes;
+        let group_blocks = blocks / geometry.groups.min(blocks);
+        let pixels = geometry.output.0 * geometry.output.1;
+        let is_flat = geometry.kernel == (1, 1)
+            && geometry.strides == (1, 1)
+            && geometry.padding == (0, 0)
+            && !has_gaps
+            && !geometry.is_depthwise;
+        let output = if is_flat { (1, pixels) } else { geometry.output };
+        if geometry.is_depthwise {
+            let most = if registers >= 32 { 14 } else { 6 };
+            let columns = balanced(output.1, most);
+            return Self { vectors: 1, rows: 1, columns, blocks, output, is_flat, panels_outside: true };
+        }
+        let is_small = pixels <= SMALL_IMAGE || is_planar;
+        let (vectors, most) = if registers >= 32 {
+            let vectors = match group_blocks {
+                1 => 1,
+                _ if is_small => 2,
+                count if count % 4 == 0 => 4,
+                count if count % 3 == 0 => 3,
+                count if count >= 8 && geometry.groups == 1 => 4,
+                _ => 2,
+            };
+            (vectors, [14, 14, 14, 9, 7][vectors])
+        } else {
+            let vectors = if group_blocks == 1 { 1 } else { 2 };
+            (vectors, [12, 12, 6][vectors])
+        };
+        // Groups are whole panels.
+        let vectors = if geometry.groups > 1 && group_blocks % vectors as i64 != 0 { 1 } else { vectors };
+        let columns = balanced(output.1, most);
+        let rows = if columns == output.1 { (most / columns).clamp(1, output.0) } else { 1 };
+        let panels_outside = geometry.weight_bytes() > SMALL_WEIGHTS;
+        Self { vectors, rows, columns, blocks, output, is_flat, panels_outside }
+    }
+
+    /// Panels, the last of which may have fewer vectors.
+    pub(crate) fn panels(&self) -> i64 {
+        let vectors = self.vectors as i64;
+        (self.blocks + vectors - 1) / vectors
+    }
+
+    /// Tiles of an image: down, and across.
+    pub(crate) fn grid(&self) -> (i64, i64) {
+        ((self.output.0 + self.rows - 1) / self.rows, (self.output.1 + self.columns - 1) / self.columns)
+    }
+}
+
+/// The width of tiles of at most `most` pixels that leave the last one as little shorter as possible.
+fn balanced(width: i64, most: i64) -> i64 {
+    let tiles = (width + most - 1) / most;
+    (width + tiles - 1) / tiles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::balanced;
+
+    #[test]
+    fn tiles_are_balanced() {
+        assert_eq!([balanced(56, 7), balanced(17, 7), balanced(35, 9), balanced(3, 7)], [7, 6, 9, 3]);
+    }
+}

@@ -1,0 +1,92 @@
+//! How kernels of blocked images read what belongs to each pixel.
+
+use super::layout::{Blocked, Margin};
+use crate::{
+    emit::{Builder, V},
+    graph::Id,
+    lowering::Lowering,
+};
+use divi_onnx::DType;
+use divi_runtime::prepare::{Expression, Loop, Pack};
+
+/// An operand that is broadcast to an image.
+pub(super) enum Access {
+    /// Another image, or one number a channel of each image of a batch.
+    Image { id: Id, layout: Blocked, is_pixel: bool },
+    /// A number a channel.
+    Channels { id: Id },
+}
+
+impl Access {
+    /// Whether an operand can be read beside an image of a shape.
+    pub(super) fn is_possible(cx: &Lowering<'_>, id: Id, shape: &[i64]) -> bool {
+        if cx.dtype(id) != DType::F32 {
+            return false;
+        }
+        let own = cx.shape(id);
+        own == shape || is_per_channel(own, shape) && (own.len() == 4 || cx.expression(id).is_some())
+    }
+
+    pub(super) fn of(cx: &mut Lowering<'_>, id: Id, shape: &[i64]) -> Self {
+        let own = cx.shape(id).to_vec();
+        let channels = shape[1];
+        let is_single = own.iter().product::<i64>() == channels;
+        if own != shape
+            && is_single
+            && let Some(expression) = cx.expression(id).cloned()
+        {
+            let lanes = cx.lanes() as i64;
+            let count = (channels + lanes - 1) / lanes * lanes;
+            return Self::Channels { id: cx.constant(DType::F32, &[count], padded(expression, channels, count)) };
+        }
+        let (id, layout) = cx.blocked(id, Margin::NONE);
+        Self::Image { id, layout, is_pixel: (layout.height, layout.width) == (1, 1) }
+    }
+
+    pub(super) fn buffer(&self) -> Id {
+        match self {
+            Self::Image { id, .. } | Self::Channels { id } => *id,
+        }
+    }
+
+    /// Whether rows follow each other without a gap.
+    pub(super) fn is_flat(&self) -> bool {
+        match self {
+            Self::Image { layout, is_pixel, .. } => *is_pixel || layout.margin.is_empty(),
+            Self::Channels { .. } => true,
+        }
+    }
+
+    /// The lanes of a block of channels at a pixel.
+    pub(super) fn load(&self, b: &Builder, pointer: V, image: V, block: V, y: V, x: V) -> V {
+        let at = match self {
+            Self::Channels { .. } => b.times(block, b.lanes() as i64),
+            Self::Image { layout, is_pixel, .. } => {
+                let plane = if layout.batch == 1 { block } else { b.add(b.times(image, layout.blocks()), block) };
+                let zero = b.index(0);
+                let (y, x) = if *is_pixel { (zero, zero) } else { (y, x) };
+                layout.at(b, plane, y, x)
+            }
+        };
+        b.load_vector(pointer, at, b.vector())
+    }
+}
+
+/// Whether a shape has one number a channel: `[channels, 1, 1]`, with or without a batch.
+fn is_per_channel(own: &[i64], shape: &[i64]) -> bool {
+    match (own, shape) {
+        (&[c, 1, 1], &[_, channels, ..]) => c == channels,
+        (&[n, c, 1, 1], &[batch, channels, ..]) => c == channels && (n == 1 || n == batch),
+        _ => false,
+    }
+}
+
+/// Numbers with zeros behind them.
+pub(super) fn padded(numbers: Expression, count: i64, padded: i64) -> Expression {
+    if count == padded {
+        return numbers;
+    }
+    let shape = vec![count as u64];
+    let loops = vec![Loop { axis: 0, count: padded as u64, step: 1 }];
+    Expression::Pack(Pack { source: Box::new(numbers), shape: shape.clone(), start: vec![0], end: shape, loops })
+}

@@ -1,0 +1,145 @@
+//! Products of matrices: of rows with constant weights, which are packed into panels, and of batches of matrices.
+
+mod kernel;
+
+use super::{
+    image::padded,
+    program::{self},
+};
+use crate::{
+    error::Result,
+    graph::{Id, Node},
+    lowering::Lowering,
+};
+use divi_onnx::DType;
+use divi_runtime::prepare::{Expression, Loop, Pack};
+use kernel::{Access, Work};
+
+/// `[batch] rows x inner` times `[batch] inner x columns`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Product {
+    pub(super) batch: i64,
+    pub(super) rows: i64,
+    pub(super) inner: i64,
+    pub(super) columns: i64,
+    /// Whether each matrix of a batch is multiplied with another one on the right, or on the left.
+    pub(super) left_is_batched: bool,
+    pub(super) right_is_batched: bool,
+}
+
+/// The right side, if it is constant: its bytes, and whether its rows are columns.
+struct Weights {
+    source: Expression,
+    is_transposed: bool,
+}
+
+/// Lowers a product and what follows it, if there is a fast kernel for it; says how many nodes that are.
+pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
+    let node = &nodes[position];
+    let Some((product, weights, bias)) = read(cx, node)? else { return Ok(None) };
+    let result = node.output()?;
+    let shape = cx.shape(result).to_vec();
+    let accept = |cx: &Lowering<'_>, id| Access::is_possible(cx, id, &shape);
+    let (more, program, result) = program::absorb(cx, nodes, position + 1, result, &accept);
+
+    let lanes = cx.lanes() as i64;
+    let work = Work::new(product, weights.is_some(), bias.is_some(), cx.lanes(), cx.registers());
+    let left = cx.dense(node.input(0)?);
+    let right = match weights {
+        Some(weights) => {
+            let packed = pack(&product, weights, work.vectors as i64, lanes);
+            cx.constant(DType::F32, &[packed.1], packed.0)
+        }
+        None => cx.dense(node.input(1)?),
+    };
+    let mut reads = vec![left, right];
+    if let Some(bias) = bias {
+        let count = (product.columns + lanes - 1) / lanes * lanes;
+        reads.push(cx.constant(DType::F32, &[count], padded(bias, product.columns, count)));
+    }
+    let accesses: Vec<_> = program.operands.iter().map(|&id| Access::of(cx, id, &shape)).collect();
+    reads.extend(program.operands.iter().map(|&id| cx.dense(id)));
+    cx.call(work.extent(), work.grain(), &reads, &[result], |b, signature| {
+        work.emit(b, &signature, &program, &accesses);
+    });
+    Ok(Some(1 + more))
+}
+
+/// What a node multiplies, what is constant of it, and what is added to each row; `None` if there is no fast kernel for it.
+#[allow(clippy::type_complexity)]
+fn read(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Product, Option<Weights>, Option<Expression>)>> {
+    let (left, right) = (node.input(0)?, node.input(1)?);
+    if cx.dtype(left) != DType::F32 || cx.count(node.output()?) == 0 || cx.count(left) == 0 {
+        return Ok(None);
+    }
+    let (a, b) = (cx.shape(left), cx.shape(right));
+    if node.op == "Gemm" {
+        let attributes = node.attributes();
+        let (alpha, beta) = (attributes.float("alpha")?.unwrap_or(1.0), attributes.float("beta")?.unwrap_or(1.0));
+        let is_transposed = attributes.flag("transB", false)?;
+        let (&[rows, inner], &[first, second]) = (a, b) else { return Ok(None) };
+        let columns = if is_transposed { first } else { second };
+        let bias = match node.optional(2) {
+            None => None,
+            Some(id) => match cx.expression(id) {
+                Some(bias) if cx.count(id) == columns && cx.shape(id).last() == Some(&columns) => Some(bias.clone()),
+                _ => return Ok(None),
+            },
+        };
+        let Some(source) = cx.expression(right).cloned() else { return Ok(None) };
+        if attributes.flag("transA", false)? || alpha != 1.0 || (beta != 1.0 && bias.is_some()) {
+            return Ok(None);
+        }
+        let product = Product { batch: 1, rows, inner, columns, left_is_batched: false, right_is_batched: false };
+        return Ok(Some((product, Some(Weights { source, is_transposed }), bias)));
+    }
+    let ([outer @ .., rows, inner], [right_outer @ .., _, columns]) = (a, b) else { return Ok(None) };
+    let (rows, inner, columns) = (*rows, *inner, *columns);
+    let count = |sizes: &[i64]| sizes.iter().product::<i64>();
+    if count(right_outer) == 1 && right_outer.len() <= outer.len() {
+        // All rows meet one matrix.
+        let weights = cx.expression(right).map(|source| Weights { source: source.clone(), is_transposed: false });
+        let rows = rows * count(outer);
+        let product = Product { batch: 1, rows, inner, columns, left_is_batched: false, right_is_batched: false };
+        return Ok(Some((product, weights, None)));
+    }
+    let strip = |sizes: &[i64]| sizes.iter().copied().skip_while(|&size| size == 1).collect::<Vec<_>>();
+    let (left_outer, right_outer) = (strip(outer), strip(right_outer));
+    if left_outer != right_outer && !left_outer.is_empty() {
+        return Ok(None);
+    }
+    let batch = count(&right_outer);
+    let left_is_batched = !left_outer.is_empty();
+    Ok(Some((Product { batch, rows, inner, columns, left_is_batched, right_is_batched: true }, None, None)))
+}
+
+/// `[panels][inner][columns of a panel]`, with zeros beyond the last column.
+fn pack(product: &Product, weights: Weights, vectors: i64, lanes: i64) -> (Expression, i64) {
+    let (inner_axis, column_axis) = if weights.is_transposed { (1, 0) } else { (0, 1) };
+    let mut shape = vec![0; 2];
+    shape[inner_axis] = product.inner as u64;
+    shape[column_axis] = product.columns as u64;
+    let width = vectors * lanes;
+    let all = (product.columns + lanes - 1) / lanes;
+    let (panels, last) = (all / vectors, all % vectors * lanes);
+    let mut parts = vec![];
+    for (first, panels, width) in [(0, panels, width), (panels * width, i64::from(last > 0), last)] {
+        if panels == 0 {
+            continue;
+        }
+        let mut start = vec![0; 2];
+        start[column_axis] = first as u64;
+        let of = |axis, count: i64, step: i64| Loop { axis, count: count as u64, step: step as u64 };
+        let loops = vec![of(column_axis, panels, width), of(inner_axis, product.inner, 1), of(column_axis, width, 1)];
+        let source = Box::new(weights.source.clone());
+        parts.push(Expression::Pack(Pack { source, shape: shape.clone(), start, end: shape.clone(), loops }));
+    }
+    let expression = if parts.len() == 1 { parts.remove(0) } else { Expression::Concat(parts) };
+    (expression, all * lanes * product.inner)
+}
+
+/// The dense version of a product's operand.
+pub(super) fn is_column(cx: &Lowering<'_>, id: Id, shape: &[i64]) -> bool {
+    let own = cx.shape(id);
+    own.last() == shape.last() && own.iter().product::<i64>() == *shape.last().unwrap_or(&0) && own.len() <= shape.len()
+}

@@ -1,0 +1,266 @@
+//! Fast kernels against naive loops.
+
+use crate::{
+    graph::{Graph, Id},
+    testing::floats,
+};
+use divi_onnx::{Attr, DType, Tensor};
+
+/// Numbers that look random.
+fn noise(count: i64, seed: u64) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f64 / (1_u64 << 24) as f64 - 0.5
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn near(actual: &Tensor, expected: &[f64], what: &str) {
+    let actual = actual.floats().unwrap();
+    assert_eq!(actual.len(), expected.len(), "{what}");
+    let largest = expected.iter().fold(1e-3, |largest: f64, value| largest.max(value.abs()));
+    for (i, (a, e)) in actual.iter().zip(expected).enumerate() {
+        assert!((a - e).abs() <= 2e-6 * largest * 10.0, "{what}: element {i} is {a}, not {e}");
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    batch: i64,
+    channels: i64,
+    image: (i64, i64),
+    filters: i64,
+    groups: i64,
+    kernel: (i64, i64),
+    strides: (i64, i64),
+    dilations: (i64, i64),
+    pads: [i64; 4],
+}
+
+impl Shape {
+    fn output(&self) -> (i64, i64) {
+        let size = |image: i64, kernel: i64, stride: i64, dilation: i64, pads: i64| {
+            (image + pads - dilation * (kernel - 1) - 1) / stride + 1
+        };
+        let [top, left, bottom, right] = self.pads;
+        (
+            size(self.image.0, self.kernel.0, self.strides.0, self.dilations.0, top + bottom),
+            size(self.image.1, self.kernel.1, self.strides.1, self.dilations.1, left + right),
+        )
+    }
+
+    fn weights(&self) -> [i64; 4] {
+        [self.filters, self.channels / self.groups, self.kernel.0, self.kernel.1]
+    }
+
+    fn naive(&self, input: &[f64], weights: &[f64], bias: &[f64]) -> Vec<f64> {
+        let (height, width) = self.output();
+        let group_channels = self.channels / self.groups;
+        let mut result = vec![];
+        for n in 0..self.batch {
+            for f in 0..self.filters {
+                let group = f / (self.filters / self.groups);
+                for y in 0..height {
+                    for x in 0..width {
+                        let mut sum = bias[f as usize];
+                        for c in 0..group_channels {
+                            for ky in 0..self.kernel.0 {
+                                for kx in 0..self.kernel.1 {
+                                    let row = y * self.strides.0 + ky * self.dilations.0 - self.pads[0];
+                                    let column = x * self.strides.1 + kx * self.dilations.1 - self.pads[1];
+                                    if row < 0 || row >= self.image.0 || column < 0 || column >= self.image.1 {
+                                        continue;
+                                    }
+                                    let channel = n * self.channels + group * group_channels + c;
+                                    let at = (channel * self.image.0 + row) * self.image.1 + column;
+                                    let weight = ((f * group_channels + c) * self.kernel.0 + ky) * self.kernel.1 + kx;
+                                    sum += input[at as usize] * weights[weight as usize];
+                                }
+                            }
+                        }
+                        result.push(sum);
+                    }
+                }
+            }
+        }
+        result
+    }
+
+    /// Adds the convolution to a graph.
+    fn apply(&self, graph: &mut Graph, input: Id, weights: &[f64], bias: &[f64]) -> Id {
+        let weights = graph.known(floats(&self.weights(), weights));
+        let bias = graph.known(floats(&[self.filters], bias));
+        let (height, width) = self.output();
+        let pair = |(a, b): (i64, i64)| Attr::Ints(vec![a, b]);
+        let attributes = [
+            ("group", Attr::Int(self.groups)),
+            ("strides", pair(self.strides)),
+            ("dilations", pair(self.dilations)),
+            ("pads", Attr::Ints(self.pads.to_vec())),
+        ];
+        let shape = [self.batch, self.filters, height, width];
+        graph.apply("Conv", &[input, weights, bias], &attributes, DType::F32, &shape)
+    }
+}
+
+const PLAIN: Shape = Shape {
+    batch: 1,
+    channels: 32,
+    image: (9, 11),
+    filters: 32,
+    groups: 1,
+    kernel: (3, 3),
+    strides: (1, 1),
+    dilations: (1, 1),
+    pads: [1, 1, 1, 1],
+};
+
+#[test]
+fn convolutions_of_all_kinds() {
+    let cases = [
+        PLAIN,
+        Shape { batch: 2, kernel: (1, 1), pads: [0; 4], ..PLAIN },
+        Shape { channels: 3, filters: 24, kernel: (7, 7), strides: (2, 2), pads: [3; 4], image: (23, 21), ..PLAIN },
+        Shape { channels: 24, filters: 40, ..PLAIN },
+        Shape { channels: 17, filters: 5, strides: (2, 1), pads: [0, 1, 2, 0], ..PLAIN },
+        Shape { channels: 64, filters: 96, groups: 2, ..PLAIN },
+        Shape { channels: 48, filters: 48, groups: 48, strides: (2, 2), ..PLAIN },
+        Shape { channels: 20, filters: 20, groups: 20, kernel: (5, 5), pads: [2; 4], batch: 3, ..PLAIN },
+        Shape { dilations: (2, 3), pads: [2, 3, 2, 3], ..PLAIN },
+        Shape { kernel: (1, 7), pads: [0, 3, 0, 3], filters: 80, image: (17, 17), ..PLAIN },
+        Shape { channels: 128, filters: 512, kernel: (1, 1), strides: (2, 2), pads: [0; 4], image: (7, 7), ..PLAIN },
+        Shape { channels: 160, filters: 160, image: (7, 7), batch: 2, ..PLAIN },
+    ];
+    for (i, case) in cases.into_iter().enumerate() {
+        let input = noise(case.batch * case.channels * case.image.0 * case.image.1, i as u64 + 1);
+        let weights = noise(case.weights().iter().product(), i as u64 + 100);
+        let bias = noise(case.filters, i as u64 + 200);
+        let shape = [case.batch, case.channels, case.image.0, case.image.1];
+        let mut graph = Graph::default();
+        let x = graph.input(DType::F32, &shape);
+        let y = case.apply(&mut graph, x, &weights, &bias);
+        graph.outputs = vec![y];
+        let expected = case.naive(&input, &weights, &bias);
+        for cpu in ["native", "x86-64-v3"] {
+            let outputs = graph.run(cpu, &[floats(&shape, &input)]).unwrap();
+            near(&outputs[0], &expected, &format!("{case:?} on {cpu}"));
+        }
+    }
+}
+
+#[test]
+fn residual_blocks_stay_in_blocks() {
+    // Two convolutions with a sum and an activation; the first one's margin is for the second alone.
+    let case = Shape { channels: 40, filters: 40, ..PLAIN };
+    let shape = [1, 40, 9, 11];
+    let input = noise(40 * 99, 1);
+    let (w1, w2) = (noise(40 * 40 * 9, 2), noise(40 * 40 * 9, 3));
+    let bias = noise(40, 4);
+    let scale = noise(40, 5);
+    let mut graph = Graph::default();
+    let x = graph.input(DType::F32, &shape);
+    let first = case.apply(&mut graph, x, &w1, &bias);
+    let relu = graph.apply("Relu", &[first], &[], DType::F32, &shape);
+    let second = case.apply(&mut graph, relu, &w2, &bias);
+    let sum = graph.apply("Add", &[second, relu], &[], DType::F32, &shape);
+    let factor = graph.known(floats(&[40, 1, 1], &scale));
+    let scaled = graph.apply("Mul", &[sum, factor], &[], DType::F32, &shape);
+    let gate = graph.apply("Sigmoid", &[scaled], &[], DType::F32, &shape);
+    let swish = graph.apply("Mul", &[scaled, gate], &[], DType::F32, &shape);
+    graph.outputs = vec![swish, relu];
+    let a: Vec<_> = case.naive(&input, &w1, &bias).into_iter().map(|v| v.max(0.0)).collect();
+    let expected = case.naive(&a, &w2, &bias).into_iter().zip(&a).enumerate().map(|(i, (y, x))| {
+        let v = (y + x) * scale[i / 99];
+        v / (1.0 + (-v).exp())
+    });
+    let expected: Vec<_> = expected.collect();
+    for cpu in ["native", "x86-64-v3"] {
+        let outputs = graph.run(cpu, &[floats(&shape, &input)]).unwrap();
+        near(&outputs[0], &expected, cpu);
+        near(&outputs[1], &a, cpu);
+    }
+}
+
+#[test]
+fn products_with_and_without_packed_weights() {
+    for (i, &(rows, inner, columns)) in
+        [(128, 64, 48), (1, 37, 100), (5, 3, 7), (13, 130, 77), (100, 300, 16)].iter().enumerate()
+    {
+        let (a, b) = (noise(rows * inner, i as u64 + 1), noise(inner * columns, i as u64 + 50));
+        let bias = noise(columns, 9);
+        let product = |bias: Option<&[f64]>| -> Vec<f64> {
+            let of = |r: i64, c: i64| {
+                let products = (0..inner).map(|k| a[(r * inner + k) as usize] * b[(k * columns + c) as usize]);
+                products.sum::<f64>() + bias.map_or(0.0, |bias| bias[c as usize])
+            };
+            (0..rows).flat_map(|r| (0..columns).map(move |c| (r, c))).map(|(r, c)| of(r, c)).collect()
+        };
+        let transposed: Vec<_> = (0..columns)
+            .flat_map(|c| (0..inner).map(move |k| (c, k)))
+            .map(|(c, k)| b[(k * columns + c) as usize])
+            .collect();
+        let mut graph = Graph::default();
+        let left = graph.input(DType::F32, &[rows, inner]);
+        let right = graph.input(DType::F32, &[inner, columns]);
+        let shape = [rows, columns];
+        let plain = graph.apply("MatMul", &[left, right], &[], DType::F32, &shape);
+        let constant = graph.known(floats(&[columns, inner], &transposed));
+        let added = graph.known(floats(&[columns], &bias));
+        let transposes = [("transB", Attr::Int(1))];
+        let gemm = graph.apply("Gemm", &[left, constant, added], &transposes, DType::F32, &shape);
+        let sum = graph.apply("Add", &[gemm, plain], &[], DType::F32, &shape);
+        graph.outputs = vec![plain, sum];
+        let (without, with) = (product(None), product(Some(&bias)));
+        let sums: Vec<_> = without.iter().zip(&with).map(|(a, b)| a + b).collect();
+        for cpu in ["native", "x86-64-v3"] {
+            let inputs = [floats(&[rows, inner], &a), floats(&[inner, columns], &b)];
+            let outputs = graph.run(cpu, &inputs).unwrap();
+            near(&outputs[0], &without, &format!("{rows}x{inner}x{columns} on {cpu}"));
+            near(&outputs[1], &sums, &format!("{rows}x{inner}x{columns} on {cpu}"));
+        }
+    }
+}
+
+#[test]
+fn pooling_and_concatenation_in_blocks() {
+    let case = Shape { kernel: (1, 1), pads: [0; 4], channels: 24, filters: 24, ..PLAIN };
+    let (input, weights, bias) = (noise(24 * 99, 1), noise(24 * 24, 2), noise(24, 3));
+    let shape = [1, 24, 9, 11];
+    let mut graph = Graph::default();
+    let x = graph.input(DType::F32, &shape);
+    let conv = case.apply(&mut graph, x, &weights, &bias);
+    let window = [
+        ("kernel_shape", Attr::Ints(vec![3, 3])),
+        ("strides", Attr::Ints(vec![2, 2])),
+        ("pads", Attr::Ints(vec![1, 1, 1, 1])),
+    ];
+    let pooled = graph.apply("MaxPoolSingleOut", &[conv], &window, DType::F32, &[1, 24, 5, 6]);
+    let global = graph.apply("GlobalAveragePool", &[conv], &[], DType::F32, &[1, 24, 1, 1]);
+    let twice = graph.apply("Concat", &[conv, conv], &[("axis", Attr::Int(1))], DType::F32, &[1, 48, 9, 11]);
+    graph.outputs = vec![pooled, global, twice];
+    let values = case.naive(&input, &weights, &bias);
+    let at = |c: i64, y: i64, x: i64| values[((c * 9 + y) * 11 + x) as usize];
+    let mut maxima = vec![];
+    for c in 0..24 {
+        for y in 0..5 {
+            for x in 0..6 {
+                let rows = (2 * y - 1..2 * y + 2).filter(|row| (0..9).contains(row));
+                let window = rows.flat_map(|row| {
+                    (2 * x - 1..2 * x + 2).filter(|column| (0..11).contains(column)).map(move |column| (row, column))
+                });
+                maxima.push(window.map(|(row, column)| at(c, row, column)).fold(f64::NEG_INFINITY, f64::max));
+            }
+        }
+    }
+    let means: Vec<f64> = values.chunks(99).map(|plane| plane.iter().sum::<f64>() / 99.0).collect();
+    let both: Vec<_> = values.iter().chain(&values).copied().collect();
+    for cpu in ["native", "x86-64-v3"] {
+        let outputs = graph.run(cpu, &[floats(&shape, &input)]).unwrap();
+        near(&outputs[0], &maxima, cpu);
+        near(&outputs[1], &means, cpu);
+        near(&outputs[2], &both, cpu);
+    }
+}

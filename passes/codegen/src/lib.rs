@@ -1,0 +1,23 @@
+//! Code for CPUs: stages of operators become kernels, kernels a shared object, and all of it a bundle that the runtime runs.
+//!
+//! A stage is a [`graph::Graph`]. Its operators are lowered one by one (`ops`) to calls of kernels, which are built in
+//! upstream's MLIR dialects (`emit`); what they compute lies in one arena a stage. Nothing here knows the `onnx` dialect.
+
+mod arena;
+pub mod bundle;
+mod emit;
+pub mod error;
+pub mod graph;
+mod hot;
+mod kernels;
+mod lowering;
+mod machine_code;
+mod ops;
+mod pool;
+pub mod target;
+#[cfg(test)]
+mod testing;
+
+pub use bundle::{Options, Program, StageProgram, write};
+pub use error::Error;
+pub use target::Target;

@@ -1,0 +1,221 @@
+//! From kernels to a shared object: MLIR's lowering, LLVM, the linker.
+
+use crate::{emit::Kernel, error::Error, kernels::Kernels, target::Target};
+use inkwell::{
+    OptimizationLevel,
+    attributes::AttributeLoc,
+    context::{AsContextRef, Context as LlvmContext},
+    module::Module as LlvmModule,
+    passes::PassBuilderOptions,
+    targets::{
+        CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine, TargetTriple,
+    },
+};
+use melior::{
+    Context, StringRef,
+    ir::{Location, Module},
+    utility::{register_all_llvm_translations, register_all_passes},
+};
+use mlir_sys::*;
+use std::{
+    ffi::c_void,
+    path::{Path, PathBuf},
+    process::Command,
+    ptr::null_mut,
+    sync::{
+        Mutex, Once,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+const LOWERING: &str = "builtin.module(convert-scf-to-cf,convert-vector-to-llvm{reassociate-fp-reductions=1},\
+    convert-math-to-llvm,convert-math-to-libm,convert-arith-to-llvm,convert-func-to-llvm,convert-cf-to-llvm,\
+    convert-ub-to-llvm,reconcile-unrealized-casts)";
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+
+/// Compiles kernels into the shared object `output`; `scratch` is a folder for what is between.
+pub(crate) fn compile(kernels: &mut Kernels, target: &Target, scratch: &Path, output: &Path) -> Result<(), Error> {
+    static INITIALIZED: Once = Once::new();
+    INITIALIZED.call_once(|| {
+        register_all_passes();
+        LlvmTarget::initialize_x86(&InitializationConfig::default());
+    });
+    let context = kernels.context();
+    register_all_llvm_translations(context);
+    let taken = kernels.take();
+    let context = kernels.context();
+    // Passes load dialects, which several threads must not do at once: an empty module makes them load all.
+    lower_to_llvm(&Module::new(Location::unknown(context)))?;
+    let modules: Vec<_> = groups(taken).into_iter().map(|group| Shared(module(context, group))).collect();
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(modules.len());
+    let next = AtomicUsize::new(0);
+    let objects = Mutex::new(vec![None; modules.len()]);
+    let failure = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(module) = modules.get(index) else { break };
+                    let object = scratch.join(format!("kernels{index}.o"));
+                    match compile_module(&module.0, target, &object) {
+                        Ok(()) => objects.lock().expect("no thread panics")[index] = Some(object),
+                        Err(error) => *failure.lock().expect("no thread panics") = Some(error),
+                    }
+                }
+            });
+        }
+    });
+    if let Some(error) = failure.into_inner().expect("no thread panics") {
+        return Err(error);
+    }
+    let objects: Vec<PathBuf> = objects.into_inner().expect("no thread panics").into_iter().flatten().collect();
+    link(&objects, output)
+}
+
+/// A module that one thread at a time works on.
+struct Shared<'c>(Module<'c>);
+// SAFETY: MLIR's contexts may be used by several threads, and each module is used by one.
+unsafe impl Send for Shared<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Shared<'_> {}
+
+/// Kernels in groups that take about as long each, in an order that depends on nothing but them.
+fn groups(mut kernels: Vec<Kernel>) -> Vec<Vec<Kernel>> {
+    const LENGTH: usize = 200_000;
+    let total: usize = kernels.iter().map(|kernel| kernel.length).sum();
+    let count = (total / LENGTH + 1).clamp(2, 16).min(kernels.len().max(1));
+    kernels.sort_by(|a, b| b.length.cmp(&a.length).then_with(|| a.name.cmp(&b.name)));
+    let mut groups: Vec<(usize, Vec<Kernel>)> = (0..count).map(|_| (0, vec![])).collect();
+    for kernel in kernels {
+        let group = groups.iter_mut().min_by_key(|(length, _)| *length).expect("there is a group");
+        group.0 += kernel.length;
+        group.1.push(kernel);
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// A module with kernels and, for each, the function that the runtime calls.
+fn module(context: &Context, kernels: Vec<Kernel>) -> Module<'_> {
+    let module = Module::new(Location::unknown(context));
+    // SAFETY: the module and its body are alive, and functions that were taken have no other owner.
+    unsafe {
+        let body = mlirModuleGetBody(module.to_raw());
+        for kernel in kernels {
+            let inner = format!("{}.body", kernel.name);
+            let name = mlirStringAttrGet(context.to_raw(), StringRef::new(&inner).to_raw());
+            mlirOperationSetAttributeByName(kernel.function, StringRef::new("sym_name").to_raw(), name);
+            mlirBlockAppendOwnedOperation(body, kernel.function);
+            let entry = entry_text(&kernel.name, &inner, kernel.buffers);
+            let parsed = mlirModuleCreateParse(context.to_raw(), StringRef::new(&entry).to_raw());
+            let function = mlirBlockGetFirstOperation(mlirModuleGetBody(parsed));
+            let function = mlirOperationGetNextInBlock(function);
+            mlirOperationRemoveFromParent(function);
+            mlirBlockAppendOwnedOperation(body, function);
+            mlirModuleDestroy(parsed);
+        }
+    }
+    module
+}
+
+/// A function that takes the pointers to a kernel's buffers from a list, behind a declaration of the kernel.
+fn entry_text(name: &str, inner: &str, buffers: usize) -> String {
+    let types = "!llvm.ptr, ".repeat(buffers);
+    let loads: String = (0..buffers)
+        .map(|i| {
+            format!(
+                "%a{i} = llvm.getelementptr %list[{i}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr\n\
+                 %p{i} = llvm.load %a{i} : !llvm.ptr -> !llvm.ptr\n"
+            )
+        })
+        .collect();
+    let pointers: String = (0..buffers).map(|i| format!("%p{i}, ")).collect();
+    format!(
+        "module {{\nfunc.func private @{inner}({types}i64, i64) -> i32\n\
+         func.func @{name}(%list: !llvm.ptr, %begin: i64, %end: i64) -> i32 {{\n{loads}\
+         %status = func.call @{inner}({pointers}%begin, %end) : ({types}i64, i64) -> i32\n\
+         return %status : i32\n}}\n}}"
+    )
+}
+
+fn compile_module(module: &Module<'_>, target: &Target, object: &Path) -> Result<(), Error> {
+    let internal = |what: &str, problem: &dyn std::fmt::Display| Error::Internal(format!("{what}: {problem}"));
+    let llvm_context = LlvmContext::create();
+    let llvm = {
+        lower_to_llvm(module)?;
+        // SAFETY: the module is in LLVM's dialect; the context of the result outlives it.
+        unsafe {
+            let raw = mlirTranslateModuleToLLVMIR(module.as_operation().to_raw(), (&llvm_context).as_ctx_ref().cast());
+            if raw.is_null() {
+                return Err(Error::Internal("kernels cannot be translated to LLVM IR".into()));
+            }
+            LlvmModule::new(raw.cast())
+        }
+    };
+    let machine = target_machine(target)?;
+    llvm.set_triple(&machine.get_triple());
+    llvm.set_data_layout(&machine.get_target_data().get_data_layout());
+    let width = llvm_context.create_string_attribute("prefer-vector-width", &(target.lanes * 32).to_string());
+    let mut next = llvm.get_first_function();
+    while let Some(function) = next {
+        if function.count_basic_blocks() > 0 {
+            function.add_attribute(AttributeLoc::Function, width);
+        }
+        next = function.get_next_function();
+    }
+    llvm.verify().map_err(|error| internal("LLVM finds fault with kernels", &error.to_string()))?;
+    let options = PassBuilderOptions::create();
+    llvm.run_passes("default<O2>", &machine, options).map_err(|error| internal("LLVM", &error.to_string()))?;
+    machine
+        .write_to_file(&llvm, FileType::Object, object)
+        .map_err(|error| internal("LLVM cannot write an object", &error.to_string()))
+}
+
+/// Runs MLIR's own passes on a module, which this thread alone works on.
+fn lower_to_llvm(module: &Module<'_>) -> Result<(), Error> {
+    unsafe extern "C" fn ignore(_: MlirStringRef, _: *mut c_void) {}
+    // SAFETY: the module and its context are alive, and the manager is destroyed behind its use.
+    let (has_passes, is_lowered) = unsafe {
+        let manager = mlirPassManagerCreate(mlirModuleGetContext(module.to_raw()));
+        let passes = mlirPassManagerGetAsOpPassManager(manager);
+        let parsed = mlirParsePassPipeline(passes, StringRef::new(LOWERING).to_raw(), Some(ignore), null_mut());
+        let outcome = mlirPassManagerRunOnOp(manager, mlirModuleGetOperation(module.to_raw()));
+        mlirPassManagerDestroy(manager);
+        (parsed.value != 0, outcome.value != 0)
+    };
+    if has_passes && is_lowered {
+        return Ok(());
+    }
+    Err(Error::Internal("kernels cannot be lowered to LLVM".into()))
+}
+
+fn target_machine(target: &Target) -> Result<TargetMachine, Error> {
+    let triple = TargetTriple::create(TRIPLE);
+    let llvm = LlvmTarget::from_triple(&triple).map_err(|error| Error::Internal(error.to_string()))?;
+    llvm.create_target_machine(
+        &triple,
+        &target.llvm_cpu,
+        &target.llvm_features,
+        OptimizationLevel::Default,
+        RelocMode::PIC,
+        CodeModel::Default,
+    )
+    .ok_or_else(|| Error::Target(format!("LLVM knows no processor '{}'", target.llvm_cpu)))
+}
+
+/// Links objects into a shared object that needs nothing but the C library's mathematics.
+fn link(objects: &[PathBuf], output: &Path) -> Result<(), Error> {
+    let linker = Path::new(env!("DIVI_LLD"));
+    let mut command = Command::new(if linker.exists() { linker } else { Path::new("ld.lld") });
+    command.args(["-shared", "--gc-sections", "--build-id=none", "-s", "-soname"]);
+    command.arg(output.file_name().unwrap_or_default()).arg("-o").arg(output).args(objects);
+    // Where distributions keep the C library; what is not needed is left out.
+    command.args(["--as-needed", "-L/lib/x86_64-linux-gnu", "-L/lib64", "-L/usr/lib64", "-L/usr/lib", "-l:libm.so.6"]);
+    let result = command
+        .output()
+        .map_err(|problem| Error::Target(format!("the linker '{}' cannot be run: {problem}", linker.display())))?;
+    if result.status.success() {
+        return Ok(());
+    }
+    Err(Error::Internal(format!("the linker failed: {}", String::from_utf8_lossy(&result.stderr).trim())))
+}

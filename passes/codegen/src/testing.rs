@@ -1,0 +1,188 @@
+//! Graphs for tests, compiled for this machine and run.
+
+use crate::{
+    graph::{Constant, Graph, Id, Node, Value},
+    kernels::Kernels,
+    lowering, machine_code,
+    pool::Pool,
+    target::Target,
+};
+use divi_onnx::{Attr, Attributes, DType, Tensor};
+use divi_runtime::{
+    bundle::{Buffer, Call},
+    prepare::Expression,
+};
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+type Kernel = unsafe extern "C" fn(*const *mut u8, i64, i64) -> i32;
+
+impl Graph {
+    pub(crate) fn value(&mut self, dtype: DType, shape: &[i64]) -> Id {
+        self.values.push(Value { dtype, shape: shape.to_vec(), constant: None });
+        Id(self.values.len() - 1)
+    }
+
+    pub(crate) fn input(&mut self, dtype: DType, shape: &[i64]) -> Id {
+        let id = self.value(dtype, shape);
+        self.inputs.push(id);
+        id
+    }
+
+    pub(crate) fn known(&mut self, tensor: Tensor) -> Id {
+        let id = self.value(tensor.dtype(), tensor.dims());
+        self.values[id.0].constant = Some(Constant { source: Expression::bytes(tensor.bytes()), tensor: Some(tensor) });
+        id
+    }
+
+    /// Applies an operator; its result has a type that the test says.
+    pub(crate) fn apply(
+        &mut self,
+        op: &str,
+        inputs: &[Id],
+        attributes: &[(&str, Attr)],
+        dtype: DType,
+        shape: &[i64],
+    ) -> Id {
+        let output = self.value(dtype, shape);
+        let attributes: Attributes = attributes.iter().map(|(name, attr)| (*name, attr.clone())).collect();
+        self.nodes.push(Node {
+            op: op.into(),
+            name: format!("node {}", self.nodes.len()),
+            attributes,
+            inputs: inputs.iter().copied().map(Some).collect(),
+            outputs: vec![Some(output)],
+            task: 0,
+        });
+        output
+    }
+
+    /// Compiles and runs the graph; kernels are called in pieces, as by threads.
+    pub(crate) fn run(&self, cpu: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("divi-codegen-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let outcome = self.run_in(&folder, cpu, inputs);
+        fs::remove_dir_all(&folder).unwrap();
+        outcome
+    }
+
+    fn run_in(&self, folder: &Path, cpu: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+        let target = Target::named(cpu).unwrap();
+        let mut kernels = Kernels::new(&target);
+        let mut pool = Pool::default();
+        let lowered =
+            lowering::lower("test", self.clone(), &mut kernels, &mut pool).map_err(|error| error.to_string())?;
+        let library = folder.join("kernels.so");
+        machine_code::compile(&mut kernels, &target, folder, &library).map_err(|error| error.to_string())?;
+        let prepare = std::mem::take(&mut pool.prepare);
+        // SAFETY: the library has kernels alone, which do nothing when they are loaded.
+        let library = unsafe { libloading::Library::new(&library) }.map_err(|error| error.to_string())?;
+        let mut constants: Vec<Aligned> = pool.evaluate()?.into_iter().map(|bytes| Aligned::of(&bytes)).collect();
+        let mut inputs: Vec<Aligned> = inputs.iter().map(|tensor| Aligned::of(tensor.bytes())).collect();
+        let sizes = self.outputs.iter().map(|id| self.values[id.0].bytes());
+        let mut outputs: Vec<Aligned> = sizes.map(|size| Aligned::of(&vec![0xee; size as usize])).collect();
+        let mut arena = Aligned::of(&vec![0xdd; lowered.arena as usize]);
+        let mut run = |call: &Call| {
+            let buffers = call.buffers.iter().map(|buffer| match *buffer {
+                Buffer::Input(i) => inputs[i].pointer(0),
+                Buffer::Output(i) => outputs[i].pointer(0),
+                Buffer::Arena(offset) => arena.pointer(offset as usize),
+                Buffer::Constant(i) => constants[i].pointer(0),
+            });
+            let buffers: Vec<_> = buffers.collect();
+            // SAFETY: kernels have this type, and buffers of the sizes that they were made for.
+            unsafe {
+                let kernel: libloading::Symbol<'_, Kernel> = library.get(&call.kernel).unwrap();
+                let pieces = if call.extent >= 2 * call.grain { 2 } else { 1 };
+                let middle = call.extent / pieces;
+                let first = kernel(buffers.as_ptr(), 0, middle);
+                let second = kernel(buffers.as_ptr(), middle, call.extent);
+                first.max(second)
+            }
+        };
+        for call in prepare.iter().chain(&lowered.calls) {
+            let status = run(call);
+            if status != 0 {
+                return Err(format!("status {status}"));
+            }
+        }
+        let tensors = self.outputs.iter().zip(&outputs).map(|(id, bytes)| {
+            let Value { dtype, shape, .. } = &self.values[id.0];
+            Tensor::new(*dtype, shape.clone(), bytes.bytes().to_vec().into()).unwrap()
+        });
+        Ok(tensors.collect())
+    }
+}
+
+/// Bytes that begin where the runtime's buffers may.
+struct Aligned {
+    memory: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl Aligned {
+    fn of(bytes: &[u8]) -> Self {
+        let memory = vec![0; bytes.len() + 128];
+        let start = memory.as_ptr().align_offset(64);
+        let mut aligned = Self { memory, start, length: bytes.len() };
+        aligned.memory[start..start + bytes.len()].copy_from_slice(bytes);
+        aligned
+    }
+
+    fn pointer(&mut self, offset: usize) -> *mut u8 {
+        self.memory[self.start + offset..].as_mut_ptr()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.length]
+    }
+}
+
+pub(crate) fn floats(shape: &[i64], values: &[f64]) -> Tensor {
+    Tensor::from_floats(DType::F32, shape.to_vec(), values).unwrap()
+}
+
+#[test]
+fn a_graph_is_compiled_and_run() {
+    let mut graph = Graph::default();
+    let x = graph.input(DType::F32, &[2, 3]);
+    let y = graph.known(floats(&[3], &[10.0, 20.0, 30.0]));
+    let sum = graph.apply("Add", &[x, y], &[], DType::F32, &[2, 3]);
+    let turned = graph.apply("Transpose", &[sum], &[], DType::F32, &[3, 2]);
+    let flat = graph.apply("Reshape", &[turned], &[], DType::F32, &[6]);
+    let relu = graph.apply("Relu", &[flat], &[], DType::F32, &[6]);
+    graph.outputs = vec![relu, flat, x];
+    for cpu in ["native", "x86-64-v3"] {
+        let input = floats(&[2, 3], &[-100.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let outputs = graph.run(cpu, &[input.clone()]).unwrap();
+        assert_eq!(outputs[1].floats().unwrap(), [-90.0, 14.0, 22.0, 25.0, 33.0, 36.0]);
+        assert_eq!(outputs[0].floats().unwrap(), [0.0, 14.0, 22.0, 25.0, 33.0, 36.0]);
+        assert_eq!(outputs[2], input);
+    }
+}
+
+#[test]
+fn hot_functions_are_accurate() {
+    let values: Vec<f64> = (-4000..4000).map(|i| f64::from(i) * 0.003).collect();
+    type Reference = fn(f64) -> f64;
+    let cases: [(&str, Reference); 3] =
+        [("Exp", f64::exp), ("Tanh", f64::tanh), ("Sigmoid", |x| 1.0 / (1.0 + (-x).exp()))];
+    for (op, reference) in cases {
+        let mut graph = Graph::default();
+        let x = graph.input(DType::F32, &[values.len() as i64]);
+        let y = graph.apply(op, &[x], &[], DType::F32, &[values.len() as i64]);
+        graph.outputs = vec![y];
+        let input = floats(&[values.len() as i64], &values);
+        let outputs = graph.run("native", &[input.clone()]).unwrap();
+        for (x, y) in input.floats().unwrap().into_iter().zip(outputs[0].floats().unwrap()) {
+            let expected = reference(x);
+            assert!((y - expected).abs() <= 6e-7 * expected.abs() + 1e-37, "{op}({x}) is {y}, not {expected}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! From a plan that was made explicit to a bundle: what the entry function does becomes steps, each stage a graph that code is
+//! generated for.
+
+mod constants;
+mod graph;
+mod pass;
+mod steps;
+
+pub use pass::emit_bundle;
+
+use crate::{
+    export::{Draft, Recipes},
+    ir::{Failure, error},
+    paths::relative,
+};
+use constants::Constants;
+use divi_codegen::Target;
+use divi_runtime::bundle::DESCRIPTION;
+use mlir_sys::MlirOperation;
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// What code is made for, and where weights come from.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the model is called.
+    pub model: String,
+    pub target: Target,
+    /// The folder of the IR, which paths of weights are relative to.
+    pub ir_folder: PathBuf,
+    /// What weights are made from whose files are not there.
+    pub random_seed: Option<u64>,
+}
+
+/// Writes a bundle. A folder that is there already is replaced if it is empty or a bundle.
+pub fn write_bundle(module: MlirOperation, folder: &Path, options: &Options) -> Result<(), Failure> {
+    let fail = |message: &str| {
+        error(module, message);
+        Failure
+    };
+    let cannot = |problem: io::Error| fail(&format!("cannot write '{}': {problem}", folder.display()));
+    if let Some(problem) = objection(folder) {
+        return Err(fail(&problem));
+    }
+    let recipes = options.random_seed.map(|_| Recipes::of(module));
+    let constants = Constants::new(&options.ir_folder, recipes.as_ref().zip(options.random_seed));
+    let program = steps::program(module, &options.model, &constants)?;
+    let draft = Draft::folder(folder).map_err(cannot)?;
+    let refer = |path: &str| {
+        let path = relative(&options.ir_folder.join(path), folder);
+        path.to_str().map(str::to_owned)
+    };
+    let settings =
+        divi_codegen::Options { target: options.target.clone(), weights_folder: &options.ir_folder, refer: &refer };
+    divi_codegen::write(program, draft.path(), &settings).map_err(|problem| fail(&problem.to_string()))?;
+    draft.finish().map_err(cannot)
+}
+
+/// Why a folder cannot be written to, if so.
+fn objection(folder: &Path) -> Option<String> {
+    let mut entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => return None,
+        Err(problem) => return Some(format!("cannot write '{}': {problem}", folder.display())),
+    };
+    (entries.next().is_some() && !folder.join(DESCRIPTION).is_file()).then(|| {
+        format!(
+            "'{}' is not empty, and no {DESCRIPTION} says that it is a bundle: choose another folder, or an empty one",
+            folder.display()
+        )
+    })
+}

@@ -1,0 +1,318 @@
+//! The entry function of a plan as steps.
+
+use super::{
+    constants::Constants,
+    graph::{self, static_type},
+};
+use crate::{
+    ir::{
+        Failure, arguments_of, attribute, blocks, describe, dictionary_entry, error, float_attribute,
+        integer_attribute, integers_attribute, operands, operation_name, operations, results, signature_attribute,
+        string_attribute, symbol_attribute, uses,
+    },
+    tasks::{entry, task_name},
+};
+use divi_codegen::{Program, StageProgram, bundle::tensor, graph::Value as GraphValue};
+use divi_dialect::CostAttribute;
+use divi_runtime::bundle::{Action, Device, Mode, Objective, Port, Step, Task, Value};
+use melior::ir::Attribute;
+use mlir_sys::*;
+use rustc_hash::FxHashMap;
+use std::ffi::c_void;
+
+/// The program that a plan is.
+pub(super) fn program(module: MlirOperation, model: &str, constants: &Constants<'_>) -> Result<Program, Failure> {
+    let function = entry(module)?;
+    let &[block] = &blocks(function)[..] else {
+        error(function, &format!("{} has several blocks: a plan is one list of steps", describe(function)));
+        return Err(Failure);
+    };
+    let all: Vec<_> = blocks(module).into_iter().flat_map(operations).collect();
+    let name = |operation: MlirOperation| symbol_name(operation).unwrap_or_default();
+    let functions = all.iter().filter(|&&operation| operation_name(operation) == "func.func");
+    let devices: Vec<_> = all.iter().copied().filter(|&op| operation_name(op) == "divi.device").collect();
+    let links = all.iter().copied().filter(|&op| operation_name(op) == "divi.link").collect();
+    let mut walk = Walk {
+        functions: functions.map(|&function| (name(function), function)).collect(),
+        device_names: devices.iter().map(|&device| name(device)).collect(),
+        links,
+        constants,
+        places: FxHashMap::default(),
+        program: Program {
+            model: model.to_owned(),
+            objective: objective(module),
+            devices: devices.iter().map(|&device| described(device)).collect(),
+            values: vec![],
+            inputs: vec![],
+            outputs: vec![],
+            stages: vec![],
+            steps: vec![],
+            constants: vec![],
+        },
+    };
+    if walk.program.devices.is_empty() {
+        error(module, "has no divi.device: plan it first, with --partition");
+        return Err(Failure);
+    }
+    walk.check_devices(module)?;
+    let name_in = |list, i| signature_attribute(function, list, i, "onnx.name").and_then(string_attribute);
+    let host = walk.host();
+    for (i, argument) in arguments_of(block).into_iter().enumerate() {
+        let name = name_in("arg_attrs", i).map_or_else(|| format!("input_{i}"), str::to_owned);
+        let device = signature_attribute(function, "arg_attrs", i, "divi.device").and_then(symbol_attribute);
+        let device =
+            device.and_then(|device| walk.device(device)).unwrap_or_else(|| walk.reading_device(argument, host));
+        let value = walk.value(function, argument, &name, device)?;
+        walk.program.inputs.push(Port { name, value });
+    }
+    for operation in operations(block) {
+        walk.step(operation)?;
+    }
+    // SAFETY: the block is alive, and a function's body ends in a terminator.
+    for (i, value) in operands(unsafe { mlirBlockGetTerminator(block) }).into_iter().enumerate() {
+        let name = name_in("res_attrs", i).map_or_else(|| format!("output_{i}"), str::to_owned);
+        let value = walk.place(function, value)?;
+        walk.program.outputs.push(Port { name, value });
+    }
+    Ok(walk.program)
+}
+
+fn symbol_name(operation: MlirOperation) -> Option<&'static str> {
+    attribute(operation, "sym_name").and_then(string_attribute)
+}
+
+/// A `divi.device`.
+fn described(device: MlirOperation) -> Device {
+    let number = |name| attribute(device, name).and_then(integer_attribute).and_then(|value| u64::try_from(value).ok());
+    Device {
+        id: symbol_name(device).unwrap_or_default().to_owned(),
+        kind: attribute(device, "kind").and_then(string_attribute).unwrap_or_default().to_owned(),
+        threads: number("threads").unwrap_or(0),
+        memory: number("memory").unwrap_or(0),
+    }
+}
+
+/// What the certificate says.
+fn objective(module: MlirOperation) -> Objective {
+    let plan = attribute(module, "divi.plan");
+    let entry = |name: &str| plan.and_then(|plan| dictionary_entry(plan, name));
+    let mode = match entry("objective").and_then(string_attribute) {
+        Some("batch") => Mode::Batch,
+        Some("pipeline") => Mode::Pipeline,
+        _ => Mode::Latency,
+    };
+    let inputs = entry("inputs").and_then(integer_attribute).and_then(|inputs| u64::try_from(inputs).ok());
+    Objective {
+        mode,
+        inputs: inputs.unwrap_or(1).max(1),
+        predicted_us: entry("value").and_then(float_attribute),
+        bound_us: entry("bound").and_then(float_attribute),
+    }
+}
+
+/// The walk over the entry function.
+struct Walk<'a, 'b> {
+    functions: FxHashMap<&'static str, MlirOperation>,
+    device_names: Vec<&'static str>,
+    links: Vec<MlirOperation>,
+    constants: &'a Constants<'b>,
+    /// Which of the program's values MLIR's are.
+    places: FxHashMap<*const c_void, usize>,
+    program: Program,
+}
+
+impl Walk<'_, '_> {
+    fn check_devices(&self, module: MlirOperation) -> Result<(), Failure> {
+        let other = self.program.devices.iter().find(|device| device.kind != "cpu");
+        let Some(device) = other else { return Ok(()) };
+        let message = format!(
+            "device @{} is of kind \"{}\", which no code is generated for yet: plan for a system of CPUs, as --system=cpu-2",
+            device.id, device.kind
+        );
+        error(module, &message);
+        Err(Failure)
+    }
+
+    fn device(&self, name: &str) -> Option<usize> {
+        self.device_names.iter().position(|device| *device == name)
+    }
+
+    /// Where inputs and outputs are: the first CPU, or else the first device.
+    fn host(&self) -> usize {
+        self.program.devices.iter().position(|device| device.kind == "cpu").unwrap_or(0)
+    }
+
+    /// The device of those that read an argument without a transfer.
+    fn reading_device(&self, argument: MlirValue, host: usize) -> usize {
+        let device = |user: MlirOperation| match operation_name(user) {
+            "divi.launch" => self.device(symbol(user, "device")),
+            "divi.transfer" => self.device(symbol(user, "from")),
+            _ => None,
+        };
+        uses(argument).into_iter().find_map(|(user, _)| device(user)).unwrap_or(host)
+    }
+
+    fn value(
+        &mut self,
+        operation: MlirOperation,
+        value: MlirValue,
+        name: &str,
+        device: usize,
+    ) -> Result<usize, Failure> {
+        let (dtype, shape) = static_type(operation, value)?;
+        let tensor = tensor(&GraphValue { dtype, shape, constant: None });
+        let index = self.program.values.len();
+        self.program.values.push(Value { name: name.to_owned(), device, tensor, constant: None });
+        self.places.insert(value.ptr, index);
+        Ok(index)
+    }
+
+    fn place(&self, reader: MlirOperation, value: MlirValue) -> Result<usize, Failure> {
+        self.places.get(&value.ptr).copied().ok_or_else(|| {
+            error(reader, &format!("{} reads a value that no step of the plan computes", describe(reader)));
+            Failure
+        })
+    }
+
+    fn places(&self, reader: MlirOperation) -> Result<Vec<usize>, Failure> {
+        operands(reader).into_iter().map(|value| self.place(reader, value)).collect()
+    }
+
+    /// A result of a step, called after the operand it comes from.
+    fn result(&mut self, operation: MlirOperation, of: usize, device: usize) -> Result<usize, Failure> {
+        let name = self.program.values[of].name.clone();
+        self.value(operation, results(operation)[0], &name, device)
+    }
+
+    fn step(&mut self, operation: MlirOperation) -> Result<(), Failure> {
+        let (action, takes_us) = match operation_name(operation) {
+            "func.return" | "onnx.Return" | "onnx.NoValue" => return Ok(()),
+            "onnx.Constant" => return self.constant(operation),
+            "divi.launch" => self.launch(operation)?,
+            "divi.transfer" => {
+                let input = self.places(operation)?[0];
+                let device = self.device(symbol(operation, "to")).unwrap_or(0);
+                let output = self.result(operation, input, device)?;
+                let takes = self.transfer_time(operation, self.program.values[input].tensor.bytes);
+                (Action::Transfer { input, output }, takes)
+            }
+            "divi.slice" => {
+                let input = self.places(operation)?[0];
+                let output = self.result(operation, input, self.program.values[input].device)?;
+                let positions = integers(operation, "positions");
+                let (of, axis, outer) =
+                    (integer(operation, "count"), integer(operation, "axis"), integer(operation, "outer"));
+                (Action::Slice { input, output, positions, of, axis: axis as usize, outer }, None)
+            }
+            "divi.gather" => {
+                let inputs = self.places(operation)?;
+                let device = inputs.first().map_or(0, |&input| self.program.values[input].device);
+                let output = self.result(operation, inputs.first().copied().unwrap_or(0), device)?;
+                let (axis, outer) = (integer(operation, "axis"), integer(operation, "outer"));
+                (Action::Gather { inputs, output, of: integers(operation, "counts"), axis: axis as usize, outer }, None)
+            }
+            _ => {
+                let message = format!(
+                    "{} is no step of a plan: outline the plan first, with --divi-outline",
+                    describe(operation)
+                );
+                error(operation, &message);
+                return Err(Failure);
+            }
+        };
+        let start_us = attribute(operation, "divi.start").and_then(float_attribute);
+        self.program.steps.push(Step { action, start_us, takes_us });
+        Ok(())
+    }
+
+    /// What the entry function itself has constants for: outputs that nothing computes.
+    fn constant(&mut self, operation: MlirOperation) -> Result<(), Failure> {
+        let result = results(operation)[0];
+        if uses(result).is_empty() {
+            return Ok(());
+        }
+        let constant = self.constants.find(operation).map_err(|message| {
+            error(operation, &format!("{} {message}", describe(operation)));
+            Failure
+        })?;
+        let value = self.value(operation, result, "constant", self.host())?;
+        let bytes = self.program.values[value].tensor.bytes;
+        self.program.values[value].constant = Some(self.program.constants.len());
+        self.program.constants.push((constant.source, bytes));
+        Ok(())
+    }
+
+    fn launch(&mut self, launch: MlirOperation) -> Result<(Action, Option<f64>), Failure> {
+        let inputs = self.places(launch)?;
+        let (callee, device_name) = (symbol(launch, "callee"), symbol(launch, "device"));
+        let Some(device) = self.device(device_name) else {
+            error(launch, &format!("{} is on @{device_name}, which is not there", describe(launch)));
+            return Err(Failure);
+        };
+        let batch = integers(launch, "divi.inputs").len().max(1) as u64;
+        let stage = match self.program.stages.iter().position(|stage| stage.name == callee) {
+            Some(stage) => stage,
+            None => {
+                let stage = self.stage(launch, callee, device, batch)?;
+                self.program.stages.push(stage);
+                self.program.stages.len() - 1
+            }
+        };
+        let mut outputs = vec![];
+        for (i, result) in results(launch).into_iter().enumerate() {
+            outputs.push(self.value(launch, result, &format!("{callee}.{i}"), device)?);
+        }
+        let times = self.program.stages[stage].tasks.iter().map(|task| task.predicted_us);
+        Ok((Action::Launch { stage, inputs, outputs }, times.sum()))
+    }
+
+    fn stage(
+        &mut self,
+        launch: MlirOperation,
+        callee: &str,
+        device: usize,
+        batch: u64,
+    ) -> Result<StageProgram, Failure> {
+        let Some(&function) = self.functions.get(callee) else {
+            error(launch, &format!("{} launches @{callee}, which is not there", describe(launch)));
+            return Err(Failure);
+        };
+        let read = graph::read(function, self.constants)?;
+        let tasks = read.tasks.into_iter().map(|task| Task {
+            name: task_name(task).to_owned(),
+            predicted_us: predicted(task, self.device_names[device], batch),
+            profile: crate::cost::profile_entry(task, batch),
+        });
+        Ok(StageProgram { name: callee.to_owned(), device, tasks: tasks.collect(), graph: read.graph })
+    }
+
+    /// What the link between two devices says of so many bytes.
+    fn transfer_time(&self, transfer: MlirOperation, bytes: u64) -> Option<f64> {
+        let ends = |op| (symbol(op, "from"), symbol(op, "to"));
+        let link = *self.links.iter().find(|&&link| ends(link) == ends(transfer))?;
+        let number = |name| attribute(link, name).and_then(float_attribute);
+        Some((bytes as f64 / number("bandwidth")? + number("latency")?) * 1e6)
+    }
+}
+
+/// What a task takes on a device at a batch size.
+fn predicted(task: MlirOperation, device: &str, batch: u64) -> Option<f64> {
+    // SAFETY: the attribute is alive.
+    let costs = CostAttribute::from_attribute(unsafe { Attribute::from_raw(attribute(task, "divi.cost")?) })?;
+    let of_device = costs.entries().into_iter().filter(|cost| cost.device == device);
+    of_device.into_iter().find(|cost| cost.batch == batch as i64).map(|cost| cost.micros)
+}
+
+fn symbol<'m>(operation: MlirOperation, name: &str) -> &'m str {
+    attribute(operation, name).and_then(symbol_attribute).unwrap_or_default()
+}
+
+fn integer(operation: MlirOperation, name: &str) -> u64 {
+    // An attribute that is left out is 1, which only `outer` may be.
+    attribute(operation, name).and_then(integer_attribute).and_then(|value| u64::try_from(value).ok()).unwrap_or(1)
+}
+
+fn integers(operation: MlirOperation, name: &str) -> Vec<u64> {
+    let values = attribute(operation, name).and_then(integers_attribute).unwrap_or_default();
+    values.into_iter().map(|value| value as u64).collect()
+}

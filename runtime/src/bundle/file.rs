@@ -1,0 +1,169 @@
+//! Bundles as folders: `bundle.json`, and the hashes of what is beside it.
+
+use super::{Bundle, DESCRIPTION, FORMAT, File};
+use crate::error::{Error, Result};
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::{fmt::Write as _, fs, io::Read, path::Path};
+
+impl Bundle {
+    /// Reads the description of the bundle in a folder and checks that it is sound by itself. The other files are not
+    /// looked at: see [`Bundle::check`].
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = &folder.join(DESCRIPTION);
+        let text = fs::read(path).map_err(Error::unreadable(path))?;
+        let mut bundle = Self::parse(&text).map_err(|reason| match version(&text) {
+            Some(format) if is_newer(&format) => Error::Newer { path: path.clone(), format },
+            Some(format) if format != FORMAT => {
+                Error::malformed(path, format!("its format is '{format}', not '{FORMAT}'"))
+            }
+            _ => Error::malformed(path, reason),
+        })?;
+        let named = std::mem::take(&mut bundle.sha256);
+        bundle.sha256 = bundle.hash(path)?;
+        if bundle.sha256 != named {
+            return Err(Error::damaged(path, "its contents do not have the hash that it names"));
+        }
+        bundle.validate().map_err(|reason| Error::malformed(path, reason))?;
+        Ok(bundle)
+    }
+
+    fn parse(text: &[u8]) -> std::result::Result<Self, String> {
+        let bundle: Self = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        if bundle.format == FORMAT { Ok(bundle) } else { Err(format!("its format is '{}'", bundle.format)) }
+    }
+
+    /// Writes the description into a folder, whole or not at all, with its hash. The files that it names must be there
+    /// already: [`File::of`] describes them.
+    pub fn write(&mut self, folder: &Path) -> Result<()> {
+        let path = &folder.join(DESCRIPTION);
+        self.validate().map_err(|reason| Error::malformed(path, reason))?;
+        self.sha256.clear();
+        self.sha256 = self.hash(path)?;
+        let text = self.text().map_err(|error| Error::malformed(path, error.to_string()))?;
+        let temporary = &folder.join(format!(".{DESCRIPTION}.{}.tmp", std::process::id()));
+        fs::write(temporary, text).and_then(|()| fs::rename(temporary, path)).map_err(|error| {
+            // It may not even be there; the error that matters is the first.
+            let _ = fs::remove_file(temporary);
+            Error::Unreadable { path: path.clone(), error }
+        })
+    }
+
+    /// Checks that every file is there as it was written. Those without a hash, the model's own, are checked for their size.
+    pub fn check(&self, folder: &Path) -> Result<()> {
+        self.files.iter().try_for_each(|file| file.check(folder))
+    }
+
+    /// The hash of a description whose hash is empty.
+    fn hash(&self, path: &Path) -> Result<String> {
+        let text = serde_json::to_vec(self).map_err(|error| Error::malformed(path, error.to_string()))?;
+        Ok(digits(&Sha256::digest(text)))
+    }
+
+    /// A line for each entry of the long lists, so that people can read it.
+    fn text(&self) -> serde_json::Result<String> {
+        let mut text = String::new();
+        write_fields(&mut text, &serde_json::to_value(self)?, "", &["stages"]);
+        Ok(text + "\n")
+    }
+}
+
+/// Writes an object with a line for each field, and one for each item of a list of objects. Items of the lists that are
+/// named `opened` are written in the same way.
+fn write_fields(text: &mut String, value: &Value, indent: &str, opened: &[&str]) {
+    let Value::Object(fields) = value else {
+        *text += &value.to_string();
+        return;
+    };
+    *text += "{";
+    for (index, (name, field)) in fields.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        let _ = write!(text, "{comma}\n{indent} {}: ", Value::from(name.as_str()));
+        match field {
+            Value::Array(items) if items.iter().any(Value::is_object) => {
+                *text += "[";
+                for (index, item) in items.iter().enumerate() {
+                    let comma = if index == 0 { "" } else { "," };
+                    let _ = write!(text, "{comma}\n{indent}  ");
+                    if opened.contains(&name.as_str()) {
+                        write_fields(text, item, &format!("{indent}  "), &[]);
+                    } else {
+                        *text += &item.to_string();
+                    }
+                }
+                let _ = write!(text, "\n{indent} ]");
+            }
+            _ => *text += &field.to_string(),
+        }
+    }
+    let _ = write!(text, "\n{indent}}}");
+}
+
+impl File {
+    /// Describes a file, with its hash. The path is relative to the bundle's folder.
+    pub fn of(folder: &Path, path: &str) -> Result<Self> {
+        let (bytes, sha256) = hash_file(&folder.join(path))?;
+        Ok(Self { path: path.to_owned(), bytes, sha256 })
+    }
+
+    /// Describes one of the model's own files by its size alone: reading all weights would take longer than compiling.
+    pub fn sized(folder: &Path, path: &str) -> Result<Self> {
+        let full = &folder.join(path);
+        let metadata = fs::metadata(full).map_err(Error::unreadable(full))?;
+        Ok(Self { path: path.to_owned(), bytes: metadata.len(), sha256: String::new() })
+    }
+
+    /// Checks size and, if it has one, hash.
+    pub fn check(&self, folder: &Path) -> Result<()> {
+        self.check_size(folder)?;
+        let path = &folder.join(&self.path);
+        if !self.sha256.is_empty() && hash_file(path)?.1 != self.sha256 {
+            return Err(Error::damaged(path, "its contents do not have the hash that the bundle names"));
+        }
+        Ok(())
+    }
+
+    pub fn check_size(&self, folder: &Path) -> Result<()> {
+        let path = &folder.join(&self.path);
+        let size = fs::metadata(path).map_err(Error::unreadable(path))?.len();
+        if size != self.bytes {
+            let verb = if size < self.bytes { "truncated" } else { "another file" };
+            return Err(Error::damaged(path, format!("it has {size} bytes instead of {}: it is {verb}", self.bytes)));
+        }
+        Ok(())
+    }
+}
+
+/// The size and the SHA-256 of a file.
+fn hash_file(path: &Path) -> Result<(u64, String)> {
+    let mut file = fs::File::open(path).map_err(Error::unreadable(path))?;
+    let (mut hash, mut bytes, mut piece) = (Sha256::new(), 0, vec![0; 1 << 18]);
+    loop {
+        match file.read(&mut piece).map_err(Error::unreadable(path))? {
+            0 => return Ok((bytes, digits(&hash.finalize()))),
+            read => {
+                hash.update(&piece[..read]);
+                bytes += read as u64;
+            }
+        }
+    }
+}
+
+fn digits(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a description calls itself, whatever else is in it.
+fn version(text: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Head {
+        format: String,
+    }
+    serde_json::from_slice::<Head>(text).ok().map(|head| head.format)
+}
+
+fn is_newer(format: &str) -> bool {
+    let number = |format: &str| format.strip_prefix("divi-bundle/")?.parse::<u64>().ok();
+    number(format) > number(FORMAT)
+}

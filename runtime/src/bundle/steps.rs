@@ -1,0 +1,158 @@
+//! Steps: what they read and write, and whether they can be run in their order.
+
+use super::validate::{Verdict, inside};
+use super::{Action, Bundle, Step, Tensor};
+
+impl Action {
+    /// The values that it reads, some perhaps twice.
+    pub fn reads(&self) -> &[usize] {
+        match self {
+            Self::Launch { inputs, .. } | Self::Gather { inputs, .. } => inputs,
+            Self::Transfer { input, .. } | Self::Slice { input, .. } => std::slice::from_ref(input),
+        }
+    }
+
+    /// The values that it writes.
+    pub fn writes(&self) -> &[usize] {
+        match self {
+            Self::Launch { outputs, .. } => outputs,
+            Self::Transfer { output, .. } | Self::Slice { output, .. } | Self::Gather { output, .. } => {
+                std::slice::from_ref(output)
+            }
+        }
+    }
+}
+
+/// What runs at the same time as others: devices, and the links between them.
+pub struct Lanes {
+    /// Ordered pairs of devices that values go between. Their lanes are behind those of the devices.
+    pub links: Vec<(usize, usize)>,
+    /// The lane of each step.
+    pub of_step: Vec<usize>,
+}
+
+impl Bundle {
+    pub fn lanes(&self) -> Lanes {
+        let mut lanes = Lanes { links: vec![], of_step: vec![] };
+        for step in &self.steps {
+            let device = |value: &usize| self.values[*value].device;
+            let lane = match &step.action {
+                Action::Launch { stage, .. } => self.stages[*stage].device,
+                Action::Slice { output, .. } | Action::Gather { output, .. } => device(output),
+                Action::Transfer { input, output } => {
+                    let link = (device(input), device(output));
+                    let known = lanes.links.iter().position(|known| *known == link).unwrap_or(lanes.links.len());
+                    if known == lanes.links.len() {
+                        lanes.links.push(link);
+                    }
+                    self.devices.len() + known
+                }
+            };
+            lanes.of_step.push(lane);
+        }
+        lanes
+    }
+
+    /// What users know a lane by.
+    pub fn lane_name(&self, lanes: &Lanes, lane: usize) -> String {
+        match lane.checked_sub(self.devices.len()).map(|link| lanes.links[link]) {
+            Some((from, to)) => format!("{}>{}", self.devices[from].id, self.devices[to].id),
+            None => self.devices[lane].id.clone(),
+        }
+    }
+
+    /// What users know a step by.
+    pub fn step_name(&self, step: &Step) -> String {
+        let name = |&value: &usize| &self.values[value].name;
+        match &step.action {
+            Action::Launch { stage, .. } => self.stages[*stage].name.clone(),
+            Action::Transfer { input, .. } => format!("transfer of {}", name(input)),
+            Action::Slice { input, .. } => format!("slice of {}", name(input)),
+            Action::Gather { output, .. } => format!("gather of {}", name(output)),
+        }
+    }
+
+    pub(super) fn validate_steps(&self) -> Verdict {
+        let mut is_there: Vec<bool> = self.values.iter().map(|value| value.constant.is_some()).collect();
+        for input in &self.inputs {
+            if std::mem::replace(&mut is_there[input.value], true) {
+                return Err(format!("input '{}' is a value that is there already", input.name));
+            }
+        }
+        for (index, step) in self.steps.iter().enumerate() {
+            let wrong = |reason: String| format!("step {index}: {reason}");
+            let action = &step.action;
+            for &value in action.reads().iter().chain(action.writes()) {
+                inside(value, self.values.len(), "values").map_err(wrong)?;
+            }
+            if let Some(&value) = action.reads().iter().find(|&&value| !is_there[value]) {
+                return Err(wrong(format!("value '{}' is read before it is written", self.values[value].name)));
+            }
+            for &value in action.writes() {
+                if std::mem::replace(&mut is_there[value], true) {
+                    return Err(wrong(format!("value '{}' is written twice", self.values[value].name)));
+                }
+            }
+            self.validate_action(action).map_err(wrong)?;
+        }
+        match self.outputs.iter().find(|output| !is_there[output.value]) {
+            Some(output) => Err(format!("output '{}' is never written", output.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the values of a step, which exist, fit each other.
+    fn validate_action(&self, action: &Action) -> Verdict {
+        let bytes = |value: usize| self.values[value].tensor.bytes;
+        let stays = |values: &[usize], device| match values.iter().find(|&&value| self.values[value].device != device) {
+            Some(&value) => Err(format!("value '{}' is on another device", self.values[value].name)),
+            None => Ok(()),
+        };
+        match action {
+            Action::Launch { stage, inputs, outputs } => {
+                inside(*stage, self.stages.len(), "stages")?;
+                let stage = &self.stages[*stage];
+                for (values, tensors, kind) in [(inputs, &stage.inputs, "inputs"), (outputs, &stage.outputs, "outputs")]
+                {
+                    let fits = |(&value, tensor): (&usize, &Tensor)| self.values[value].tensor == *tensor;
+                    if values.len() != tensors.len() || !values.iter().zip(tensors).all(fits) {
+                        return Err(format!("the {kind} are not those of stage '{}'", stage.name));
+                    }
+                    stays(values, stage.device)?;
+                }
+                Ok(())
+            }
+            Action::Transfer { input, output } => {
+                let is_same = self.values[*input].tensor == self.values[*output].tensor;
+                if is_same { Ok(()) } else { Err("a transfer changes a value's type".into()) }
+            }
+            Action::Slice { input, output, positions, of, outer, .. } => {
+                stays(&[*input], self.values[*output].device)?;
+                let unit = unit(bytes(*input), *of, *outer).ok_or("a value is not cut into whole parts")?;
+                if let Some(position) = positions.iter().find(|position| *position >= of) {
+                    return Err(format!("position {position} is outside the {of} of a value"));
+                }
+                fits(bytes(*output), unit, positions.len() as u64, *outer)
+            }
+            Action::Gather { inputs, output, of, outer, .. } => {
+                stays(inputs, self.values[*output].device)?;
+                let total = of.iter().try_fold(0_u64, |sum, part| sum.checked_add(*part));
+                let total =
+                    total.filter(|_| of.len() == inputs.len()).ok_or("parts and values are not equally many")?;
+                let unit = unit(bytes(*output), total, *outer).ok_or("a value is not put together from whole parts")?;
+                inputs.iter().zip(of).try_for_each(|(&input, &of)| fits(bytes(input), unit, of, *outer))
+            }
+        }
+    }
+}
+
+/// The bytes of one input in one of the `outer` parts.
+pub(crate) fn unit(bytes: u64, of: u64, outer: u64) -> Option<u64> {
+    let parts = of.checked_mul(outer).filter(|&parts| parts > 0)?;
+    bytes.is_multiple_of(parts).then(|| bytes / parts)
+}
+
+fn fits(bytes: u64, unit: u64, of: u64, outer: u64) -> Verdict {
+    let wanted = unit.checked_mul(of).and_then(|bytes| bytes.checked_mul(outer));
+    if wanted == Some(bytes) { Ok(()) } else { Err(format!("a part has {bytes} bytes, not {of} times {unit}")) }
+}

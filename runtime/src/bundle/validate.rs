@@ -1,0 +1,172 @@
+//! Whether a description is sound: every index inside what it is an index of, every size what it must be. What was
+//! validated can be run without further questions, if the files are those that were written with it.
+
+use super::{ALIGNMENT, Buffer, Bundle, Call, Constant, Port, Source, Stage, Tensor, WEIGHTS};
+use crate::{dtype::DType, prepare::Expression};
+use std::collections::HashSet;
+use std::path::{Component, Path};
+
+pub(super) type Verdict = Result<(), String>;
+
+impl Bundle {
+    /// Says what is wrong with the description, if something is.
+    pub fn validate(&self) -> Verdict {
+        self.validate_files()?;
+        for (index, constant) in self.constants.iter().enumerate() {
+            self.validate_constant(constant).map_err(|reason| format!("constant {index}: {reason}"))?;
+        }
+        for value in &self.values {
+            let name = &value.name;
+            inside(value.device, self.devices.len(), "devices")
+                .map_err(|reason| format!("value '{name}': {reason}"))?;
+            validate_tensor(&value.tensor).map_err(|reason| format!("value '{name}': {reason}"))?;
+            if let Some(constant) = value.constant {
+                inside(constant, self.constants.len(), "constants")
+                    .map_err(|reason| format!("value '{name}': {reason}"))?;
+                let (has, takes) = (self.constants[constant].bytes, value.tensor.bytes);
+                if has != takes {
+                    return Err(format!("value '{name}' takes {takes} bytes, its constant has {has}"));
+                }
+            }
+        }
+        self.validate_ports(&self.inputs, "input")?;
+        self.validate_ports(&self.outputs, "output")?;
+        for call in &self.prepare {
+            self.validate_call(call, None).map_err(|reason| format!("prepare: kernel '{}': {reason}", call.kernel))?;
+        }
+        for stage in &self.stages {
+            self.validate_stage(stage).map_err(|reason| format!("stage '{}': {reason}", stage.name))?;
+        }
+        self.validate_steps()
+    }
+
+    fn validate_files(&self) -> Verdict {
+        let has = |path: &str| self.files.iter().any(|file| file.path == path);
+        let code = &self.target.code;
+        let is_plain = matches!(Path::new(code).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
+        let has_kernels = !self.prepare.is_empty() || self.stages.iter().any(|stage| !stage.calls.is_empty());
+        if has_kernels && !(is_plain && has(code)) {
+            return Err(format!("the code '{code}' is not one of the files of the bundle"));
+        }
+        let is_packed = |constant: &Constant| matches!(constant.source, Source::Packed { .. });
+        if self.constants.iter().any(is_packed) && !has(WEIGHTS) {
+            return Err(format!("{WEIGHTS} is not one of the files of the bundle"));
+        }
+        Ok(())
+    }
+
+    fn validate_constant(&self, constant: &Constant) -> Verdict {
+        let end = |offset: u64| offset.checked_add(constant.bytes).ok_or("it ends beyond all files");
+        match &constant.source {
+            Source::Packed { offset } => {
+                let size = self.files.iter().find(|file| file.path == WEIGHTS).map_or(0, |file| file.bytes);
+                if !offset.is_multiple_of(ALIGNMENT) {
+                    return Err(format!("its offset {offset} is not a multiple of {ALIGNMENT}"));
+                }
+                if end(*offset)? > size {
+                    return Err(format!("{WEIGHTS} has {size} bytes, too few for {} at {offset}", constant.bytes));
+                }
+            }
+            Source::File { offset, .. } => {
+                end(*offset)?;
+            }
+            Source::Made(expression) => {
+                let made =
+                    expression.length().ok_or("it is larger than can be counted, or made of parts that do not fit")?;
+                if made != constant.bytes {
+                    return Err(format!("it has {} bytes, and is made of {made}", constant.bytes));
+                }
+            }
+            Source::Computed => {}
+        }
+        Ok(())
+    }
+
+    fn validate_ports(&self, ports: &[Port], kind: &str) -> Verdict {
+        let mut names = HashSet::new();
+        for Port { name, value } in ports {
+            inside(*value, self.values.len(), "values").map_err(|reason| format!("{kind} '{name}': {reason}"))?;
+            if !names.insert(name) {
+                return Err(format!("there are two {kind}s '{name}'"));
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_stage(&self, stage: &Stage) -> Verdict {
+        inside(stage.device, self.devices.len(), "devices")?;
+        stage.inputs.iter().chain(&stage.outputs).try_for_each(validate_tensor)?;
+        for call in &stage.calls {
+            self.validate_call(call, Some(stage)).map_err(|reason| format!("kernel '{}': {reason}", call.kernel))?;
+        }
+        Ok(())
+    }
+
+    fn validate_call(&self, call: &Call, stage: Option<&Stage>) -> Verdict {
+        if call.extent < 0 || call.grain < 1 {
+            return Err(format!("{} iterations with a grain of {}", call.extent, call.grain));
+        }
+        if call.kernel.is_empty() || call.kernel.contains('\0') {
+            return Err("no symbol has this name".into());
+        }
+        let tasks = stage.map_or(0, |stage| stage.tasks.len());
+        inside(call.task, tasks.max(1), "tasks")?;
+        for buffer in &call.buffers {
+            match (buffer, stage) {
+                (Buffer::Constant(index), _) => {
+                    inside(*index, self.constants.len(), "constants")?;
+                }
+                (Buffer::Input(index), Some(stage)) => inside(*index, stage.inputs.len(), "inputs")?,
+                (Buffer::Output(index), Some(stage)) => inside(*index, stage.outputs.len(), "outputs")?,
+                (Buffer::Arena(offset), Some(stage)) if *offset <= stage.arena => {}
+                (Buffer::Arena(offset), Some(stage)) => {
+                    return Err(format!("a buffer at {offset} is outside the arena of {} bytes", stage.arena));
+                }
+                (_, None) => return Err("it has buffers that are not constants".into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn inside(index: usize, length: usize, what: &str) -> Verdict {
+    if index < length { Ok(()) } else { Err(format!("index {index} is outside the {length} {what}")) }
+}
+
+fn validate_tensor(tensor: &Tensor) -> Verdict {
+    let dtype = DType::from_name(&tensor.dtype).ok_or_else(|| format!("'{}' is no element type", tensor.dtype))?;
+    match dtype.bytes_of(&tensor.shape) {
+        Some(bytes) if bytes == tensor.bytes => Ok(()),
+        _ => Err(format!("{tensor} does not take {} bytes", tensor.bytes)),
+    }
+}
+
+impl Expression {
+    /// How many bytes it makes; `None` if that cannot be counted, or parts of it do not fit each other.
+    pub fn length(&self) -> Option<u64> {
+        match self {
+            Self::File { offset, length, .. } => offset.checked_add(*length).map(|_| *length),
+            Self::Bytes(digits) => digits.len().is_multiple_of(2).then_some(digits.len() as u64 / 2),
+            Self::Random { element, count, .. } => {
+                let bits = u64::from(element.bits());
+                let is_known = matches!(bits, 1 | 2 | 4 | 8 | 16 | 32 | 64);
+                is_known.then(|| count.checked_mul(bits))?.map(|bits| bits.div_ceil(8))
+            }
+            Self::Zeros(count) => count.checked_mul(4),
+            Self::Concat(parts) => parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.length()?)),
+            Self::Pack(pack) => {
+                pack.source.length()?;
+                pack.shape.iter().try_fold(4_u64, |bytes, &size| bytes.checked_mul(size))?;
+                pack.loops.iter().try_fold(4_u64, |bytes, l| bytes.checked_mul(l.count))
+            }
+            Self::Scale { source, by, .. } => by.length().and(source.length()),
+            Self::NormalizedScale { scale, variance, .. } => variance.length().and(scale.length()),
+            Self::NormalizedShift { shift, mean, factor, bias } => {
+                if let Some(bias) = bias {
+                    bias.length()?;
+                }
+                mean.length().and(factor.length()).and(shift.length())
+            }
+        }
+    }
+}

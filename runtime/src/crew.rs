@@ -1,0 +1,94 @@
+//! Who does what: threads for devices and links, on which cores.
+
+use crate::{
+    bundle::{Bundle, Device, Lanes},
+    cpu,
+    error::Result,
+    program::Program,
+    runtime::Options,
+    station::Station,
+    team::Team,
+};
+use std::time::Duration;
+
+/// How long threads look for work before they sleep, if there is a core for each: longer than what lies between two
+/// kernels, shorter than anyone would mind.
+const PATIENCE: Duration = Duration::from_micros(100);
+
+/// The threads of all devices and links, and their cores.
+pub(crate) struct Crew {
+    names: Vec<String>,
+    threads: Vec<usize>,
+    cores: Vec<Vec<usize>>,
+    /// Stations of links' own follow those of the devices.
+    links: Vec<(usize, usize)>,
+    has_link_threads: bool,
+    patience: Duration,
+    /// Devices that only wait leave their cores to the threads of links.
+    idle_patience: Duration,
+}
+
+/// A station, and one of its lanes, by lane.
+pub(crate) type Places = Vec<(usize, usize)>;
+
+impl Crew {
+    pub(crate) fn new(bundle: &Bundle, lanes: &Lanes, options: &Options) -> Self {
+        let available = cpu::core_count();
+        let threads = |device: &Device| match options.threads.unwrap_or(device.threads as usize) {
+            0 => available,
+            threads => threads.min(available.max(1) * 16),
+        };
+        let threads: Vec<usize> = bundle.devices.iter().map(threads).collect();
+        let total: usize = threads.iter().sum();
+        let has_link_threads = options.link_threads.unwrap_or(total + lanes.links.len() <= available);
+        let own_links = if has_link_threads { lanes.links.len() } else { 0 };
+        let mut free = cpu::cores().into_iter();
+        // One device's threads find their cores by themselves, together with the caller's.
+        let is_pinned = bundle.devices.len() > 1 && total <= available.min(free.len());
+        let cores = threads.iter().map(|&count| if is_pinned { free.by_ref().take(count).collect() } else { vec![] });
+        let cores = cores.collect();
+        let patience = |is_enough: bool| if options.spin.unwrap_or(is_enough) { PATIENCE } else { Duration::ZERO };
+        Self {
+            names: (0..bundle.devices.len() + lanes.links.len()).map(|lane| bundle.lane_name(lanes, lane)).collect(),
+            threads,
+            cores,
+            links: lanes.links.clone(),
+            has_link_threads,
+            patience: patience(total <= available),
+            idle_patience: patience(total + own_links <= available),
+        }
+    }
+
+    /// The stations, and for each lane its station and which of the station's lanes it is.
+    pub(crate) fn stations(&self, program: &Program, in_flight: usize) -> Result<(Vec<Station>, Places)> {
+        let devices = self.threads.len();
+        let mut lanes: Vec<(usize, usize)> = (0..devices).map(|device| (device, 0)).collect();
+        let mut counts = vec![1; devices];
+        for &(_, to) in &self.links {
+            if self.has_link_threads {
+                lanes.push((counts.len(), 0));
+                counts.push(1);
+            } else {
+                lanes.push((to, counts[to]));
+                counts[to] += 1;
+            }
+        }
+        let most_ready = program.steps.len() * in_flight;
+        let make = |(index, &count): (usize, &usize)| {
+            let team = self
+                .threads
+                .get(index)
+                .map(|&threads| Team::new(&self.names[index], threads, &self.cores[index], self.patience));
+            Ok(Station::new(count, most_ready, team.transpose()?, self.idle_patience))
+        };
+        Ok((counts.iter().enumerate().map(make).collect::<Result<_>>()?, lanes))
+    }
+
+    pub(crate) fn name(&self, station: usize) -> String {
+        self.names[station].clone()
+    }
+
+    pub(crate) fn core(&self, station: usize) -> Option<usize> {
+        self.cores.get(station)?.first().copied()
+    }
+}

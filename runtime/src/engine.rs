@@ -1,0 +1,254 @@
+//! Runs steps by data flow: a step that is done makes those ready that waited for it, in the queues of their lanes.
+
+use crate::{
+    admission::Admission,
+    bundle::{Action, Status, unit},
+    error::{Error, Result},
+    layout::Layout,
+    memory::Aligned,
+    program::{Planned, Program},
+    request::{Outputs, Request},
+    slot::{Current, Slot},
+    span::Span,
+    station::{Ready, Seat, Station},
+    team::Work,
+    tensor::TensorRef,
+    transfer::Transfer,
+};
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr, slice,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+
+/// Called with a stage's name before it is launched.
+pub type LaunchHook = Arc<dyn Fn(&str) + Send + Sync>;
+
+pub(crate) struct Engine {
+    pub(crate) layout: Layout,
+    /// A device runs one stage at a time, so its stages share one.
+    pub(crate) _arenas: Vec<Aligned>,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) admission: Admission,
+    pub(crate) stations: Vec<Station>,
+    /// For each lane, its station and which of the station's lanes it is.
+    pub(crate) lanes: Vec<(usize, usize)>,
+    pub(crate) transfer: Arc<dyn Transfer>,
+    pub(crate) before_launch: Option<LaunchHook>,
+    pub(crate) is_recording: AtomicBool,
+    pub(crate) loaded: Instant,
+    /// Dropped last: the others have pointers into it.
+    pub(crate) program: Program,
+}
+
+impl Engine {
+    /// Gives a request the slot it was let into and makes its first steps ready. `inputs` are those of the bundle, in order;
+    /// kernels read them where they are if that is `lent` and where kernels can read, else they are copied.
+    pub(crate) fn begin(
+        &self,
+        (slot_index, id): (usize, u64),
+        request: Arc<Request>,
+        outputs: Outputs,
+        inputs: &[TensorRef<'_>],
+        lent: bool,
+    ) {
+        let slot = &self.slots[slot_index];
+        for (port, input) in self.program.bundle.inputs.iter().zip(inputs) {
+            let source = input.bytes.as_ptr();
+            let is_usable = lent && source.addr().is_multiple_of(crate::bundle::ALIGNMENT as usize);
+            // SAFETY: the slot was given to this thread, and none of its steps is ready yet.
+            unsafe {
+                slot.place_input(&self.program, &self.layout, port.value, is_usable.then_some(source.cast_mut()));
+            }
+            if !is_usable {
+                // SAFETY: the value is as long as the input, which was checked, and in memory of its own.
+                unsafe { ptr::copy_nonoverlapping(source, slot.value(port.value), input.bytes.len()) };
+            }
+        }
+        let steps = &self.program.steps;
+        {
+            let mut progress = slot.progress.lock();
+            progress.current = Some(Current { request, outputs, failure: None });
+            progress.steps_left = steps.len();
+            for (wait, step) in progress.waits.iter_mut().zip(steps) {
+                *wait = step.dependencies.len() as u32;
+            }
+        }
+        if steps.is_empty() {
+            return self.complete(slot_index);
+        }
+        for (index, step) in steps.iter().enumerate().filter(|(_, step)| step.dependencies.is_empty()) {
+            self.make_ready(slot_index, id, index, step);
+        }
+    }
+
+    fn make_ready(&self, slot: usize, request: u64, index: usize, step: &Planned) {
+        let (station, lane) = self.lanes[step.lane];
+        let ready = Ready { request, rank: step.rank, step: index as u32, slot: slot as u32 };
+        self.stations[station].push(lane, ready);
+    }
+
+    /// Runs a step, unless its request has failed or was cancelled, and sees to those that wait for it.
+    pub(crate) fn run(&self, seat: &mut Seat, ready: Ready) {
+        let (slot_index, index) = (ready.slot as usize, ready.step as usize);
+        let slot = &self.slots[slot_index];
+        let request =
+            slot.progress.lock().current.as_ref().filter(|it| it.failure.is_none()).map(|it| it.request.clone());
+        let failure = request.and_then(|request| {
+            let result = catch_unwind(AssertUnwindSafe(|| self.perform(seat, slot, &request, index, ready.request)));
+            result.unwrap_or_else(|panic| Err(self.panicked(index, &*panic))).err()
+        });
+        let is_last = {
+            let mut progress = slot.progress.lock();
+            if let Some(current) = &mut progress.current
+                && current.failure.is_none()
+            {
+                current.failure = failure;
+            }
+            for &dependent in &self.program.steps[index].dependents {
+                progress.waits[dependent] -= 1;
+                if progress.waits[dependent] == 0 {
+                    self.make_ready(slot_index, ready.request, dependent, &self.program.steps[dependent]);
+                }
+            }
+            progress.steps_left -= 1;
+            progress.steps_left == 0
+        };
+        if is_last {
+            self.complete(slot_index);
+        }
+    }
+
+    fn panicked(&self, step: usize, panic: &(dyn Any + Send)) -> Error {
+        let text =
+            panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(|text| &text[..]));
+        let stage = self.program.bundle.step_name(&self.program.bundle.steps[step]);
+        Error::Panicked { stage, message: text.unwrap_or("without a message").to_owned() }
+    }
+
+    /// Ends a request, all of whose steps are done. The one who has its slot next can be sure of that.
+    fn complete(&self, slot_index: usize) {
+        let slot = &self.slots[slot_index];
+        let Some(Current { request, mut outputs, failure, .. }) = slot.progress.lock().current.take() else { return };
+        let outcome = match failure {
+            Some(error) => Err(error),
+            None => {
+                for (index, port) in self.program.bundle.outputs.iter().enumerate() {
+                    let bytes = self.program.bundle.values[port.value].tensor.bytes as usize;
+                    // SAFETY: the value was written, and the place for it is as long, which was checked.
+                    unsafe { ptr::copy_nonoverlapping(slot.value(port.value), outputs.pointer(index), bytes) };
+                }
+                Ok(outputs)
+            }
+        };
+        request.finish(outcome);
+        self.admission.leave(slot_index);
+    }
+
+    fn perform(&self, seat: &mut Seat, slot: &Slot, request: &Request, index: usize, id: u64) -> Result<()> {
+        if request.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let is_recording = self.is_recording.load(Ordering::Relaxed);
+        let begin_ns = if is_recording { self.now() } else { 0 };
+        let bundle = &self.program.bundle;
+        match &bundle.steps[index].action {
+            Action::Launch { .. } => self.launch(seat, slot, request, index, is_recording.then_some(id))?,
+            Action::Transfer { input, output } => self.carry(slot, *input, *output)?,
+            Action::Slice { input, output, positions, of, outer, .. } => {
+                let part = unit(bundle.values[*input].tensor.bytes, *of, *outer).unwrap_or(0);
+                let places = (0..*outer).flat_map(|o| positions.iter().map(move |position| o * of + position));
+                // SAFETY: a sound bundle's parts are inside both values, and the steps that they depend on are done.
+                places.enumerate().for_each(|(to, from)| unsafe {
+                    copy(slot.value(*input), from * part, slot.value(*output), to as u64 * part, part);
+                });
+            }
+            Action::Gather { inputs, output, of, outer, .. } => {
+                let total: u64 = of.iter().sum();
+                let part = unit(bundle.values[*output].tensor.bytes, total, *outer).unwrap_or(0);
+                let mut before = 0;
+                for (input, of) in inputs.iter().zip(of) {
+                    for o in 0..*outer {
+                        let (from, to) = (o * of * part, (o * total + before) * part);
+                        // SAFETY: as above.
+                        unsafe { copy(slot.value(*input), from, slot.value(*output), to, of * part) };
+                    }
+                    before += of;
+                }
+            }
+        }
+        if is_recording {
+            seat.spans.push(Span { request: id, step: index, task: None, begin_ns, end_ns: self.now() });
+        }
+        Ok(())
+    }
+
+    fn launch(&self, seat: &mut Seat, slot: &Slot, request: &Request, index: usize, record: Option<u64>) -> Result<()> {
+        let Action::Launch { stage: stage_index, .. } = self.program.bundle.steps[index].action else { return Ok(()) };
+        let stage = &self.program.bundle.stages[stage_index];
+        if let Some(hook) = &self.before_launch {
+            hook(&stage.name);
+        }
+        let table = slot.table(self.program.steps[index].table);
+        let Some(team) = &mut seat.team else { return Ok(()) };
+        let mut task_began: Option<(usize, u64)> = None;
+        for call in &self.program.stages[stage_index] {
+            if request.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            if let Some(request) = record
+                && task_began.is_none_or(|(task, _)| task != call.task)
+            {
+                let now = self.now();
+                if let Some((task, begin_ns)) = task_began.replace((call.task, now)) {
+                    seat.spans.push(Span { request, step: index, task: Some(task), begin_ns, end_ns: now });
+                }
+            }
+            let buffers = table.wrapping_add(call.buffers.start);
+            let work = Work { kernel: call.kernel, buffers, extent: call.extent, grain: call.grain };
+            // SAFETY: the compiler wrote the kernel for buffers of these sizes; the arena is this seat's, inputs are there,
+            // and outputs are this step's.
+            let status = unsafe { team.run(work) };
+            if let Some(problem) = Status::problem(status) {
+                let task = stage.tasks.get(call.task).map_or_else(String::new, |task| task.name.clone());
+                return Err(Error::Failed { stage: stage.name.clone(), task, problem: problem.to_owned() });
+            }
+        }
+        if let (Some(request), Some((task, begin_ns))) = (record, task_began) {
+            seat.spans.push(Span { request, step: index, task: Some(task), begin_ns, end_ns: self.now() });
+        }
+        Ok(())
+    }
+
+    fn carry(&self, slot: &Slot, input: usize, output: usize) -> Result<()> {
+        let bundle = &self.program.bundle;
+        let (from, to) = (&bundle.devices[bundle.values[input].device], &bundle.devices[bundle.values[output].device]);
+        let length = bundle.values[input].tensor.bytes as usize;
+        // SAFETY: the value is there and does not change, since the step that wrote it is done.
+        let source = unsafe { slice::from_raw_parts(slot.value(input), length) };
+        // SAFETY: the value is as long, elsewhere, and this step's.
+        let target = unsafe { slice::from_raw_parts_mut(slot.value(output), length) };
+        self.transfer.carry(from, to, source, target).map_err(|problem| Error::Transfer {
+            value: bundle.values[input].name.clone(),
+            from: from.id.clone(),
+            to: to.id.clone(),
+            problem,
+        })
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.loaded.elapsed().as_nanos() as u64
+    }
+}
+
+/// # Safety
+/// Both ranges are inside what the pointers lead to, and do not overlap.
+unsafe fn copy(source: *const u8, from: u64, target: *mut u8, to: u64, bytes: u64) {
+    // SAFETY: the caller's.
+    unsafe { ptr::copy_nonoverlapping(source.add(from as usize), target.add(to as usize), bytes as usize) };
+}

@@ -1,0 +1,106 @@
+//! What can go wrong: with the bundle, with a request's inputs, or while it runs.
+
+use std::{fmt, io, path::Path, path::PathBuf};
+
+#[derive(Debug)]
+pub enum Error {
+    /// A file of the bundle is not there or cannot be read.
+    Unreadable { path: PathBuf, error: io::Error },
+    /// The bundle is of a version that this runtime does not know.
+    Newer { path: PathBuf, format: String },
+    /// The description is not one, or contradicts itself.
+    Malformed { path: PathBuf, reason: String },
+    /// A file is not as it was written.
+    Damaged { path: PathBuf, reason: String },
+    /// The code is for a processor that can do more than this one.
+    OtherProcessor { cpu: String, missing: Vec<String> },
+    /// The shared object cannot be loaded or lacks a kernel.
+    Code { path: PathBuf, reason: String },
+    /// A device of this kind cannot be run.
+    Device { id: String, kind: String },
+    /// A constant cannot be made.
+    Constant { index: usize, reason: String },
+    /// There is not enough memory for something.
+    Memory { what: String, bytes: u64 },
+    /// A thread cannot be started.
+    Thread(io::Error),
+    /// An input is given that the model does not have, or twice.
+    UnexpectedInput { name: String, reason: String },
+    /// An input is not given.
+    MissingInput { name: String, wanted: String },
+    /// An input has another type or shape.
+    WrongInput { name: String, wanted: String, found: String },
+    /// Places for outputs are not as the outputs are.
+    WrongOutput { reason: String },
+    /// A kernel ended with an error.
+    Failed { stage: String, task: String, problem: String },
+    /// What ran for this stage panicked.
+    Panicked { stage: String, message: String },
+    /// A value did not get to another device.
+    Transfer { value: String, from: String, to: String, problem: String },
+    /// The request was cancelled.
+    Cancelled,
+    /// The runtime is being shut down.
+    Closed,
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Unreadable { path: path.to_owned(), error }
+    }
+
+    pub(crate) fn malformed(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Malformed { path: path.to_owned(), reason: reason.into() }
+    }
+
+    pub(crate) fn damaged(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_owned(), reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { path, error } => write!(f, "cannot read '{}': {error}", path.display()),
+            Self::Newer { path, format } => write!(
+                f,
+                "'{}' is of the format {format}, newer than {}, the newest this runtime knows: run it with a newer divi-run",
+                path.display(),
+                crate::bundle::FORMAT
+            ),
+            Self::Malformed { path, reason } => write!(f, "'{}' is no sound bundle: {reason}", path.display()),
+            Self::Damaged { path, reason } => {
+                write!(f, "'{}' is not as it was written: {reason}; compile the model again", path.display())
+            }
+            Self::OtherProcessor { cpu, missing } => write!(
+                f,
+                "the bundle is for {cpu}, and this processor lacks {}: compile the model for this processor",
+                missing.join(", ")
+            ),
+            Self::Code { path, reason } => write!(f, "the code in '{}' cannot be loaded: {reason}", path.display()),
+            Self::Device { id, kind } => {
+                write!(f, "device '{id}' is of the kind '{kind}', which this runtime cannot run: plan for kind 'cpu'")
+            }
+            Self::Constant { index, reason } => write!(f, "constant {index} cannot be made: {reason}"),
+            Self::Memory { what, bytes } => write!(f, "there is not enough memory for {what}: it takes {bytes} bytes"),
+            Self::Thread(error) => write!(f, "a thread cannot be started: {error}"),
+            Self::UnexpectedInput { name, reason } => write!(f, "input '{name}' {reason}"),
+            Self::MissingInput { name, wanted } => write!(f, "input '{name}' is missing: it is {wanted}"),
+            Self::WrongInput { name, wanted, found } => {
+                write!(f, "input '{name}' must be {wanted}, and the one given is {found}")
+            }
+            Self::WrongOutput { reason } => write!(f, "the outputs do not fit: {reason}"),
+            Self::Failed { stage, task, problem } => write!(f, "stage '{stage}' failed in '{task}': {problem}"),
+            Self::Panicked { stage, message } => write!(f, "stage '{stage}' panicked: {message}"),
+            Self::Transfer { value, from, to, problem } => {
+                write!(f, "value '{value}' did not get from '{from}' to '{to}': {problem}")
+            }
+            Self::Cancelled => f.write_str("the request was cancelled"),
+            Self::Closed => f.write_str("the runtime is shutting down"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,301 @@
+//! Constants as kernels want them: computed from weights at build time or, where weights come from a seed, at load.
+
+use crate::{
+    random_weights::{Element, Recipe},
+    weights,
+};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// How the bytes of a constant are computed. Numbers are `f32` wherever they are computed with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Expression {
+    /// Bytes of a file.
+    File { path: String, offset: u64, length: u64 },
+    /// Small constants, two hexadecimal digits a byte.
+    Bytes(String),
+    /// Weights that are made from a seed.
+    Random { seed: u64, key: String, element: Element, count: u64, low: f64, high: f64 },
+    /// This many elements of zero.
+    Zeros(u64),
+    /// One behind the other.
+    Concat(Vec<Expression>),
+    /// Elements in another order, with zeros where there are none.
+    Pack(Pack),
+    /// Each element times that of `by` for its row: `by` has a factor for every `inner` elements, again and again.
+    Scale { source: Box<Expression>, by: Box<Expression>, inner: u64 },
+    /// `scale / sqrt(variance + epsilon)`: what a BatchNormalization multiplies a channel with.
+    NormalizedScale { scale: Box<Expression>, variance: Box<Expression>, epsilon: f32 },
+    /// `shift + (bias - mean) * factor`: what is added to a channel behind a layer with a bias whose weights are multiplied.
+    NormalizedShift {
+        shift: Box<Expression>,
+        mean: Box<Expression>,
+        factor: Box<Expression>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bias: Option<Box<Expression>>,
+    },
+}
+
+/// A nest of loops over the result, the first outermost, each of which steps along an axis of a row-major source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pack {
+    pub source: Box<Expression>,
+    /// The source's shape.
+    pub shape: Vec<u64>,
+    /// Where the loops begin in it, by axis.
+    pub start: Vec<u64>,
+    /// Elements at and beyond these coordinates are zeros.
+    pub end: Vec<u64>,
+    pub loops: Vec<Loop>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loop {
+    pub axis: usize,
+    pub count: u64,
+    pub step: u64,
+}
+
+impl Expression {
+    pub fn bytes(bytes: &[u8]) -> Self {
+        Self::Bytes(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    pub fn random(recipe: &Recipe, seed: u64) -> Self {
+        let Recipe { key, element, count, low, high } = recipe.clone();
+        Self::Random { seed, key, element, count, low, high }
+    }
+
+    /// What it is made of.
+    pub fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::File { .. } | Self::Bytes(_) | Self::Random { .. } | Self::Zeros(_) => vec![],
+            Self::Concat(parts) => parts.iter().collect(),
+            Self::Pack(pack) => vec![&pack.source],
+            Self::Scale { source, by, .. } => vec![source, by],
+            Self::NormalizedScale { scale, variance, .. } => vec![scale, variance],
+            Self::NormalizedShift { shift, mean, factor, bias } => {
+                [Some(shift), Some(mean), Some(factor), bias.as_ref()].into_iter().flatten().map(Box::as_ref).collect()
+            }
+        }
+    }
+
+    /// As [`Self::parts`], to be changed.
+    pub fn parts_mut(&mut self) -> Vec<&mut Self> {
+        match self {
+            Self::File { .. } | Self::Bytes(_) | Self::Random { .. } | Self::Zeros(_) => vec![],
+            Self::Concat(parts) => parts.iter_mut().collect(),
+            Self::Pack(pack) => vec![&mut pack.source],
+            Self::Scale { source, by, .. } => vec![source, by],
+            Self::NormalizedScale { scale, variance, .. } => vec![scale, variance],
+            Self::NormalizedShift { shift, mean, factor, bias } => {
+                [Some(shift), Some(mean), Some(factor), bias.as_mut()].into_iter().flatten().map(Box::as_mut).collect()
+            }
+        }
+    }
+
+    /// Whether something holds of it or of what it is made of.
+    pub fn any(&self, holds: &dyn Fn(&Self) -> bool) -> bool {
+        holds(self) || self.parts().into_iter().any(|part| part.any(holds))
+    }
+
+    /// Computes the bytes; paths are relative to `folder`.
+    pub fn evaluate(&self, folder: &Path) -> Result<Bytes, String> {
+        match self {
+            Self::File { path, offset, length } => {
+                let path = folder.join(path);
+                let file = weights::map(&path).map_err(|error| error.to_string())?;
+                weights::check_extent(&path, file.len() as u64, *offset, *length).map_err(|error| error.to_string())?;
+                Ok(file.slice(*offset as usize..(offset + length) as usize))
+            }
+            Self::Bytes(digits) => parse_digits(digits).map(Bytes::from),
+            Self::Random { seed, key, element, count, low, high } => {
+                let recipe = Recipe { key: key.clone(), element: *element, count: *count, low: *low, high: *high };
+                let mut bytes = vec![0; recipe.byte_length() as usize];
+                recipe.fill(*seed, 0, &mut bytes);
+                Ok(bytes.into())
+            }
+            Self::Zeros(count) => Ok(vec![0; *count as usize * 4].into()),
+            Self::Concat(parts) => {
+                let mut all = vec![];
+                // What is packed in several pieces is made once.
+                let mut last: Option<(&Self, Bytes)> = None;
+                for part in parts {
+                    let Self::Pack(pack) = part else {
+                        all.extend_from_slice(&part.evaluate(folder)?);
+                        continue;
+                    };
+                    let source = match last.take() {
+                        Some((expression, bytes)) if *expression == *pack.source => bytes,
+                        _ => pack.source.evaluate(folder)?,
+                    };
+                    pack.pack(&source, &mut all)?;
+                    last = Some((&pack.source, source));
+                }
+                Ok(all.into())
+            }
+            Self::Pack(pack) => {
+                let mut packed = vec![];
+                pack.pack(&pack.source.evaluate(folder)?, &mut packed)?;
+                Ok(packed.into())
+            }
+            Self::Scale { source, by, inner } => {
+                let (source, by) = (source.numbers(folder)?, by.numbers(folder)?);
+                if by.is_empty() || *inner == 0 {
+                    return Err("weights are scaled by nothing".into());
+                }
+                let rows = source.chunks(*inner as usize).zip(by.iter().cycle());
+                Ok(bytes_of(rows.flat_map(|(row, factor)| row.iter().map(move |value| value * factor))))
+            }
+            Self::NormalizedScale { scale, variance, epsilon } => {
+                let (scale, variance) = (scale.numbers(folder)?, variance.numbers(folder)?);
+                let factor = |(scale, variance): (&f32, &f32)| {
+                    (f64::from(*scale) / (f64::from(*variance) + f64::from(*epsilon)).sqrt()) as f32
+                };
+                Ok(bytes_of(scale.iter().zip(&variance).map(factor)))
+            }
+            Self::NormalizedShift { shift, mean, factor, bias } => {
+                let (shift, mean, factor) = (shift.numbers(folder)?, mean.numbers(folder)?, factor.numbers(folder)?);
+                let bias = bias.as_ref().map(|bias| bias.numbers(folder)).transpose()?;
+                let channels = shift.iter().zip(&mean).zip(&factor).enumerate();
+                Ok(bytes_of(channels.map(|(i, ((shift, mean), factor))| {
+                    let bias = bias.as_ref().and_then(|bias| bias.get(i)).map_or(0.0, |&bias| f64::from(bias));
+                    (f64::from(*shift) + (bias - f64::from(*mean)) * f64::from(*factor)) as f32
+                })))
+            }
+        }
+    }
+
+    fn numbers(&self, folder: &Path) -> Result<Vec<f32>, String> {
+        Ok(numbers_of(&self.evaluate(folder)?))
+    }
+}
+
+impl Pack {
+    /// Appends the elements of a source, in their new order.
+    fn pack(&self, source: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+        let axes = self.shape.len();
+        let elements: u64 = self.shape.iter().product();
+        let is_sound = self.start.len() == axes
+            && self.end.len() == axes
+            && self.end.iter().zip(&self.shape).all(|(end, size)| end <= size)
+            && self.loops.iter().all(|l| l.axis < axes)
+            && source.len() as u64 == elements * 4;
+        if !is_sound {
+            return Err(format!("weights of {} bytes are packed as a tensor of {elements} elements", source.len()));
+        }
+        let mut strides = vec![1; axes];
+        for axis in (1..axes).rev() {
+            strides[axis - 1] = strides[axis] * self.shape[axis];
+        }
+        let count: u64 = self.loops.iter().map(|l| l.count).product();
+        out.reserve(count as usize * 4);
+        let mut place = self.start.clone();
+        self.walk(0, &mut place, &strides, source, out);
+        Ok(())
+    }
+
+    fn walk(&self, depth: usize, place: &mut [u64], strides: &[u64], source: &[u8], out: &mut Vec<u8>) {
+        let Some(&Loop { axis, count, step }) = self.loops.get(depth) else {
+            let is_inside = place.iter().zip(&self.end).all(|(place, end)| place < end);
+            let index = place.iter().zip(strides).map(|(place, stride)| place * stride).sum::<u64>() as usize * 4;
+            out.extend_from_slice(if is_inside { &source[index..index + 4] } else { &[0; 4] });
+            return;
+        };
+        if depth + 1 < self.loops.len() {
+            for i in 0..count {
+                place[axis] += i * step;
+                self.walk(depth + 1, place, strides, source, out);
+                place[axis] -= i * step;
+            }
+            return;
+        }
+        // The innermost loop: what is inside is one run.
+        let others_inside = (0..place.len()).all(|other| other == axis || place[other] < self.end[other]);
+        let left = self.end[axis].saturating_sub(place[axis]);
+        let inside = if others_inside { left.div_ceil(step.max(1)).min(count) } else { 0 };
+        let first = place.iter().zip(strides).map(|(place, stride)| place * stride).sum::<u64>();
+        let stride = strides[axis] * step;
+        for i in 0..inside {
+            let index = (first + i * stride) as usize * 4;
+            out.extend_from_slice(&source[index..index + 4]);
+        }
+        out.resize(out.len() + (count - inside) as usize * 4, 0);
+    }
+}
+
+fn parse_digits(digits: &str) -> Result<Vec<u8>, String> {
+    let byte = |pair: &[u8]| {
+        let text = std::str::from_utf8(pair).ok().filter(|text| text.len() == 2)?;
+        u8::from_str_radix(text, 16).ok()
+    };
+    let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
+    bytes.ok_or_else(|| "a constant is not written in hexadecimal digits".into())
+}
+
+fn numbers_of(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
+}
+
+fn bytes_of(numbers: impl Iterator<Item = f32>) -> Bytes {
+    numbers.flat_map(f32::to_le_bytes).collect::<Vec<u8>>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn floats(values: &[f32]) -> Expression {
+        Expression::bytes(&bytes_of(values.iter().copied()))
+    }
+
+    fn numbers(expression: &Expression) -> Vec<f32> {
+        expression.numbers(Path::new("")).unwrap()
+    }
+
+    #[test]
+    fn packs_with_zeros_beyond_the_end() {
+        // [3, 2] as blocks of two rows, columns outside: the fourth row is not there.
+        let loops = vec![
+            Loop { axis: 0, count: 2, step: 2 },
+            Loop { axis: 1, count: 2, step: 1 },
+            Loop { axis: 0, count: 2, step: 1 },
+        ];
+        let source = Box::new(floats(&[1., 2., 3., 4., 5., 6.]));
+        let pack = Pack { source, shape: vec![3, 2], start: vec![0, 0], end: vec![3, 2], loops };
+        assert_eq!(numbers(&Expression::Pack(pack)), [1., 3., 2., 4., 5., 0., 6., 0.]);
+    }
+
+    #[test]
+    fn refuses_a_source_of_another_size() {
+        let source = Box::new(floats(&[1., 2.]));
+        let loops = vec![Loop { axis: 0, count: 3, step: 1 }];
+        let pack = Pack { source, shape: vec![3], start: vec![0], end: vec![3], loops };
+        assert!(Expression::Pack(pack).evaluate(Path::new("")).is_err());
+    }
+
+    #[test]
+    fn folds_a_normalization() {
+        let (scale, variance) = (Box::new(floats(&[2., 3.])), Box::new(floats(&[3., 8.])));
+        let factor = Expression::NormalizedScale { scale, variance, epsilon: 1.0 };
+        assert_eq!(numbers(&factor), [1., 1.]);
+        let by = Box::new(floats(&[2., 10.]));
+        let scaled = Expression::Scale { source: Box::new(floats(&[1., 2., 3., 4.])), by: by.clone(), inner: 2 };
+        assert_eq!(numbers(&scaled), [2., 4., 30., 40.]);
+        let (shift, mean) = (Box::new(floats(&[1., 1.])), Box::new(floats(&[0., 1.])));
+        let shifted = Expression::NormalizedShift { shift, mean, factor: by, bias: Some(Box::new(floats(&[5., 0.]))) };
+        assert_eq!(numbers(&shifted), [11., -9.]);
+    }
+
+    #[test]
+    fn descriptions_round_trip() {
+        let expression = Expression::Concat(vec![floats(&[1.5]), Expression::Zeros(2)]);
+        let text = serde_json::to_string(&expression).unwrap();
+        assert_eq!(serde_json::from_str::<Expression>(&text).unwrap(), expression);
+        assert_eq!(numbers(&expression), [1.5, 0., 0.]);
+    }
+}

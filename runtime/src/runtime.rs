@@ -1,0 +1,267 @@
+//! What users hold: a program with its threads and memory.
+
+use crate::{
+    admission::Admission,
+    bundle::{Bundle, Tensor},
+    crew::Crew,
+    dtype::DType,
+    engine::{Engine, LaunchHook},
+    error::{Error, Result},
+    footprint::{self, MemoryUse},
+    layout::Layout,
+    memory::Aligned,
+    program::{Program, dependencies},
+    request::{Outputs, Request, Ticket},
+    slot::Slot,
+    span::Span,
+    station::{self, Station},
+    tensor::{TensorData, TensorRef},
+    transfer::{MemoryCopy, Transfer},
+};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::Instant,
+};
+
+/// How to run a bundle; the default is as its plan has it.
+#[derive(Clone)]
+pub struct Options {
+    /// Threads of each device, instead of what the bundle says.
+    pub threads: Option<usize>,
+    /// How many requests may be in flight. One more than there are stages if nothing is said, in a pipeline; else one.
+    pub in_flight: Option<usize>,
+    /// Whether links have threads of their own. If nothing is said, they have them where cores are left for them; else the
+    /// device that receives a value fetches it.
+    pub link_threads: Option<bool>,
+    /// Whether threads that wait look for work for a while before they sleep. If nothing is said, they do where there is a
+    /// core for each.
+    pub spin: Option<bool>,
+    /// What moves values between devices.
+    pub transfer: Arc<dyn Transfer>,
+    /// Called before each launch. If it panics, so does the stage.
+    pub before_launch: Option<LaunchHook>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            threads: None,
+            in_flight: None,
+            link_threads: None,
+            spin: None,
+            transfer: Arc::new(MemoryCopy),
+            before_launch: None,
+        }
+    }
+}
+
+/// A loaded bundle. Requests of several threads may come at once; what is dropped ends those that are in flight.
+pub struct Runtime {
+    engine: Arc<Engine>,
+    threads: Vec<JoinHandle<()>>,
+    output_names: Arc<Vec<String>>,
+}
+
+impl Runtime {
+    /// Loads the bundle in a folder and starts its threads.
+    pub fn load(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let program = Program::load(folder.as_ref())?;
+        let bundle = &program.bundle;
+        let in_flight = options.in_flight.unwrap_or_else(|| footprint::usual_in_flight(bundle)).max(1);
+        let layout = Layout::new(bundle, &dependencies(bundle));
+        let arenas = footprint::arena_bytes(bundle).into_iter().zip(&bundle.devices);
+        let arenas = arenas.map(|(bytes, device)| Aligned::zeroed(bytes, &format!("the arena of '{}'", device.id)));
+        let arenas = arenas.collect::<Result<Vec<_>>>()?;
+        let slots = (0..in_flight).map(|_| Slot::new(&program, &layout, &arenas)).collect::<Result<_>>()?;
+        let crew = Crew::new(bundle, &program.lanes, &options);
+        let (stations, lanes) = crew.stations(&program, in_flight)?;
+        let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());
+        let engine = Arc::new(Engine {
+            layout,
+            _arenas: arenas,
+            slots,
+            admission: Admission::new(in_flight),
+            stations,
+            lanes,
+            transfer: options.transfer,
+            before_launch: options.before_launch,
+            is_recording: AtomicBool::new(false),
+            loaded: Instant::now(),
+            program,
+        });
+        let mut runtime = Self { engine, threads: vec![], output_names };
+        for index in 0..runtime.engine.stations.len() {
+            let engine = runtime.engine.clone();
+            let serve = move || engine.stations[index].serve(|seat, ready| engine.run(seat, ready));
+            runtime.threads.push(station::start(crew.name(index), crew.core(index), serve)?);
+        }
+        Ok(runtime)
+    }
+
+    pub fn bundle(&self) -> &Bundle {
+        &self.engine.program.bundle
+    }
+
+    /// The inputs of the model, by name.
+    pub fn inputs(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        let bundle = self.bundle();
+        bundle.inputs.iter().map(|port| (&port.name[..], &bundle.values[port.value].tensor))
+    }
+
+    /// The outputs of the model, by name.
+    pub fn outputs(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        let bundle = self.bundle();
+        bundle.outputs.iter().map(|port| (&port.name[..], &bundle.values[port.value].tensor))
+    }
+
+    /// How many requests may be in flight.
+    pub fn in_flight(&self) -> usize {
+        self.engine.slots.len()
+    }
+
+    /// Runs the model and waits for its outputs.
+    pub fn run(&self, inputs: &[(&str, TensorRef<'_>)]) -> Result<Vec<(String, TensorData)>> {
+        let inputs = self.match_inputs(inputs)?;
+        let mut tensors = self.make_outputs()?;
+        let places = tensors.iter_mut().map(|tensor| tensor.bytes_mut().as_mut_ptr()).collect();
+        self.run_to(&inputs, places)?;
+        Ok(self.output_names.iter().cloned().zip(tensors).collect())
+    }
+
+    /// Runs the model and waits until its outputs, in their order, are in the places that are given for them.
+    pub fn run_into(&self, inputs: &[(&str, TensorRef<'_>)], outputs: &mut [&mut [u8]]) -> Result<()> {
+        let inputs = self.match_inputs(inputs)?;
+        if outputs.len() != self.outputs().count() {
+            let reason = format!("there are {}, and {} places for them", self.outputs().count(), outputs.len());
+            return Err(Error::WrongOutput { reason });
+        }
+        for ((name, tensor), place) in self.outputs().zip(&*outputs) {
+            if tensor.bytes != place.len() as u64 {
+                let reason = format!("'{name}' has {} bytes, its place {}", tensor.bytes, place.len());
+                return Err(Error::WrongOutput { reason });
+            }
+        }
+        self.run_to(&inputs, outputs.iter_mut().map(|place| place.as_mut_ptr()).collect())
+    }
+
+    /// The places are as long as the outputs, and nobody else's while this runs.
+    fn run_to(&self, inputs: &[TensorRef<'_>], places: Vec<*mut u8>) -> Result<()> {
+        let engine = &self.engine;
+        let request = Request::new();
+        let place = engine.admission.enter()?;
+        // Where there is one thread for all steps, this one can as well run them, and need not wake it and be woken.
+        let driven = match &engine.stations[..] {
+            [station] if station.take() => Some(station),
+            _ => None,
+        };
+        engine.begin(place, request.clone(), Outputs::Lent(places), inputs, true);
+        if let Some(station) = driven {
+            station.drive(|seat, ready| engine.run(seat, ready), || request.is_done());
+        }
+        request.wait().map(|_| ())
+    }
+
+    /// Lets a request in, which may have to wait until another one is done. Its inputs are copied.
+    pub fn submit(&self, inputs: &[(&str, TensorRef<'_>)]) -> Result<Ticket> {
+        let inputs = self.match_inputs(inputs)?;
+        let outputs = Outputs::Owned(self.make_outputs()?);
+        let request = Request::new();
+        let place = self.engine.admission.enter()?;
+        self.engine.begin(place, request.clone(), outputs, &inputs, false);
+        Ok(Ticket { request, id: place.1, names: self.output_names.clone() })
+    }
+
+    /// Cancels all requests that are in flight.
+    pub fn cancel_all(&self) {
+        for slot in &self.engine.slots {
+            if let Some(current) = &slot.progress.lock().current {
+                current.request.cancel();
+            }
+        }
+    }
+
+    /// Lets no request in any more and cancels those that are in flight.
+    pub fn close(&self) {
+        self.engine.admission.close();
+        self.cancel_all();
+    }
+
+    /// Whether spans of steps and tasks are kept from now on.
+    pub fn record(&self, is_recording: bool) {
+        self.engine.is_recording.swap(is_recording, Ordering::Relaxed);
+    }
+
+    /// The spans that were kept, and how many were too many to keep. They are forgotten.
+    pub fn take_spans(&self) -> (Vec<Span>, u64) {
+        let (mut all, mut left_out) = (Vec::new(), 0);
+        for station in &self.engine.stations {
+            let spans = std::mem::take(&mut station.seat().spans);
+            all.extend(spans.spans);
+            left_out += spans.left_out;
+        }
+        all.sort_by_key(|span| (span.begin_ns, span.step, span.task));
+        (all, left_out)
+    }
+
+    /// What each device has in memory.
+    pub fn memory(&self) -> Vec<MemoryUse> {
+        MemoryUse::planned(self.bundle(), Some(self.in_flight()))
+    }
+
+    /// The inputs in the bundle's order, if they are all there and as they must be.
+    fn match_inputs<'a>(&self, inputs: &[(&str, TensorRef<'a>)]) -> Result<Vec<TensorRef<'a>>> {
+        for (index, (name, _)) in inputs.iter().enumerate() {
+            let unexpected = |reason| Err(Error::UnexpectedInput { name: (*name).to_owned(), reason });
+            if inputs[..index].iter().any(|(other, _)| other == name) {
+                return unexpected("is given twice".to_owned());
+            }
+            if !self.inputs().any(|(known, _)| known == *name) {
+                let known: Vec<_> = self.inputs().map(|(known, _)| format!("'{known}'")).collect();
+                return unexpected(format!("is none of the model's: {}", known.join(", ")));
+            }
+        }
+        self.inputs()
+            .map(|(name, wanted)| match inputs.iter().find(|(given, _)| *given == name) {
+                None => Err(Error::MissingInput { name: name.to_owned(), wanted: wanted.to_string() }),
+                Some((_, tensor)) => {
+                    let fits = tensor.dtype.name() == wanted.dtype && tensor.shape == wanted.shape;
+                    let (wanted_text, mut found) = (wanted.to_string(), tensor.to_string());
+                    if fits && tensor.bytes.len() as u64 == wanted.bytes {
+                        return Ok(*tensor);
+                    }
+                    if fits {
+                        found = format!("{found} with {} bytes instead of {}", tensor.bytes.len(), wanted.bytes);
+                    }
+                    Err(Error::WrongInput { name: name.to_owned(), wanted: wanted_text, found })
+                }
+            })
+            .collect()
+    }
+
+    fn make_outputs(&self) -> Result<Vec<TensorData>> {
+        let make = |(name, tensor): (&str, &Tensor)| match DType::from_name(&tensor.dtype) {
+            Some(dtype) => TensorData::zeroed(dtype, &tensor.shape),
+            None => Err(Error::WrongOutput { reason: format!("'{name}' is {tensor}") }),
+        };
+        self.outputs().map(make).collect()
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.close();
+        if !self.threads.is_empty() {
+            self.engine.admission.wait_until_empty();
+        }
+        self.engine.stations.iter().for_each(Station::close);
+        for thread in self.threads.drain(..) {
+            // What panics in a step is caught there.
+            let _ = thread.join();
+        }
+    }
+}

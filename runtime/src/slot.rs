@@ -1,0 +1,115 @@
+//! What a request in flight has for itself: memory for its values, and how far it is. There are as many as may be in
+//! flight, made once.
+
+use crate::{
+    bundle::{Action, Buffer},
+    error::{Error, Result},
+    layout::Layout,
+    memory::Aligned,
+    program::Program,
+    request::{Outputs, Request},
+    sync::Mutex,
+};
+use std::{cell::UnsafeCell, sync::Arc};
+
+pub(crate) struct Slot {
+    /// A block for each device.
+    blocks: Vec<Aligned>,
+    pointers: UnsafeCell<Pointers>,
+    pub(crate) progress: Mutex<Progress>,
+}
+
+struct Pointers {
+    /// Where each value is.
+    values: Vec<*mut u8>,
+    /// The buffers of all calls of all launches.
+    table: Vec<*mut u8>,
+}
+
+pub(crate) struct Progress {
+    pub(crate) current: Option<Current>,
+    /// How many steps each step still waits for.
+    pub(crate) waits: Vec<u32>,
+    pub(crate) steps_left: usize,
+}
+
+/// The request that has the slot.
+pub(crate) struct Current {
+    pub(crate) request: Arc<Request>,
+    pub(crate) outputs: Outputs,
+    /// Why it will end without outputs. Steps that are left do nothing then.
+    pub(crate) failure: Option<Error>,
+}
+
+// SAFETY: pointers change only before a request's first step (`place_input`); the values that they lead to are written by one
+// step, before those that read them, and steps are handed from thread to thread under locks.
+unsafe impl Send for Slot {}
+// SAFETY: as above.
+unsafe impl Sync for Slot {}
+
+impl Slot {
+    pub(crate) fn new(program: &Program, layout: &Layout, arenas: &[Aligned]) -> Result<Self> {
+        let bundle = &program.bundle;
+        let block = |(device, &bytes): (usize, &u64)| {
+            Aligned::zeroed(bytes, &format!("the values on device '{}'", bundle.devices[device].id))
+        };
+        let blocks: Vec<Aligned> = layout.bytes.iter().enumerate().map(block).collect::<Result<_>>()?;
+        let place = |(index, value): (usize, &crate::bundle::Value)| match value.constant {
+            Some(constant) => program.constants.constants[constant].pointer(),
+            None => blocks[value.device].pointer().wrapping_add(layout.offsets[index] as usize),
+        };
+        let values: Vec<*mut u8> = bundle.values.iter().enumerate().map(place).collect();
+        let mut table = Vec::with_capacity(program.table_length());
+        for step in &bundle.steps {
+            let Action::Launch { stage, inputs, outputs } = &step.action else { continue };
+            let stage = &bundle.stages[*stage];
+            let buffers = stage.calls.iter().flat_map(|call| &call.buffers);
+            table.extend(buffers.map(|buffer| match buffer {
+                Buffer::Input(index) => values[inputs[*index]],
+                Buffer::Output(index) => values[outputs[*index]],
+                Buffer::Arena(offset) => arenas[stage.device].pointer().wrapping_add(*offset as usize),
+                Buffer::Constant(index) => program.constants.constants[*index].pointer(),
+            }));
+        }
+        let waits = vec![0; bundle.steps.len()];
+        let progress = Mutex::new(Progress { current: None, waits, steps_left: 0 });
+        Ok(Self { blocks, pointers: UnsafeCell::new(Pointers { values, table }), progress })
+    }
+
+    /// Where a value is.
+    pub(crate) fn value(&self, value: usize) -> *mut u8 {
+        // SAFETY: pointers do not change while a request has the slot.
+        unsafe { (&(*self.pointers.get()).values)[value] }
+    }
+
+    /// The buffers of a launch's calls, which begin here in the table.
+    pub(crate) fn table(&self, first: usize) -> *const *mut u8 {
+        // SAFETY: as above.
+        unsafe { (&(*self.pointers.get()).table)[first..].as_ptr() }
+    }
+
+    /// Says where an input is: in the slot, or where a caller has it who waits for the request.
+    ///
+    /// # Safety
+    /// The slot is the calling thread's, and no step of its request is ready yet.
+    pub(crate) unsafe fn place_input(&self, program: &Program, layout: &Layout, value: usize, lent: Option<*mut u8>) {
+        let device = program.bundle.values[value].device;
+        let own = self.blocks[device].pointer().wrapping_add(layout.offsets[value] as usize);
+        let place = lent.unwrap_or(own);
+        // SAFETY: the caller's.
+        let Pointers { values, table } = unsafe { &mut *self.pointers.get() };
+        if std::mem::replace(&mut values[value], place) == place {
+            return;
+        }
+        let mut first = 0;
+        for step in &program.bundle.steps {
+            let Action::Launch { stage, inputs, .. } = &step.action else { continue };
+            for buffer in program.bundle.stages[*stage].calls.iter().flat_map(|call| &call.buffers) {
+                if matches!(buffer, Buffer::Input(index) if inputs[*index] == value) {
+                    table[first] = place;
+                }
+                first += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What was measured: when steps and tasks began and ended.
+
+/// Spans that are kept of each thread that runs steps; more are counted only.
+const LIMIT: usize = 1 << 20;
+
+/// A step, or a task of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Of the order in which requests were let in.
+    pub request: u64,
+    /// An index of the bundle's `steps`.
+    pub step: usize,
+    /// An index of the stage's `tasks`, if it is not the whole step.
+    pub task: Option<usize>,
+    /// Nanoseconds since the runtime was loaded.
+    pub begin_ns: u64,
+    pub end_ns: u64,
+}
+
+/// What one thread measured.
+#[derive(Default)]
+pub(crate) struct Spans {
+    pub(crate) spans: Vec<Span>,
+    pub(crate) left_out: u64,
+}
+
+impl Spans {
+    pub(crate) fn push(&mut self, span: Span) {
+        if self.spans.len() < LIMIT {
+            self.spans.push(span);
+        } else {
+            self.left_out += 1;
+        }
+    }
+}

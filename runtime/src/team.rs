@@ -1,0 +1,184 @@
+//! The threads of a device: the one that calls, and those that help it with a kernel's iterations.
+
+use crate::{code::Kernel, cpu, error::Error, phase::Phase};
+use std::{
+    cell::UnsafeCell,
+    sync::Arc,
+    thread::{Builder, JoinHandle},
+    time::Duration,
+};
+
+/// A kernel on its buffers, with all its iterations.
+#[derive(Clone, Copy)]
+pub(crate) struct Work {
+    pub(crate) kernel: Kernel,
+    pub(crate) buffers: *const *mut u8,
+    pub(crate) extent: i64,
+    pub(crate) grain: i64,
+}
+
+pub(crate) struct Team {
+    helpers: Vec<Helper>,
+}
+
+struct Helper {
+    desk: Arc<Desk>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Where a helper finds its share. The cell belongs to the helper while the share is `TAKEN`, and to the team else.
+struct Desk {
+    phase: Phase,
+    share: UnsafeCell<Share>,
+}
+
+/// There is a share that nobody has begun.
+const POSTED: u32 = 1;
+/// The helper is at it.
+const TAKEN: u32 = 2;
+/// The helper has done it.
+const DONE: u32 = 3;
+
+#[derive(Clone, Copy)]
+struct Share {
+    /// `None` if the helper is to stop.
+    work: Option<Work>,
+    begin: i64,
+    end: i64,
+    status: i32,
+}
+
+// SAFETY: the cell is used by one thread at a time, see above; what its pointers lead to is the caller's care, see `run`.
+unsafe impl Sync for Desk {}
+// SAFETY: as above.
+unsafe impl Send for Desk {}
+
+impl Team {
+    /// A team of as many threads; the first is the one that calls [`Team::run`]. Helpers are kept on the cores that are
+    /// given for them. They look for work for as long as `patience` before they sleep.
+    pub(crate) fn new(name: &str, threads: usize, cores: &[usize], patience: Duration) -> Result<Self, Error> {
+        let mut team = Self { helpers: Vec::with_capacity(threads.saturating_sub(1)) };
+        for index in 1..threads {
+            let share = UnsafeCell::new(Share { work: None, begin: 0, end: 0, status: 0 });
+            let desk = Arc::new(Desk { phase: Phase::new(patience), share });
+            let (its, core) = (desk.clone(), cores.get(index).copied());
+            let thread = Builder::new().name(format!("{name}.{index}")).spawn(move || {
+                if let Some(core) = core {
+                    cpu::pin(core);
+                }
+                its.serve();
+            });
+            team.helpers.push(Helper { desk, thread: Some(thread.map_err(Error::Thread)?) });
+        }
+        Ok(team)
+    }
+
+    /// Runs a kernel, split into shares that are worth it, one a thread. Returns what the first share that failed returned.
+    /// Shares that their helpers have not begun when the caller is done with his own are the caller's, too: a helper may
+    /// take longer to wake up than the kernel takes, or have its core taken by somebody else.
+    ///
+    /// # Safety
+    /// The kernel may be called with these buffers and any part of its iterations, by several threads at once.
+    pub(crate) unsafe fn run(&mut self, work: Work) -> i32 {
+        let shares = (work.extent / work.grain).clamp(1, self.helpers.len() as i64 + 1);
+        let border = |share: i64| (i128::from(work.extent) * i128::from(share) / i128::from(shares)) as i64;
+        let helpers = &self.helpers[..shares as usize - 1];
+        for (share, helper) in (1..).zip(helpers) {
+            let share = Share { work: Some(work), begin: border(share), end: border(share + 1), status: 0 };
+            // SAFETY: no share of this helper is taken.
+            unsafe { *helper.desk.share.get() = share };
+            helper.desk.phase.set(POSTED);
+        }
+        // SAFETY: the caller's.
+        let own = unsafe { (work.kernel)(work.buffers, 0, border(1)) };
+        for helper in helpers.iter().rev() {
+            if helper.desk.phase.replace(POSTED, DONE) {
+                // SAFETY: the share is not taken, and will not be.
+                let share = unsafe { &mut *helper.desk.share.get() };
+                // SAFETY: the caller's.
+                share.status = unsafe { (work.kernel)(work.buffers, share.begin, share.end) };
+            }
+        }
+        // All must be done, whatever some of them returned.
+        helpers.iter().fold(own, |status, helper| {
+            helper.desk.phase.wait_for(DONE);
+            // SAFETY: the share is done.
+            let other = unsafe { (*helper.desk.share.get()).status };
+            if status == 0 { other } else { status }
+        })
+    }
+}
+
+impl Desk {
+    fn serve(&self) {
+        loop {
+            self.phase.wait_for(POSTED);
+            if !self.phase.replace(POSTED, TAKEN) {
+                continue;
+            }
+            // SAFETY: it is taken, by this thread.
+            let share = unsafe { &mut *self.share.get() };
+            let Some(work) = share.work else { return };
+            // SAFETY: the promise of `run`, whose caller waits for this.
+            share.status = unsafe { (work.kernel)(work.buffers, share.begin, share.end) };
+            self.phase.set(DONE);
+        }
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        for helper in &mut self.helpers {
+            // SAFETY: no share of this helper is taken.
+            unsafe { (*helper.desk.share.get()).work = None };
+            helper.desk.phase.set(POSTED);
+        }
+        for thread in self.helpers.iter_mut().filter_map(|helper| helper.thread.take()) {
+            // Helpers run kernels only, which cannot panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    /// Adds the numbers of its iterations up, in its only buffer.
+    unsafe extern "C" fn sum(buffers: *const *mut u8, begin: i64, end: i64) -> i32 {
+        // SAFETY: the buffer is an atomic integer.
+        let total = unsafe { &*(*buffers).cast::<AtomicI64>() };
+        total.fetch_add((begin..end).sum(), Ordering::SeqCst);
+        if begin > 50 { 2 } else { 0 }
+    }
+
+    fn sum_of(team: &mut Team, extent: i64, grain: i64) -> (i64, i32) {
+        let total = AtomicI64::new(0);
+        let buffers = [(&raw const total).cast_mut().cast::<u8>()];
+        // SAFETY: the kernel has the buffer that it expects.
+        let status = unsafe { team.run(Work { kernel: sum, buffers: buffers.as_ptr(), extent, grain }) };
+        (total.into_inner(), status)
+    }
+
+    #[test]
+    fn every_iteration_is_done_once() {
+        for patience in [Duration::ZERO, Duration::from_micros(20)] {
+            for threads in [1, 2, 5] {
+                let mut team = Team::new("test", threads, &[], patience).unwrap();
+                for extent in [0, 1, 7, 50] {
+                    for _ in 0..20 {
+                        assert_eq!(sum_of(&mut team, extent, 1), (extent * (extent - 1) / 2, 0));
+                    }
+                }
+                assert_eq!(sum_of(&mut team, 40, 100), (780, 0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_helper_that_fails_is_heard() {
+        let mut team = Team::new("test", 2, &[], Duration::ZERO).unwrap();
+        assert_eq!((sum_of(&mut team, 200, 1).1, sum_of(&mut team, 20, 1).1), (2, 0));
+    }
+}

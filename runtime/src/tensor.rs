@@ -1,0 +1,99 @@
+//! Tensors that go in and come out: dense, row-major, as ONNX has them.
+
+use crate::{bundle, dtype::DType, error::Error, memory::Aligned};
+use std::fmt;
+
+/// A tensor with its bytes, which begin at a multiple of 64, so that kernels can read them where they are.
+pub struct TensorData {
+    dtype: DType,
+    shape: Vec<u64>,
+    bytes: Aligned,
+}
+
+/// A tensor whose bytes are somebody else's.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorRef<'a> {
+    pub dtype: DType,
+    pub shape: &'a [u64],
+    pub bytes: &'a [u8],
+}
+
+impl TensorData {
+    pub fn zeroed(dtype: DType, shape: &[u64]) -> Result<Self, Error> {
+        let what = format!("a tensor of {}", Described(dtype.name(), shape));
+        let bytes = dtype.bytes_of(shape).ok_or_else(|| Error::Memory { what: what.clone(), bytes: u64::MAX })?;
+        Ok(Self { dtype, shape: shape.to_owned(), bytes: Aligned::zeroed(bytes, &what)? })
+    }
+
+    /// `None` if the bytes are not as many as the shape takes.
+    pub fn new(dtype: DType, shape: &[u64], bytes: &[u8]) -> Option<Self> {
+        let mut tensor = Self::zeroed(dtype, shape).ok().filter(|tensor| tensor.bytes.len() == bytes.len())?;
+        tensor.bytes.copy_from_slice(bytes);
+        Some(tensor)
+    }
+
+    /// `None` if the numbers are not as many as the shape takes.
+    pub fn from_f32(shape: &[u64], numbers: &[f32]) -> Option<Self> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        Self::new(DType::F32, shape, &bytes)
+    }
+
+    /// The numbers, if they are of 32 bits.
+    pub fn to_f32(&self) -> Option<Vec<f32>> {
+        let numbers = self.bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes));
+        (self.dtype == DType::F32).then(|| numbers.collect())
+    }
+
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    pub fn view(&self) -> TensorRef<'_> {
+        TensorRef { dtype: self.dtype, shape: &self.shape, bytes: &self.bytes }
+    }
+
+    /// The same bits as another type of the same width.
+    pub(crate) fn with_type(self, dtype: DType) -> Self {
+        debug_assert_eq!(self.dtype.bits(), dtype.bits());
+        Self { dtype, ..self }
+    }
+}
+
+impl fmt::Debug for TensorData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.view())
+    }
+}
+
+impl fmt::Display for TensorRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Described(self.dtype.name(), self.shape).fmt(f)
+    }
+}
+
+impl fmt::Display for bundle::Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Described(&self.dtype, &self.shape).fmt(f)
+    }
+}
+
+/// `float [1, 3, 224, 224]`
+struct Described<'a>(&'a str, &'a [u64]);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.0, self.1)
+    }
+}

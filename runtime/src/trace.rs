@@ -1,0 +1,88 @@
+//! Traces for Chrome and Perfetto: what was measured, and beside it what the plan foretold.
+
+use crate::{
+    bundle::{Action, Bundle, Lanes},
+    span::Span,
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+const MEASURED: u32 = 1;
+const PREDICTED: u32 = 2;
+
+/// The trace as JSON, a line an event. Each lane has a track for measured spans and one for predicted ones, which begin when
+/// their request did.
+pub fn trace(bundle: &Bundle, spans: &[Span]) -> String {
+    let lanes = bundle.lanes();
+    let mut events = Vec::new();
+    for (process, name) in [(MEASURED, "measured"), (PREDICTED, "predicted")] {
+        events.push(json!({"ph": "M", "name": "process_name", "pid": process, "args": {"name": name}}));
+        events.push(json!({"ph": "M", "name": "process_sort_index", "pid": process, "args": {"sort_index": process}}));
+        for lane in 0..bundle.devices.len() + lanes.links.len() {
+            let name = bundle.lane_name(&lanes, lane);
+            let (named, sorted) = (json!({"name": name}), json!({"sort_index": lane}));
+            events.push(json!({"ph": "M", "name": "thread_name", "pid": process, "tid": lane, "args": named}));
+            events.push(json!({"ph": "M", "name": "thread_sort_index", "pid": process, "tid": lane, "args": sorted}));
+        }
+    }
+    let mut begins: BTreeMap<u64, u64> = BTreeMap::new();
+    for span in spans {
+        events.push(measured(bundle, &lanes, span));
+        let begin = begins.entry(span.request).or_insert(span.begin_ns);
+        *begin = span.begin_ns.min(*begin);
+    }
+    for (request, begin_ns) in begins {
+        predict(bundle, &lanes, request, begin_ns as f64 / 1e3, &mut events);
+    }
+    let lines: Vec<String> = events.iter().map(Value::to_string).collect();
+    format!("{{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n{}\n]}}\n", lines.join(",\n"))
+}
+
+fn measured(bundle: &Bundle, lanes: &Lanes, span: &Span) -> Value {
+    let step = &bundle.steps[span.step];
+    let (name, kind, predicted) = match (&step.action, span.task) {
+        (Action::Launch { stage, .. }, Some(task)) => {
+            let task = bundle.stages[*stage].tasks.get(task);
+            (task.map_or(String::new(), |task| task.name.clone()), "task", task.and_then(|task| task.predicted_us))
+        }
+        _ => (bundle.step_name(step), kind(&step.action), step.takes_us),
+    };
+    let mut details = json!({"request": span.request});
+    if let Some(predicted) = predicted {
+        details["predicted_us"] = json!(predicted);
+    }
+    let (begin, end) = (span.begin_ns as f64 / 1e3, span.end_ns as f64 / 1e3);
+    event(MEASURED, lanes.of_step[span.step], &name, kind, (begin, end - begin), details)
+}
+
+/// The steps of a request as the plan has them, if it says.
+fn predict(bundle: &Bundle, lanes: &Lanes, request: u64, begin: f64, events: &mut Vec<Value>) {
+    for (step, &lane) in bundle.steps.iter().zip(&lanes.of_step) {
+        let (Some(start), Some(takes)) = (step.start_us, step.takes_us) else { continue };
+        let details = || json!({"request": request});
+        let span = (begin + start, takes);
+        events.push(event(PREDICTED, lane, &bundle.step_name(step), kind(&step.action), span, details()));
+        let Action::Launch { stage, .. } = step.action else { continue };
+        let mut at = begin + start;
+        for task in &bundle.stages[stage].tasks {
+            let Some(takes) = task.predicted_us else { continue };
+            events.push(event(PREDICTED, lane, &task.name, "task", (at, takes), details()));
+            at += takes;
+        }
+    }
+}
+
+fn kind(action: &Action) -> &'static str {
+    match action {
+        Action::Launch { .. } => "stage",
+        Action::Transfer { .. } => "transfer",
+        Action::Slice { .. } => "slice",
+        Action::Gather { .. } => "gather",
+    }
+}
+
+fn event(process: u32, lane: usize, name: &str, kind: &str, (start, takes): (f64, f64), details: Value) -> Value {
+    json!({
+        "ph": "X", "name": name, "cat": kind, "pid": process, "tid": lane, "ts": start, "dur": takes, "args": details
+    })
+}

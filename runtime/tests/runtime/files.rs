@@ -1,0 +1,160 @@
+//! NumPy's files, traces and profiles.
+
+use crate::kit::{floats, full, options, two_devices};
+use divi_runtime::{
+    DType, Runtime, TensorData,
+    bundle::{Mode, Profile},
+    npy, npz, profiles, trace,
+};
+use serde_json::{Value, json};
+
+fn header(text: &str, data: &[u8]) -> Vec<u8> {
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((text.len() as u16).to_le_bytes());
+    file.extend(text.as_bytes());
+    file.extend(data);
+    file
+}
+
+#[test]
+fn arrays_round_trip() {
+    for &dtype in DType::ALL {
+        for shape in [&[][..], &[3], &[2, 3], &[0, 4]] {
+            let mut tensor = TensorData::zeroed(dtype, shape).unwrap();
+            let count = shape.iter().product::<u64>();
+            if dtype.bits() < 8 {
+                // Nothing behind the last element.
+                (0..count)
+                    .for_each(|i| tensor.bytes_mut()[(i * dtype.bits() / 8) as usize] |= 1 << (i * dtype.bits() % 8));
+            } else {
+                tensor.bytes_mut().iter_mut().enumerate().for_each(|(i, byte)| *byte = i as u8);
+            }
+            let file = npy::write(tensor.view());
+            let again = npy::read(&file).unwrap().reinterpret(dtype).unwrap();
+            assert_eq!((again.dtype(), again.shape(), again.bytes()), (dtype, shape, tensor.bytes()), "{dtype}");
+        }
+    }
+}
+
+#[test]
+fn arrays_are_written_as_numpy_writes_them() {
+    let file = npy::write(TensorData::from_f32(&[2], &[1.0, 2.0]).unwrap().view());
+    let expected = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
+    assert_eq!(&file[..10], b"\x93NUMPY\x01\x00\x76\x00");
+    assert_eq!(std::str::from_utf8(&file[10..128]).unwrap().trim_end(), expected);
+    assert_eq!(file.len(), 128 + 8);
+}
+
+#[test]
+fn columns_and_big_endians_are_converted() {
+    let text = "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3)}\n";
+    let tensor = npy::read(&header(text, &[0, 1, 0, 4, 0, 2, 0, 5, 0, 3, 0, 6])).unwrap();
+    assert_eq!((tensor.dtype(), tensor.shape()), (DType::I16, &[2, 3][..]));
+    assert_eq!(tensor.bytes(), [1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0]);
+    let text = "{'descr': '>c8', 'fortran_order': False, 'shape': (1,)}\n";
+    assert_eq!(npy::read(&header(text, &[1, 2, 3, 4, 5, 6, 7, 8])).unwrap().bytes(), [4, 3, 2, 1, 8, 7, 6, 5]);
+}
+
+#[test]
+fn files_that_are_no_arrays_are_refused() {
+    let whole = npy::write(full(1.0).view());
+    for length in 0..whole.len() {
+        assert!(npy::read(&whole[..length]).is_err());
+    }
+    let refused = |text, expected: &str| assert_eq!(npy::read(&header(text, &[])).unwrap_err(), expected);
+    let other = "its elements are of NumPy's type '<U5', which no tensor has";
+    refused("{'descr': '<U5', 'fortran_order': False, 'shape': (1,)}", other);
+    refused("{'fortran_order': False, 'shape': (1,)}", "its header has no sound 'descr'");
+    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", "its header has no sound 'shape'");
+    let huge = "{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 9999999999)}";
+    refused(huge, "its shape is larger than any file");
+    refused(
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}",
+        "its elements have several fields each, which no tensor has",
+    );
+}
+
+#[test]
+fn archives_round_trip() {
+    let (a, b) = (full(1.0), TensorData::new(DType::U8, &[3], &[1, 2, 3]).unwrap());
+    let archive = npz::write(&[("a", a.view()), ("b/c", b.view())]);
+    let arrays = npz::read(&archive).unwrap();
+    let names: Vec<_> = arrays.iter().map(|(name, _)| &name[..]).collect();
+    assert_eq!(names, ["a", "b/c"]);
+    assert_eq!((arrays[0].1.bytes(), arrays[1].1.bytes()), (a.bytes(), b.bytes()));
+    for length in 0..archive.len() {
+        assert!(npz::read(&archive[..length]).is_err());
+    }
+    let mut damaged = archive.clone();
+    damaged[300] ^= 1;
+    assert_eq!(npz::read(&damaged).unwrap_err(), "entry 'a.npy': its data are damaged");
+}
+
+#[test]
+fn archives_of_others_are_read() {
+    // What `np.savez_compressed(f, x=np.array([1, 2], np.int8))` wrote.
+    let archive = include_bytes!("numpy_compressed.npz");
+    let arrays = npz::read(archive).unwrap();
+    assert_eq!((&arrays[0].0[..], arrays[0].1.dtype(), arrays[0].1.bytes()), ("x", DType::I8, &[1, 2][..]));
+    for index in 0..archive.len() {
+        let mut damaged = archive.to_vec();
+        damaged[index] ^= 0xff;
+        // Only an error, if anything.
+        let _ = npz::read(&damaged);
+    }
+}
+
+#[test]
+fn spans_become_traces_and_profiles() {
+    let mut maker = two_devices(Mode::Latency, false);
+    for (index, step) in maker.bundle.steps.iter_mut().enumerate() {
+        (step.start_us, step.takes_us) = (Some(10.0 * index as f64), Some(8.0));
+    }
+    let entry = json!({"ops": ["Mul"], "in": [[64]], "out": [64], "dtype": "f32"});
+    for stage in &mut maker.bundle.stages {
+        stage.tasks[0].profile = Some(Profile { batch: 1, entry: entry.clone() });
+    }
+    assert_eq!(maker.bundle.values[0].tensor, floats(&[64]));
+    let folder = maker.write();
+    let runtime = Runtime::load(folder.path(), options()).unwrap();
+    runtime.run(&[("x", full(1.0).view())]).unwrap();
+    runtime.record(true);
+    (0..3).for_each(|_| drop(runtime.run(&[("x", full(1.0).view())]).unwrap()));
+    runtime.record(false);
+    let (spans, left_out) = runtime.take_spans();
+    // Four steps, two of which have a task.
+    assert_eq!((spans.len(), left_out), (18, 0));
+    assert!(spans.iter().all(|span| span.begin_ns <= span.end_ns && (1..=3).contains(&span.request)));
+    assert!(runtime.take_spans().0.is_empty());
+
+    let text = trace(runtime.bundle(), &spans);
+    let events = serde_json::from_str::<Value>(&text).unwrap()["traceEvents"].as_array().unwrap().clone();
+    let named = |process: u64, name: &str| {
+        events.iter().filter(|event| event["ph"] == "X" && event["pid"] == process && event["name"] == name).count()
+    };
+    for name in ["first", "second", "first task", "second task", "transfer of half", "transfer of whole"] {
+        assert_eq!((named(1, name), named(2, name)), (3, 3), "{name}");
+    }
+    let tracks: Vec<_> = events.iter().filter(|event| event["name"] == "thread_name" && event["pid"] == 1).collect();
+    let tracks: Vec<_> = tracks.iter().map(|event| event["args"]["name"].as_str().unwrap()).collect();
+    assert_eq!(tracks, ["cpu0", "cpu1", "cpu0>cpu1", "cpu1>cpu0"]);
+
+    let profiles = profiles(runtime.bundle(), &spans);
+    let [(kind, text)] = &profiles[..] else { panic!("{profiles:?}") };
+    let profile: Value = serde_json::from_str(text).unwrap();
+    assert_eq!((&kind[..], &profile["format"]), ("cpu", &json!("divi-profile/1")));
+    let [entry] = &profile["entries"].as_array().unwrap()[..] else { panic!("{text}") };
+    assert_eq!((&entry["ops"], &entry["count"]), (&json!(["Mul"]), &json!(2)));
+    assert!(entry["us"]["1"].as_f64().is_some());
+}
+
+#[test]
+fn descriptions_are_read_as_they_were_written_and_by_people() {
+    let maker = two_devices(Mode::Pipeline, true);
+    let folder = maker.write();
+    let bundle = divi_runtime::bundle::Bundle::read(folder.path()).unwrap();
+    assert_eq!((bundle.steps.len(), bundle.sha256.len()), (4, 64));
+    let text = std::fs::read_to_string(folder.join("bundle.json")).unwrap();
+    assert!(text.lines().any(|line| line.trim_start().starts_with("{\"name\":\"half\"")), "{text}");
+    assert!(text.lines().all(|line| line.len() < 200), "{text}");
+}

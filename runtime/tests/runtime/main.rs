@@ -1,0 +1,9 @@
+//! The runtime with real bundles: kernels from C, one device or two.
+#![cfg(test)]
+
+mod execution;
+mod faults;
+mod files;
+mod kit;
+mod refusals;
+mod valgrind;

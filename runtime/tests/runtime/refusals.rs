@@ -1,0 +1,207 @@
+//! Bundles that are not as they should be are refused, with the reason.
+
+use crate::kit::{CODE, Folder, Maker, scale_and_add, two_devices};
+use divi_runtime::{
+    Options, Runtime,
+    bundle::{Action, Buffer, Bundle, DESCRIPTION, Mode, Source},
+    prepare::Expression,
+};
+use std::fs;
+
+/// Why a bundle is not loaded; its folder is called FOLDER.
+fn refusal(folder: &Folder) -> String {
+    let error = Runtime::load(folder.path(), Options::default()).err().unwrap().to_string();
+    error.replace(folder.path().to_str().unwrap(), "FOLDER")
+}
+
+/// Why a description is not written.
+fn unsound(change: impl FnOnce(&mut Maker)) -> String {
+    let mut maker = two_devices(Mode::Latency, false);
+    maker.bundle.stages.iter_mut().for_each(|stage| stage.calls.clear());
+    maker.bundle.constants.clear();
+    change(&mut maker);
+    maker.bundle.validate().unwrap_err()
+}
+
+fn edit(folder: &Folder, from: &str, to: &str) {
+    let text = fs::read_to_string(folder.join(DESCRIPTION)).unwrap();
+    assert!(text.contains(from));
+    fs::write(folder.join(DESCRIPTION), text.replace(from, to)).unwrap();
+}
+
+#[test]
+fn newer_and_other_formats() {
+    let folder = scale_and_add().write();
+    edit(&folder, "divi-bundle/1", "divi-bundle/2");
+    let newer = "'FOLDER/bundle.json' is of the format divi-bundle/2, newer than divi-bundle/1, the newest this runtime \
+                 knows: run it with a newer divi-run";
+    assert_eq!(refusal(&folder), newer);
+    // Newer ones may look quite different.
+    fs::write(folder.join(DESCRIPTION), r#"{"format": "divi-bundle/2", "pages": []}"#).unwrap();
+    assert_eq!(refusal(&folder), newer);
+    fs::write(folder.join(DESCRIPTION), r#"{"format": "divi-plan/1"}"#).unwrap();
+    let other = "'FOLDER/bundle.json' is no sound bundle: its format is 'divi-plan/1', not 'divi-bundle/1'";
+    assert_eq!(refusal(&folder), other);
+}
+
+#[test]
+fn descriptions_that_are_damaged() {
+    let folder = scale_and_add().write();
+    edit(&folder, "\"extent\":64", "\"extent\":65");
+    assert_eq!(
+        refusal(&folder),
+        "'FOLDER/bundle.json' is not as it was written: its contents do not have the hash that it names; compile the model \
+         again"
+    );
+    let text = fs::read_to_string(folder.join(DESCRIPTION)).unwrap();
+    for length in [0, 1, text.len() / 2, text.len() - 3] {
+        fs::write(folder.join(DESCRIPTION), &text[..length]).unwrap();
+        assert!(refusal(&folder).starts_with("'FOLDER/bundle.json' is no sound bundle: EOF while parsing"));
+    }
+    fs::write(folder.join(DESCRIPTION), "[".repeat(100_000)).unwrap();
+    assert!(refusal(&folder).contains("is no sound bundle"));
+    fs::remove_file(folder.join(DESCRIPTION)).unwrap();
+    assert_eq!(refusal(&folder), "cannot read 'FOLDER/bundle.json': No such file or directory (os error 2)");
+}
+
+#[test]
+fn files_that_are_damaged() {
+    let folder = scale_and_add().write();
+    let bundle = Bundle::read(folder.path()).unwrap();
+    bundle.check(folder.path()).unwrap();
+    let weights = fs::read(folder.join("weights.bin")).unwrap();
+    fs::write(folder.join("weights.bin"), &weights[..60]).unwrap();
+    let truncated = "'FOLDER/weights.bin' is not as it was written: it has 60 bytes instead of 64: it is truncated; compile \
+                     the model again";
+    assert_eq!(refusal(&folder), truncated);
+    fs::remove_file(folder.join("weights.bin")).unwrap();
+    assert_eq!(refusal(&folder), "cannot read 'FOLDER/weights.bin': No such file or directory (os error 2)");
+    // Other weights of the same size are found when they are looked for.
+    fs::write(folder.join("weights.bin"), [1; 64]).unwrap();
+    let damaged = bundle.check(folder.path()).unwrap_err().to_string();
+    assert!(damaged.contains("weights.bin' is not as it was written: its contents do not have the hash"), "{damaged}");
+    let mut code = fs::read(folder.join(CODE)).unwrap();
+    code[100] ^= 1;
+    fs::write(folder.join(CODE), code).unwrap();
+    assert_eq!(
+        refusal(&folder),
+        "'FOLDER/kernels.so' is not as it was written: its contents do not have the hash that the bundle names; compile the \
+         model again"
+    );
+}
+
+#[test]
+fn weights_of_the_model_that_are_too_short() {
+    let mut maker = scale_and_add();
+    maker.constant(8, Source::File { path: "model.bin".into(), offset: 64 });
+    let folder = maker.write();
+    assert_eq!(refusal(&folder), "cannot read 'FOLDER/model.bin': No such file or directory (os error 2)");
+    fs::write(folder.join("model.bin"), [0; 70]).unwrap();
+    let text = refusal(&folder);
+    assert!(text.contains("'FOLDER/model.bin' has 70 bytes, too few for 8 at offset 64"), "{text}");
+}
+
+#[test]
+fn code_for_another_machine() {
+    let mut maker = scale_and_add();
+    maker.bundle.target.features = vec!["fpu".into(), "avx1024".into(), "mind_reading".into()];
+    maker.bundle.target.cpu = "x86-64-v9".into();
+    let expected = "the bundle is for x86-64-v9, and this processor lacks avx1024, mind_reading: compile the model for this \
+                    processor";
+    assert_eq!(refusal(&maker.write()), expected);
+    let mut maker = scale_and_add();
+    maker.bundle.devices[0].kind = "cuda".into();
+    let expected = "device 'cpu0' is of the kind 'cuda', which this runtime cannot run: plan for kind 'cpu'";
+    assert_eq!(refusal(&maker.write()), expected);
+}
+
+#[test]
+fn code_that_is_not_there() {
+    let mut maker = scale_and_add();
+    maker.bundle.stages[0].calls[0].kernel = "divide".into();
+    let expected = "the code in 'FOLDER/kernels.so' cannot be loaded: it has no kernel 'divide'";
+    assert_eq!(refusal(&maker.write()), expected);
+}
+
+#[test]
+fn constants_that_cannot_be_made() {
+    let made = |expression: Expression, bytes| {
+        let mut maker = scale_and_add();
+        maker.constant(bytes, Source::Made(expression));
+        maker
+    };
+    let huge = u64::MAX / 16 * 4;
+    let text = refusal(&made(Expression::Zeros(huge / 4), huge).write());
+    assert_eq!(text, format!("there is not enough memory for constant 1: it takes {huge} bytes"));
+    let text = refusal(&made(Expression::Bytes("zz".into()), 1).write());
+    assert_eq!(text, "constant 1 cannot be made: a constant is not written in hexadecimal digits");
+    let constant = |count| unsound(|it| _ = it.constant(4, Source::Made(Expression::Zeros(count))));
+    assert_eq!(constant(2), "constant 0: it has 4 bytes, and is made of 8");
+    let uncountable = "constant 0: it is larger than can be counted, or made of parts that do not fit";
+    assert_eq!(constant(u64::MAX), uncountable);
+    let mut maker = scale_and_add();
+    maker.constant(u64::MAX / 2, Source::Computed);
+    assert!(refusal(&maker.write()).starts_with("there is not enough memory for constant 1"));
+}
+
+#[test]
+fn indices_that_lead_nowhere() {
+    let launch = |maker: &mut Maker, buffer| {
+        maker.bundle.stages[0].calls = vec![crate::kit::call("add", &[buffer])];
+        maker.bundle.files.push(divi_runtime::bundle::File { path: CODE.into(), bytes: 0, sha256: String::new() });
+    };
+    type Change = Box<dyn Fn(&mut Maker)>;
+    let cases: Vec<(Change, &str)> = vec![
+        (Box::new(|it| it.bundle.values[1].device = 2), "value 'half': index 2 is outside the 2 devices"),
+        (Box::new(|it| it.bundle.values[1].constant = Some(0)), "value 'half': index 0 is outside the 0 constants"),
+        (Box::new(|it| it.bundle.values[1].tensor.bytes = 4), "value 'half': float [64] does not take 4 bytes"),
+        (Box::new(|it| it.bundle.values[1].tensor.dtype = "real".into()), "value 'half': 'real' is no element type"),
+        (Box::new(|it| it.bundle.inputs[0].value = 99), "input 'x': index 99 is outside the 5 values"),
+        (Box::new(|it| it.output("y", 0)), "there are two outputs 'y'"),
+        (Box::new(|it| it.bundle.stages[0].device = 7), "stage 'first': index 7 is outside the 2 devices"),
+        (
+            Box::new(move |it| launch(it, Buffer::Arena(5000))),
+            "stage 'first': kernel 'add': a buffer at 5000 is outside the arena of 4096 bytes",
+        ),
+        (
+            Box::new(move |it| launch(it, Buffer::Input(1))),
+            "stage 'first': kernel 'add': index 1 is outside the 1 inputs",
+        ),
+        (
+            Box::new(move |it| launch(it, Buffer::Constant(3))),
+            "stage 'first': kernel 'add': index 3 is outside the 0 constants",
+        ),
+        (
+            Box::new(|it| it.bundle.stages[0].calls = vec![crate::kit::call("add", &[])]),
+            "the code 'kernels.so' is not one of the files of the bundle",
+        ),
+        (Box::new(|it| it.bundle.steps.swap(0, 1)), "step 0: value 'half' is read before it is written"),
+        (Box::new(|it| it.bundle.steps.insert(1, it.bundle.steps[0].clone())), "step 1: value 'half' is written twice"),
+        (
+            Box::new(|it| it.bundle.steps[0].action = Action::Launch { stage: 0, inputs: vec![], outputs: vec![1] }),
+            "step 0: the inputs are not those of stage 'first'",
+        ),
+        (
+            Box::new(|it| it.bundle.steps[0].action = Action::Launch { stage: 9, inputs: vec![0], outputs: vec![1] }),
+            "step 0: index 9 is outside the 2 stages",
+        ),
+        (
+            Box::new(|it| it.bundle.steps[2].action = Action::Launch { stage: 0, inputs: vec![1], outputs: vec![2] }),
+            "step 2: value 'whole' is on another device",
+        ),
+        (Box::new(|it| drop(it.bundle.steps.pop())), "output 'y' is never written"),
+    ];
+    for (change, expected) in cases {
+        assert_eq!(unsound(change), expected);
+    }
+    let slice = |positions, of, outer| {
+        move |it: &mut Maker| {
+            let output = it.value("part", 0);
+            it.step(Action::Slice { input: 0, output, positions, of, axis: 0, outer });
+        }
+    };
+    assert_eq!(unsound(slice(vec![4], 4, 1)), "step 4: position 4 is outside the 4 of a value");
+    assert_eq!(unsound(slice(vec![0], 0, 1)), "step 4: a value is not cut into whole parts");
+    assert_eq!(unsound(slice(vec![0], u64::MAX, 2)), "step 4: a value is not cut into whole parts");
+    assert_eq!(unsound(slice(vec![0, 1], 4, 1)), "step 4: a part has 256 bytes, not 2 times 64");
+}

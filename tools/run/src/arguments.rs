@@ -1,0 +1,126 @@
+//! What was asked for.
+
+use std::{fmt::Display, path::PathBuf, str::FromStr};
+
+use crate::files;
+use lexopt::{
+    Parser,
+    prelude::{Long, Short, Value, ValueExt},
+};
+
+const USAGE: &str = "\
+usage: divi-run BUNDLE [OPTIONS]
+
+  --input NAME=FILE.npy    an input; NAME= may be left out if the model has one
+  --input-npz FILE.npz     inputs by their names in the archive
+  --random-inputs[=SEED]   makes up the inputs that are not given: numbers in -1..1, integers 0 and 1
+  --output FOLDER          where outputs go, as NAME.npy
+  --repeat N               how many runs are measured (1)
+  --warmup N               how many runs come before them (1 if more than one is measured, else 0)
+  --threads N              threads of each device, instead of what the plan says; 0 for all cores
+  --in-flight N            how many inputs may be on their way at once; a pipeline's stages and one more, else 1
+  --trace FILE             writes a trace for Chrome or Perfetto: measured and predicted spans
+  --profile-out FILE       writes what tasks took as a profile, which planning can use
+  --check                  verifies the hashes of all files, and runs nothing
+  --info                   describes the bundle; with inputs, runs it too and says how much memory that took
+  --json                   prints what was measured as JSON
+  -q                       prints nothing but errors
+";
+
+#[derive(Default)]
+pub(crate) struct Arguments {
+    pub(crate) bundle: PathBuf,
+    /// Names may be empty.
+    pub(crate) inputs: Vec<(String, PathBuf)>,
+    pub(crate) archives: Vec<PathBuf>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) repeat: usize,
+    pub(crate) warmup: usize,
+    pub(crate) threads: Option<usize>,
+    pub(crate) in_flight: Option<usize>,
+    pub(crate) trace: Option<PathBuf>,
+    pub(crate) profile: Option<PathBuf>,
+    pub(crate) is_check: bool,
+    pub(crate) is_info: bool,
+    pub(crate) is_json: bool,
+    pub(crate) is_quiet: bool,
+}
+
+impl Arguments {
+    /// None where help was asked for and given.
+    pub(crate) fn parse() -> Result<Option<Self>, String> {
+        let mut parser = Parser::from_env();
+        let mut arguments = Self { repeat: 1, ..Self::default() };
+        let (mut bundle, mut warmup) = (None, None);
+        while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+            match argument {
+                Short('h') | Long("help") => return files::print(USAGE).map(|()| None),
+                Long("version") => {
+                    return files::print(concat!("divi-run ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| None);
+                }
+                Short('q') => arguments.is_quiet = true,
+                Long("check") => arguments.is_check = true,
+                Long("info") => arguments.is_info = true,
+                Long("json") => arguments.is_json = true,
+                Long("input") => arguments.inputs.push(input(&value::<String>(&mut parser, "input")?)),
+                Long("input-npz") => arguments.archives.push(path(&mut parser)?),
+                Long("random-inputs") => {
+                    let seed = parser.optional_value().map(|seed| seed.string()).transpose();
+                    let seed = seed.map_err(|error| error.to_string())?;
+                    let seed = seed.map(|seed| number(&seed, "random-inputs")).transpose()?;
+                    arguments.seed = Some(seed.unwrap_or(0));
+                }
+                Long("output") | Short('o') => arguments.output = Some(path(&mut parser)?),
+                Long("repeat") => arguments.repeat = at_least_one(value(&mut parser, "repeat")?, "repeat")?,
+                Long("warmup") => warmup = Some(value(&mut parser, "warmup")?),
+                Long("threads") => arguments.threads = Some(value(&mut parser, "threads")?),
+                Long("in-flight") => {
+                    arguments.in_flight = Some(at_least_one(value(&mut parser, "in-flight")?, "in-flight")?);
+                }
+                Long("trace") => arguments.trace = Some(path(&mut parser)?),
+                Long("profile-out") => arguments.profile = Some(path(&mut parser)?),
+                Value(folder) if bundle.is_none() => bundle = Some(PathBuf::from(folder)),
+                other => return Err(format!("{}; see divi-run --help", other.unexpected())),
+            }
+        }
+        arguments.warmup = warmup.unwrap_or(usize::from(arguments.repeat > 1));
+        arguments.bundle = bundle.ok_or_else(|| format!("no bundle\n{USAGE}"))?;
+        Ok(Some(arguments))
+    }
+
+    /// Whether there is anything to run with.
+    pub(crate) fn has_inputs(&self) -> bool {
+        !self.inputs.is_empty() || !self.archives.is_empty() || self.seed.is_some()
+    }
+
+    /// Whether runs are looked at more closely than by the clock.
+    pub(crate) fn wants_spans(&self) -> bool {
+        self.trace.is_some() || self.profile.is_some()
+    }
+}
+
+/// `NAME=FILE`, or a file alone. Names may have `=` in them, files that end with `.npy` may not.
+fn input(text: &str) -> (String, PathBuf) {
+    match text.rsplit_once('=') {
+        Some((name, file)) => (name.to_owned(), file.into()),
+        None => (String::new(), text.into()),
+    }
+}
+
+fn path(parser: &mut Parser) -> Result<PathBuf, String> {
+    parser.value().map(PathBuf::from).map_err(|error| error.to_string())
+}
+
+fn value<T: FromStr<Err: Display>>(parser: &mut Parser, name: &str) -> Result<T, String> {
+    let text = parser.value().and_then(|value| value.string()).map_err(|error| error.to_string())?;
+    number(&text, name)
+}
+
+fn number<T: FromStr<Err: Display>>(text: &str, name: &str) -> Result<T, String> {
+    text.parse().map_err(|error| format!("--{name}={text}: {error}"))
+}
+
+fn at_least_one(number: usize, name: &str) -> Result<usize, String> {
+    if number > 0 { Ok(number) } else { Err(format!("--{name} must be at least 1")) }
+}

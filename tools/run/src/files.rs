@@ -1,0 +1,98 @@
+//! Files in and out: whole or not at all.
+
+use crate::{arguments::Arguments, measure::Measured};
+use divi_runtime::{TensorData, bundle::Bundle, npy, profiles, trace};
+use std::{
+    collections::HashSet,
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+pub(crate) fn print(text: &str) -> Result<(), String> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| format!("stdout: {error}"))
+}
+
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Writes a file through a temporary one beside it, so that a reader never sees half of it.
+fn write(path: &Path, contents: &[u8]) -> Result<(), String> {
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        // Devices and pipes cannot be replaced.
+        return fs::write(path, contents).map_err(|error| format!("{}: {error}", path.display()));
+    }
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    fs::write(&temporary, contents).and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
+        // It may not even be there; the error that matters is the first.
+        let _ = fs::remove_file(&temporary);
+        format!("{}: {error}", path.display())
+    })
+}
+
+pub(crate) fn write_outputs(arguments: &Arguments, outputs: &[(String, TensorData)]) -> Result<(), String> {
+    let Some(folder) = &arguments.output else { return Ok(()) };
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut taken = HashSet::new();
+    for (name, tensor) in outputs {
+        write(&folder.join(file_name(name, &mut taken)), &npy::write(tensor.view()))?;
+    }
+    Ok(())
+}
+
+/// A name that is safe as a file's, and no other output's.
+fn file_name(name: &str, taken: &mut HashSet<String>) -> String {
+    let is_safe = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
+    let safe: String = name.chars().map(|letter| if is_safe(letter) { letter } else { '_' }).take(200).collect();
+    let safe = if safe.is_empty() || safe.starts_with('.') { format!("_{safe}") } else { safe };
+    let mut file = format!("{safe}.npy");
+    let mut number = 2;
+    while !taken.insert(file.clone()) {
+        file = format!("{safe}_{number}.npy");
+        number += 1;
+    }
+    file
+}
+
+pub(crate) fn write_measurements(arguments: &Arguments, bundle: &Bundle, measured: &Measured) -> Result<(), String> {
+    if let Some(path) = &arguments.trace {
+        write(path, trace(bundle, &measured.spans).as_bytes())?;
+    }
+    if let Some(path) = &arguments.profile {
+        let profiles = profiles(bundle, &measured.spans);
+        if profiles.is_empty() {
+            return Err("--profile-out: the bundle says of none of its tasks what they compute".to_owned());
+        }
+        for (index, (kind, text)) in profiles.iter().enumerate() {
+            let path = if index == 0 { path.clone() } else { with_kind(path, kind) };
+            write(&path, text.as_bytes())?;
+        }
+    }
+    if measured.left_out > 0 && !arguments.is_quiet {
+        eprintln!("divi-run: warning: {} spans were too many to keep: measure fewer runs", measured.left_out);
+    }
+    Ok(())
+}
+
+/// `profile.json` becomes `profile.cuda.json`.
+fn with_kind(path: &Path, kind: &str) -> PathBuf {
+    let extension = path.extension().map_or(String::new(), |extension| format!(".{}", extension.to_string_lossy()));
+    path.with_extension(format!("{kind}{extension}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_made_safe() {
+        let mut taken = HashSet::new();
+        let names = ["out", "a/b:0", "a_b_0", "../x", ""].map(|name| file_name(name, &mut taken));
+        assert_eq!(names, ["out.npy", "a_b_0.npy", "a_b_0_2.npy", "_.._x.npy", "_.npy"]);
+    }
+}

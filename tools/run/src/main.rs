@@ -1,0 +1,66 @@
+//! `divi-run`: loads a bundle, runs it, and says how long it took.
+
+mod arguments;
+mod describe;
+mod files;
+mod inputs;
+mod measure;
+mod report;
+mod signals;
+
+use arguments::Arguments;
+use divi_runtime::{Error, Options, Runtime, bundle::Bundle};
+use std::{process::ExitCode, sync::Arc, time::Instant};
+
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    match Arguments::parse().and_then(|arguments| arguments.map_or(Ok(ExitCode::SUCCESS), |arguments| run(&arguments)))
+    {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("divi-run: error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode, String> {
+    let folder = &arguments.bundle;
+    if arguments.is_check {
+        let bundle = Bundle::read(folder).map_err(|error| error.to_string())?;
+        bundle.check(folder).map_err(|error| error.to_string())?;
+        if !arguments.is_quiet {
+            files::print(&describe::checked(folder, &bundle, arguments.in_flight))?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.is_info && !arguments.has_inputs() {
+        let bundle = Bundle::read(folder).map_err(|error| error.to_string())?;
+        files::print(&describe::bundle(&bundle, arguments.in_flight))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let signals = signals::Signals::watch()?;
+    let start = Instant::now();
+    let options = Options { threads: arguments.threads, in_flight: arguments.in_flight, ..Options::default() };
+    let runtime = Arc::new(Runtime::load(folder, options).map_err(|error| error.to_string())?);
+    let load_time = start.elapsed();
+    signals.close_on_signal(&runtime);
+    let inputs = inputs::gather(&runtime, arguments)?;
+    if arguments.is_info && !arguments.is_json {
+        files::print(&describe::bundle(runtime.bundle(), arguments.in_flight))?;
+    }
+    let measured = match measure::measure(&runtime, &inputs, arguments) {
+        Err(Error::Cancelled | Error::Closed) if signals.were_seen() => {
+            eprintln!("divi-run: interrupted");
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        other => other.map_err(|error| error.to_string())?,
+    };
+    files::write_outputs(arguments, &measured.outputs)?;
+    files::write_measurements(arguments, runtime.bundle(), &measured)?;
+    if !arguments.is_quiet || arguments.is_json {
+        files::print(&report::report(&runtime, &measured, arguments, load_time))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

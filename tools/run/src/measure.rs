@@ -1,0 +1,80 @@
+//! Runs, and the time they take.
+
+use crate::arguments::Arguments;
+use divi_runtime::{Error, Runtime, Span, TensorData, TensorRef, Ticket, bundle::Mode};
+use std::{collections::VecDeque, time::Instant};
+
+pub(crate) struct Measured {
+    /// Of the last run.
+    pub(crate) outputs: Vec<(String, TensorData)>,
+    /// Of each run, in microseconds.
+    pub(crate) latencies: Vec<f64>,
+    /// Inputs a second.
+    pub(crate) throughput: f64,
+    pub(crate) spans: Vec<Span>,
+    pub(crate) left_out: u64,
+}
+
+pub(crate) fn measure(
+    runtime: &Runtime,
+    inputs: &[(String, TensorData)],
+    arguments: &Arguments,
+) -> Result<Measured, Error> {
+    let inputs: Vec<(&str, TensorRef<'_>)> = inputs.iter().map(|(name, tensor)| (&name[..], tensor.view())).collect();
+    let is_stream = runtime.bundle().objective.mode == Mode::Pipeline || runtime.in_flight() > 1;
+    let run = if is_stream { stream } else { one_by_one };
+    if arguments.warmup > 0 {
+        run(runtime, &inputs, arguments.warmup)?;
+    }
+    runtime.record(arguments.wants_spans());
+    let mut measured = run(runtime, &inputs, arguments.repeat)?;
+    (measured.spans, measured.left_out) = runtime.take_spans();
+    Ok(measured)
+}
+
+fn one_by_one(runtime: &Runtime, inputs: &[(&str, TensorRef<'_>)], runs: usize) -> Result<Measured, Error> {
+    let mut latencies = Vec::with_capacity(runs);
+    let mut outputs = Vec::new();
+    let mut ticket = || {
+        let start = Instant::now();
+        outputs = runtime.run(inputs)?;
+        latencies.push(micros_since(start));
+        Ok(())
+    };
+    (0..runs).try_for_each(|_| ticket())?;
+    let total: f64 = latencies.iter().sum();
+    let throughput = (runtime.bundle().objective.inputs.max(1) as usize * runs) as f64 / (total / 1e6);
+    Ok(Measured { outputs, latencies, throughput, spans: vec![], left_out: 0 })
+}
+
+/// As many at once as are let in.
+fn stream(runtime: &Runtime, inputs: &[(&str, TensorRef<'_>)], runs: usize) -> Result<Measured, Error> {
+    let mut latencies = Vec::with_capacity(runs);
+    let mut outputs = Vec::new();
+    let mut ends = Vec::with_capacity(runs);
+    let mut on_their_way: VecDeque<(Ticket, Instant)> = VecDeque::new();
+    let start = Instant::now();
+    let mut submitted = 0;
+    while ends.len() < runs {
+        if submitted < runs && on_their_way.len() < runtime.in_flight() {
+            let start = Instant::now();
+            on_their_way.push_back((runtime.submit(inputs)?, start));
+            submitted += 1;
+        } else if let Some((ticket, start)) = on_their_way.pop_front() {
+            outputs = ticket.wait()?;
+            latencies.push(micros_since(start));
+            ends.push(Instant::now());
+        }
+    }
+    // The first fills the pipeline: what counts is how the others follow.
+    let throughput = match &ends[..] {
+        [first, .., last] => (runs - 1) as f64 / (*last - *first).as_secs_f64(),
+        _ => runs as f64 / start.elapsed().as_secs_f64(),
+    };
+    let throughput = throughput * runtime.bundle().objective.inputs.max(1) as f64;
+    Ok(Measured { outputs, latencies, throughput, spans: vec![], left_out: 0 })
+}
+
+fn micros_since(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e6
+}

@@ -1,0 +1,97 @@
+//! What was measured, beside what the plan promised.
+
+use crate::{
+    arguments::Arguments,
+    describe::{mode, size, time},
+    measure::Measured,
+};
+use divi_runtime::{Runtime, bundle::Mode, median};
+use serde_json::{Value, json};
+use std::{fs, time::Duration};
+
+pub(crate) fn report(runtime: &Runtime, measured: &Measured, arguments: &Arguments, load_time: Duration) -> String {
+    if arguments.is_json {
+        return format!("{}\n", as_json(runtime, measured, load_time));
+    }
+    let objective = &runtime.bundle().objective;
+    let statistics = Statistics::of(&measured.latencies);
+    let runs = measured.latencies.len();
+    let mut text = format!(
+        "latency   median {}, min {}, p90 {} of {runs} run{}",
+        time(statistics.median),
+        time(statistics.min),
+        time(statistics.p90),
+        if runs == 1 { "" } else { "s" }
+    );
+    if let (Some(predicted), Mode::Latency | Mode::Batch) = (objective.predicted_us, objective.mode) {
+        text += &format!("; predicted {} ({:+.1} %)", time(predicted), (statistics.median / predicted - 1.0) * 100.0);
+    }
+    text.push('\n');
+    if objective.mode != Mode::Latency || runtime.in_flight() > 1 {
+        text += &format!("throughput {:.2} inputs/s", measured.throughput);
+        if let Some(predicted) = predicted_throughput(runtime) {
+            let difference = (measured.throughput / predicted - 1.0) * 100.0;
+            text += &format!("; predicted {predicted:.2} inputs/s ({difference:+.1} %)");
+        }
+        text.push('\n');
+    }
+    if arguments.is_info {
+        let peak = peak_memory().map_or_else(|| "unknown".to_owned(), size);
+        text += &format!("memory    {peak} at most; loaded in {}\n", time(load_time.as_secs_f64() * 1e6));
+    }
+    text
+}
+
+fn as_json(runtime: &Runtime, measured: &Measured, load_time: Duration) -> Value {
+    let bundle = runtime.bundle();
+    let statistics = Statistics::of(&measured.latencies);
+    let devices = bundle.devices.iter().zip(runtime.memory()).map(
+        |(device, used)| json!({"id": device.id, "weights": used.weights, "arena": used.arena, "values": used.values}),
+    );
+    json!({
+        "model": bundle.model,
+        "mode": mode(bundle.objective.mode),
+        "inputs": bundle.objective.inputs,
+        "runs": measured.latencies.len(),
+        "in_flight": runtime.in_flight(),
+        "latency_us": {"median": statistics.median, "min": statistics.min, "p90": statistics.p90},
+        "throughput_per_s": measured.throughput,
+        "predicted_us": bundle.objective.predicted_us,
+        "bound_us": bundle.objective.bound_us,
+        "predicted_throughput_per_s": predicted_throughput(runtime),
+        "load_us": load_time.as_secs_f64() * 1e6,
+        "peak_memory_bytes": peak_memory(),
+        "devices": devices.collect::<Vec<_>>(),
+    })
+}
+
+/// Inputs a second, if the plan says how long they take.
+fn predicted_throughput(runtime: &Runtime) -> Option<f64> {
+    let objective = &runtime.bundle().objective;
+    let micros = objective.predicted_us.filter(|&micros| micros > 0.0 && objective.mode != Mode::Latency)?;
+    Some(objective.inputs.max(1) as f64 / (micros / 1e6))
+}
+
+struct Statistics {
+    median: f64,
+    min: f64,
+    p90: f64,
+}
+
+impl Statistics {
+    fn of(numbers: &[f64]) -> Self {
+        let mut sorted = numbers.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at =
+            |share: f64| sorted.get(((sorted.len() as f64 * share).ceil() as usize).max(1) - 1).copied().unwrap_or(0.0);
+        Self { median: median(numbers), min: at(0.0), p90: at(0.9) }
+    }
+}
+
+/// The most memory that this process ever had.
+fn peak_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let kib =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse::<u64>().ok());
+    kib.map(|kib| kib << 10)
+}

@@ -1,0 +1,68 @@
+//! Interrupts: the first ends what runs, a second one ends the program at once.
+
+use crate::INTERRUPTED;
+use divi_runtime::Runtime;
+use std::{
+    mem,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+#[derive(Clone)]
+pub(crate) struct Signals(Arc<Watched>);
+
+struct Watched {
+    were_seen: AtomicBool,
+    runtime: Mutex<Weak<Runtime>>,
+}
+
+impl Signals {
+    /// Must be called before other threads are started, so that this one's thread alone hears of interrupts.
+    pub(crate) fn watch() -> Result<Self, String> {
+        let watched = Watched { were_seen: AtomicBool::new(false), runtime: Mutex::new(Weak::new()) };
+        let signals = Self(Arc::new(watched));
+        // SAFETY: a set of signals is bits, and is made empty before it is used.
+        let mut set: libc::sigset_t = unsafe { mem::zeroed() };
+        // SAFETY: the set outlives the calls, and threads that are started from here on inherit what is blocked.
+        unsafe {
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, libc::SIGINT);
+            libc::sigaddset(&mut set, libc::SIGTERM);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        }
+        let theirs = signals.clone();
+        let wait = move || {
+            loop {
+                let mut signal = 0;
+                // SAFETY: both outlive the call.
+                if unsafe { libc::sigwait(&set, &mut signal) } == 0 {
+                    theirs.handle();
+                }
+            }
+        };
+        thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(|error| error.to_string())?;
+        Ok(signals)
+    }
+
+    fn handle(&self) {
+        let is_second = self.0.were_seen.swap(true, Ordering::SeqCst);
+        let runtime = self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        match runtime {
+            Some(runtime) if !is_second => runtime.close(),
+            // Nothing runs yet, or nothing helps.
+            _ => std::process::exit(INTERRUPTED.into()),
+        }
+    }
+
+    /// From now on, an interrupt ends the requests of a runtime.
+    pub(crate) fn close_on_signal(&self, runtime: &Arc<Runtime>) {
+        *self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(runtime);
+    }
+
+    pub(crate) fn were_seen(&self) -> bool {
+        self.0.were_seen.load(Ordering::SeqCst)
+    }
+}
