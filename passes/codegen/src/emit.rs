@@ -103,7 +103,7 @@ impl Builder {
             DType::F32 | DType::F16 | DType::BF16 => self.f32(),
             DType::F64 => self.f64(),
             DType::Bool => self.i1(),
-            _ => self.int(dtype.bits() as u32),
+            _ => self.int((dtype.bits() as u32).max(8)),
         }
     }
 

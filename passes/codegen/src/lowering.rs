@@ -303,9 +303,13 @@ impl Lowering<'_> {
             return;
         }
         if self.is_preparing {
-            for id in writes {
-                let bytes = self.values[id.0].bytes();
-                self.storage[id.0] = Storage::Constant(self.pool.computed(bytes));
+            for &id in writes {
+                // Several calls may write parts of a value, or another view of it.
+                let root = self.root(id);
+                if !matches!(self.storage[root.0], Storage::Constant(_)) {
+                    let bytes = self.values[root.0].bytes();
+                    self.storage[root.0] = Storage::Constant(self.pool.computed(bytes));
+                }
             }
         }
         let kernel = self.kernels.add(reads.len() + writes.len(), body);

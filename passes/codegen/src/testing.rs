@@ -148,6 +148,53 @@ pub(crate) fn floats(shape: &[i64], values: &[f64]) -> Tensor {
     Tensor::from_floats(DType::F32, shape.to_vec(), values).unwrap()
 }
 
+pub(crate) fn ints(dtype: DType, shape: &[i64], values: &[i64]) -> Tensor {
+    Tensor::from_ints(dtype, shape.to_vec(), values).unwrap()
+}
+
+/// Applies an operator to inputs and, behind those, constants. Results have the types that the test says; what comes out
+/// must be the same for all processors.
+pub(crate) fn evaluate(
+    op: &str,
+    inputs: &[Tensor],
+    constants: &[Tensor],
+    attributes: &[(&str, Attr)],
+    results: &[(DType, &[i64])],
+) -> Result<Vec<Tensor>, String> {
+    let mut graph = Graph::default();
+    let mut operands: Vec<_> = inputs.iter().map(|tensor| graph.input(tensor.dtype(), tensor.dims())).collect();
+    operands.extend(constants.iter().map(|tensor| graph.known(tensor.clone())));
+    let outputs: Vec<_> = results.iter().map(|(dtype, shape)| graph.value(*dtype, shape)).collect();
+    graph.nodes.push(Node {
+        op: op.into(),
+        name: String::new(),
+        attributes: attributes.iter().map(|(name, attr)| (*name, attr.clone())).collect(),
+        inputs: operands.into_iter().map(Some).collect(),
+        outputs: outputs.iter().copied().map(Some).collect(),
+        task: 0,
+    });
+    graph.outputs = outputs;
+    let (wide, narrow) = (graph.run("native", inputs)?, graph.run("x86-64-v3", inputs)?);
+    assert_eq!(wide.len(), narrow.len());
+    for (wide, narrow) in wide.iter().zip(&narrow) {
+        match (wide.floats(), narrow.floats()) {
+            (Some(a), Some(b)) => assert_close(&a, &b, if wide.dtype().bits() == 16 { 1e-2 } else { 1e-5 }),
+            _ => assert_eq!(wide, narrow, "{op}"),
+        }
+    }
+    Ok(wide)
+}
+
+/// Compares numbers by their size; those that are none are equal.
+#[track_caller]
+pub(crate) fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), expected.len(), "{found:?} against {expected:?}");
+    for (i, (a, b)) in found.iter().zip(expected).enumerate() {
+        let is_same = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * (1.0 + b.abs());
+        assert!(is_same, "element {i} is {a}, not {b}: {found:?} against {expected:?}");
+    }
+}
+
 #[test]
 fn a_graph_is_compiled_and_run() {
     let mut graph = Graph::default();

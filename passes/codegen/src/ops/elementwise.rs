@@ -1,103 +1,112 @@
 //! Operators that compute each element from elements at the same place.
 
+mod activation;
+mod binary;
+mod cast;
+#[cfg(test)]
+mod tests;
 mod unary;
+mod variadic;
 
 use super::Lower;
 use crate::{
-    emit::{Builder, Compare, V},
-    error::Result,
+    emit::{Builder, V},
+    error::{Result, unsupported},
     graph::{Id, Node, broadcast_strides},
     lowering::Lowering,
 };
+pub(super) use cast::convert;
 use divi_onnx::DType;
 
 /// Fewer elements are not worth a thread.
 const GRAIN: i64 = 16 * 1024;
 
 pub(super) fn find(op: &str) -> Option<Lower> {
-    Some(match op {
-        "Add" => |cx, node| binary(cx, node, |b, _, x, y| b.add(x, y)),
-        "Sub" => |cx, node| binary(cx, node, |b, _, x, y| b.sub(x, y)),
-        "Mul" => |cx, node| binary(cx, node, |b, _, x, y| b.mul(x, y)),
-        "Equal" => |cx, node| compare(cx, node, Compare::Equal),
-        "Less" => |cx, node| compare(cx, node, Compare::Less),
-        "LessOrEqual" => |cx, node| compare(cx, node, Compare::LessOrEqual),
-        "Greater" => |cx, node| compare(cx, node, Compare::Greater),
-        "GreaterOrEqual" => |cx, node| compare(cx, node, Compare::GreaterOrEqual),
-        "And" => |cx, node| binary(cx, node, |b, _, x, y| b.and(x, y)),
-        "Or" => |cx, node| binary(cx, node, |b, _, x, y| b.or(x, y)),
-        "Xor" => |cx, node| binary(cx, node, |b, _, x, y| b.xor(x, y)),
-        _ => return unary::find(op),
-    })
+    const PARTS: &[fn(&str) -> Option<Lower>] =
+        &[binary::find, variadic::find, cast::find, activation::find, unary::find];
+    PARTS.iter().find_map(|part| part(op))
 }
 
-/// Two operands, broadcast against each other.
-fn binary(cx: &mut Lowering<'_>, node: &Node, compute: fn(&Builder, DType, V, V) -> V) -> Result<()> {
-    let operands = [node.input(0)?, node.input(1)?];
-    let dtype = cx.dtype(operands[0]);
-    map(cx, &operands, node.output()?, |b, values| compute(b, dtype, values[0], values[1]));
-    Ok(())
+/// Whether comparing, dividing and widening elements ignores signs.
+pub(super) fn is_unsigned(dtype: DType) -> bool {
+    dtype == DType::Bool || dtype.is_unsigned_int()
 }
 
-fn compare(cx: &mut Lowering<'_>, node: &Node, how: Compare) -> Result<()> {
-    let operands = [node.input(0)?, node.input(1)?];
-    let is_unsigned = matches!(cx.dtype(operands[0]), DType::Bool) || cx.dtype(operands[0]).is_unsigned_int();
-    map(cx, &operands, node.output()?, |b, values| b.compare(how, values[0], values[1], is_unsigned));
-    Ok(())
-}
-
-/// Copies the elements of an operand that are `steps` apart on each axis of the result, from element `start` on.
-pub(super) fn gather_strided(cx: &mut Lowering<'_>, operand: Id, result: Id, start: i64, steps: Vec<i64>) {
-    let shape = cx.shape(result).to_vec();
-    nest(cx, &[operand], result, &shape, vec![steps], vec![start], |_, values| values[0]);
+/// Checks that there is arithmetic for all operands and results of a node.
+pub(super) fn check_numbers(cx: &Lowering<'_>, node: &Node) -> Result<()> {
+    let ids = node.inputs.iter().chain(&node.outputs).flatten();
+    let mut dtypes = ids.map(|&id| cx.dtype(id));
+    match dtypes.find(|dtype| !(dtype.is_float() || dtype.is_int() || *dtype == DType::Bool)) {
+        Some(dtype) => unsupported(format!("there is no arithmetic of {dtype}: insert a Cast to another type")),
+        None => Ok(()),
+    }
 }
 
 /// Computes each element of the result from those of the operands at its place, which are broadcast to it.
 pub(crate) fn map(cx: &mut Lowering<'_>, operands: &[Id], result: Id, compute: impl FnOnce(&Builder, &[V]) -> V) {
     let shape = cx.shape(result).to_vec();
-    let strides: Vec<_> = operands.iter().map(|&id| broadcast_strides(cx.shape(id), &shape)).collect();
-    let starts = vec![0; operands.len()];
-    nest(cx, operands, result, &shape, strides, starts, compute);
+    let operands: Vec<_> = operands.iter().map(|&id| Walk::broadcast(cx, id, cx.dtype(id), &shape)).collect();
+    let result = Walk::broadcast(cx, result, cx.dtype(result), &shape);
+    nest(cx, &shape, &operands, &result, compute);
 }
 
-/// Computes each element of the result from elements that lie, on each of its axes, some steps apart.
-fn nest(
+/// How loops go through the elements of a value.
+pub(super) struct Walk {
+    pub(super) id: Id,
+    /// What its elements are taken for.
+    pub(super) dtype: DType,
+    /// The element that loops begin at.
+    pub(super) start: i64,
+    /// How far apart neighbours are, for each loop.
+    pub(super) strides: Vec<i64>,
+}
+
+impl Walk {
+    /// Through a value that is broadcast to a shape.
+    pub(super) fn broadcast(cx: &Lowering<'_>, id: Id, dtype: DType, shape: &[i64]) -> Self {
+        // Single elements may have more axes than the shape.
+        let is_single = cx.count(id) == 1;
+        let strides = if is_single { vec![0; shape.len()] } else { broadcast_strides(cx.shape(id), shape) };
+        Self { id, dtype, start: 0, strides }
+    }
+}
+
+/// Computes an element of the result from one of each operand for each place of a shape.
+pub(super) fn nest(
     cx: &mut Lowering<'_>,
-    operands: &[Id],
-    result: Id,
     shape: &[i64],
-    strides: Vec<Vec<i64>>,
-    starts: Vec<i64>,
+    operands: &[Walk],
+    result: &Walk,
     compute: impl FnOnce(&Builder, &[V]) -> V,
 ) {
-    let (shape, strides) = collapse(shape, strides);
-    let dtypes: Vec<_> = operands.iter().map(|&id| cx.dtype(id)).collect();
-    let dtype = cx.dtype(result);
+    let walks: Vec<_> = operands.iter().chain([result]).collect();
+    let (shape, strides) = collapse(shape, walks.iter().map(|walk| walk.strides.clone()).collect());
     // One axis alone is split over threads as it is, several at the first.
     let (outer, inner) = shape.split_first().map_or((1, &[][..]), |(&outer, inner)| (outer, inner));
     let inner_count: i64 = inner.iter().product();
-    // Threads must not share a byte.
-    let grain = if dtype.bits() < 8 { outer } else { GRAIN / inner_count.max(1) };
-    cx.call(outer, grain, operands, &[result], |b, kernel| {
-        let (pointers, target) = kernel.buffers.split_at(operands.len());
+    let reads: Vec<_> = operands.iter().map(|walk| walk.id).collect();
+    let grain = grain(result.dtype, outer, GRAIN / inner_count.max(1));
+    cx.call(outer, grain, &reads, &[result.id], |b, kernel| {
         b.for_each(kernel.begin, kernel.end, 1, |first| {
             b.nest(inner, |rest| {
                 let mut place = vec![first];
                 place.extend(rest);
-                let sources = pointers.iter().zip(&dtypes).zip(strides.iter().zip(&starts));
-                let values: Vec<_> = sources
-                    .map(|((&pointer, &dtype), (strides, &start))| {
-                        b.load(pointer, dtype, b.plus(b.offset(&place, strides), start))
-                    })
-                    .collect();
+                let at = |i: usize| b.plus(b.offset(&place, &strides[i]), walks[i].start);
+                let values: Vec<_> =
+                    (0..operands.len()).map(|i| b.load(kernel.buffers[i], operands[i].dtype, at(i))).collect();
                 let value = compute(b, &values);
-                b.store(value, target[0], dtype, b.offset(&place, &crate::graph::strides(&shape)));
+                b.store(value, kernel.buffers[operands.len()], result.dtype, at(operands.len()));
             });
         });
     });
 }
 
-/// Fewer axes: those of size 1 go, and neighbours become one where all operands step through both as through one.
+/// How many iterations are worth a thread: all of them where threads would share bytes.
+pub(super) fn grain(dtype: DType, extent: i64, iterations: i64) -> i64 {
+    if dtype.bits() < 8 { extent } else { iterations.max(1) }
+}
+
+/// Fewer axes: those of size 1 go, and neighbours become one where all step through both as through one.
 pub(super) fn collapse(shape: &[i64], strides: Vec<Vec<i64>>) -> (Vec<i64>, Vec<Vec<i64>>) {
     let mut axes: Vec<(i64, Vec<i64>)> = vec![];
     for (axis, &size) in shape.iter().enumerate() {

@@ -1,20 +1,54 @@
 //! Operators that move elements, and compute nothing.
 
-use super::Lower;
+mod arrange;
+mod cut;
+mod gather;
+mod generate;
+mod pad;
+mod scatter;
+#[cfg(test)]
+mod tests;
+mod transpose;
+
+use super::{
+    Lower,
+    elementwise::{Walk, nest},
+};
 use crate::{
-    error::Result,
-    graph::{Id, Node, strides},
+    emit::{Builder, V},
+    error::{Result, unsupported},
+    graph::{Id, strides},
     lowering::Lowering,
 };
 use divi_onnx::DType;
+use divi_runtime::prepare::Expression;
 
 /// Fewer bytes are not worth a thread.
 const GRAIN: i64 = 64 * 1024;
 
 pub(super) fn find(op: &str) -> Option<Lower> {
-    Some(match op {
-        "Transpose" => transpose,
-        _ => return None,
+    const PARTS: &[fn(&str) -> Option<Lower>] = &[
+        arrange::find,
+        cut::find,
+        gather::find,
+        generate::find,
+        pad::find,
+        scatter::find,
+        transpose::find,
+    ];
+    PARTS.iter().find_map(|part| part(op))
+}
+
+/// The type as which elements are moved: integers of their width, which no conversion touches.
+pub(super) fn raw(dtype: DType) -> Result<DType> {
+    Ok(match dtype.bits() {
+        2 => DType::U2,
+        4 => DType::U4,
+        8 => DType::U8,
+        16 => DType::U16,
+        32 => DType::U32,
+        64 => DType::U64,
+        _ => return unsupported(format!("there is no code that moves elements of {dtype}")),
     })
 }
 
@@ -29,15 +63,68 @@ pub(crate) fn copy(cx: &mut Lowering<'_>, from: Id, to: Id) {
     });
 }
 
-fn transpose(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
-    let (input, output) = (node.input(0)?, node.output()?);
-    let rank = cx.shape(input).len();
-    let order: Vec<usize> = match node.attributes().ints("perm")? {
-        Some(order) => order.iter().map(|&axis| axis as usize).collect(),
-        None => (0..rank).rev().collect(),
-    };
-    let from = strides(cx.shape(input));
-    let steps = order.iter().map(|&axis| from[axis]).collect();
-    super::elementwise::gather_strided(cx, input, output, 0, steps);
+/// A part of a value: where it begins, and how far apart its elements are on each axis.
+struct Part {
+    id: Id,
+    start: i64,
+    strides: Vec<i64>,
+}
+
+impl Part {
+    /// All of a value.
+    fn whole(cx: &Lowering<'_>, id: Id) -> Self {
+        Self { id, start: 0, strides: strides(cx.shape(id)) }
+    }
+}
+
+/// Copies elements from one part to another, both of this shape.
+fn copy_part(cx: &mut Lowering<'_>, shape: &[i64], from: Part, to: Part) -> Result<()> {
+    let dtype = raw(cx.dtype(to.id))?;
+    let walk = |Part { id, start, strides }| Walk { id, dtype, start, strides };
+    nest(cx, shape, &[walk(from)], &walk(to), |_, values| values[0]);
     Ok(())
+}
+
+/// Integers that kernels look up, known when code is generated.
+pub(super) fn table(cx: &mut Lowering<'_>, values: &[i64]) -> Id {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    cx.constant(DType::I64, &[values.len() as i64], Expression::bytes(&bytes))
+}
+
+/// Copies elements that tables tell: on each axis of the result, the table has the offset of every place in the operand.
+pub(super) fn copy_by_tables(cx: &mut Lowering<'_>, from: Id, to: Id, tables: &[Vec<i64>]) -> Result<()> {
+    let dtype = raw(cx.dtype(to))?;
+    let shape = cx.shape(to).to_vec();
+    let ids: Vec<_> = tables.iter().map(|values| table(cx, values)).collect();
+    let Some((&outer, inner)) = shape.split_first() else {
+        copy(cx, from, to);
+        return Ok(());
+    };
+    let mut reads = vec![from];
+    reads.extend(&ids);
+    let grain = super::elementwise::grain(dtype, outer, GRAIN / inner.iter().product::<i64>().max(1));
+    cx.call(outer, grain, &reads, &[to], |b, kernel| {
+        b.for_each(kernel.begin, kernel.end, 1, |first| {
+            b.nest(inner, |rest| {
+                let mut place = vec![first];
+                place.extend(rest);
+                let offsets = place.iter().zip(&kernel.buffers[1..]);
+                let offsets = offsets.map(|(&at, &table)| b.load(table, DType::I64, at));
+                let offset = offsets.reduce(|sum, offset| b.add(sum, offset)).unwrap_or_else(|| b.index(0));
+                let value = b.load(kernel.buffers[0], dtype, offset);
+                b.store(value, kernel.buffers[reads.len()], dtype, b.offset(&place, &strides(&shape)));
+            });
+        });
+    });
+    Ok(())
+}
+
+/// An index of 32 or 64 bits as it is computed with.
+fn load_index(b: &Builder, pointer: V, dtype: DType, at: V) -> V {
+    b.resize(b.load(pointer, dtype, at), b.i64(), false)
+}
+
+/// Sizes before, at and behind an axis.
+pub(super) fn around(shape: &[i64], axis: usize) -> (i64, i64, i64) {
+    (shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product())
 }

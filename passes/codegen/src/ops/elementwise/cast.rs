@@ -1,0 +1,73 @@
+//! Conversions between element types.
+
+use super::{Lower, check_numbers, is_unsigned, map};
+use crate::{
+    emit::{Builder, Compare, V},
+    error::Result,
+    graph::Node,
+    lowering::Lowering,
+};
+use divi_onnx::DType;
+
+pub(super) fn find(op: &str) -> Option<Lower> {
+    Some(match op {
+        "Cast" | "CastLike" => cast,
+        "BitCast" => bit_cast,
+        _ => return None,
+    })
+}
+
+fn cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
+    let (input, output) = (node.input(0)?, node.output()?);
+    let (from, to) = (cx.dtype(input), cx.dtype(output));
+    if from == to {
+        cx.alias(output, input);
+        return Ok(());
+    }
+    check_numbers(cx, node)?;
+    map(cx, &[input], output, |b, values| convert(b, values[0], from, to));
+    Ok(())
+}
+
+/// The widths are equal, so the bytes are the result's already.
+fn bit_cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
+    cx.alias(node.output()?, node.input(0)?);
+    Ok(())
+}
+
+/// An element of one type as one of another. Integers wrap; floating-point numbers are truncated towards zero, and are
+/// whatever the machine makes of them where they do not fit.
+pub(in crate::ops) fn convert(b: &Builder, value: V, from: DType, to: DType) -> V {
+    let ty = b.computed(to);
+    if from == to {
+        return value;
+    }
+    if to == DType::Bool {
+        return b.compare(Compare::NotEqual, value, b.zero(b.computed(from)), false);
+    }
+    match (from.is_float(), to.is_float()) {
+        (true, true) if from == DType::F64 && to.bits() == 16 => round_to_odd(b, value),
+        (true, true) => b.resize_float(value, ty),
+        (true, false) => match to {
+            DType::U64 => b.float_to_int(value, ty, true),
+            // Wide enough for all numbers of the type, so that negative ones wrap.
+            DType::I64 | DType::U32 => b.resize(b.float_to_int(value, b.i64(), false), ty, false),
+            _ => b.resize(b.float_to_int(value, b.int(32), false), ty, false),
+        },
+        (false, true) => b.int_to_float(value, ty, is_unsigned(from)),
+        (false, false) => b.resize(value, ty, is_unsigned(from)),
+    }
+}
+
+/// A number as `f32` such that rounding that to 16 bits is rounding the number itself: an inexact result gets an odd last
+/// bit, so that it is never mistaken for a tie.
+fn round_to_odd(b: &Builder, value: V) -> V {
+    let (single, double, bits) = (b.f32(), b.f64(), b.int(32));
+    let nearest = b.resize_float(value, single);
+    let back = b.resize_float(nearest, double);
+    let is_away = b.less(b.abs(value), b.abs(back));
+    let toward_zero = b.sub(b.bitcast(nearest, bits), b.resize(is_away, bits, true));
+    let odd = b.bitcast(b.or(toward_zero, b.integer(1, bits)), single);
+    let is_exact = b.or(b.equal(back, value), b.is_nan(value));
+    b.select(is_exact, nearest, odd)
+}

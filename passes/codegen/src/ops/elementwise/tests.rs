@@ -1,0 +1,242 @@
+use crate::{
+    graph::Graph,
+    testing::{assert_close, evaluate, floats, ints},
+};
+use divi_onnx::{Attr, DType, Tensor};
+
+fn unary(op: &str, attributes: &[(&str, Attr)], values: &[f64]) -> Vec<f64> {
+    let shape = [values.len() as i64];
+    let outputs = evaluate(op, &[floats(&shape, values)], &[], attributes, &[(DType::F32, &shape)]);
+    outputs.unwrap()[0].floats().unwrap()
+}
+
+#[test]
+fn functions_of_one_number() {
+    type Reference = fn(f64) -> f64;
+    let cases: &[(&str, Reference)] = &[
+        ("Abs", f64::abs),
+        ("Acos", f64::acos),
+        ("Acosh", f64::acosh),
+        ("Asin", f64::asin),
+        ("Asinh", f64::asinh),
+        ("Atan", f64::atan),
+        ("Atanh", f64::atanh),
+        ("Ceil", f64::ceil),
+        ("Cos", f64::cos),
+        ("Cosh", f64::cosh),
+        ("Exp", f64::exp),
+        ("Floor", f64::floor),
+        ("Log", f64::ln),
+        ("Neg", |x| -x),
+        ("Reciprocal", |x| 1.0 / x),
+        ("Round", f64::round_ties_even),
+        ("Sign", |x| if x == 0.0 || x.is_nan() { x } else { x.signum() }),
+        ("Sin", f64::sin),
+        ("Sinh", f64::sinh),
+        ("Sqrt", f64::sqrt),
+        ("Tan", f64::tan),
+        ("Tanh", f64::tanh),
+        ("Relu", |x| if x < 0.0 { 0.0 } else { x }),
+        ("LeakyRelu", |x| if x < 0.0 { 0.01 * x } else { x }),
+        ("ThresholdedRelu", |x| if x > 1.0 { x } else { 0.0 }),
+        ("Elu", |x| if x < 0.0 { x.exp_m1() } else { x }),
+        ("Celu", |x| if x < 0.0 { x.exp_m1() } else { x }),
+        ("Selu", |x| 1.050_701 * if x < 0.0 { 1.673_263_2 * x.exp_m1() } else { x }),
+        ("Sigmoid", |x| 1.0 / (1.0 + (-x).exp())),
+        ("HardSigmoid", |x| if x.is_nan() { x } else { (0.2 * x + 0.5).clamp(0.0, 1.0) }),
+        ("HardSwish", |x| if x.is_nan() { x } else { x * (x / 6.0 + 0.5).clamp(0.0, 1.0) }),
+        ("Softplus", |x| if x.is_nan() { x } else { x.max(0.0) + (-x.abs()).exp().ln_1p() }),
+        ("Softsign", |x| x / (1.0 + x.abs())),
+        ("Mish", |x| x * x.exp().ln_1p().tanh()),
+        ("Swish", |x| x / (1.0 + (-x).exp())),
+        ("Shrink", |x| if x.abs() > 0.5 { x } else { 0.0 }),
+    ];
+    let values = [-30.0, -2.5, -1.5, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 30.0, f64::NAN];
+    for (op, reference) in cases {
+        let found = unary(op, &[], &values);
+        let expected: Vec<_> = values.iter().map(|&x| reference(x)).collect();
+        assert_close(&found, &expected, 2e-6);
+    }
+}
+
+#[test]
+fn error_functions() {
+    let values = [-3.0, -1.0, 0.0, 0.5, 1.0, 3.0];
+    let erf = [-0.999_977_909_5, -0.842_700_792_9, 0.0, 0.520_499_877_8, 0.842_700_792_9, 0.999_977_909_5];
+    assert_close(&unary("Erf", &[], &values), &erf, 1e-6);
+    let gelu = [-0.004_049_694, -0.158_655_254, 0.0, 0.345_731_23, 0.841_344_746, 2.995_950_306];
+    assert_close(&unary("Gelu", &[], &values), &gelu, 1e-6);
+    let tanh = Attr::Str("tanh".into());
+    let gelu = [-0.003_637_392, -0.158_808_009, 0.0, 0.345_714_003, 0.841_191_991, 2.996_362_608];
+    assert_close(&unary("Gelu", &[("approximate", tanh)], &values), &gelu, 1e-6);
+}
+
+#[test]
+fn integers_wrap_and_divide() {
+    let case = |op: &str, dtype, x: &[i64], y: &[i64], attributes: &[(&str, Attr)]| {
+        let shape = [x.len() as i64];
+        let inputs = [ints(dtype, &shape, x), ints(dtype, &shape, y)];
+        evaluate(op, &inputs, &[], attributes, &[(dtype, &shape)]).map(|outputs| outputs[0].ints().unwrap())
+    };
+    assert_eq!(case("Add", DType::I8, &[127, 1], &[1, 2], &[]).unwrap(), [-128, 3]);
+    assert_eq!(case("Div", DType::I8, &[-128, -7, 7], &[-1, 2, -2], &[]).unwrap(), [-128, -3, -3]);
+    assert_eq!(case("Div", DType::U8, &[200, 255], &[3, 255], &[]).unwrap(), [66, 1]);
+    assert_eq!(case("Div", DType::I32, &[1, 1], &[1, 0], &[]).unwrap_err(), "status 2");
+    assert_eq!(case("Mod", DType::I32, &[-4, 7, 5, 4], &[2, -3, 8, -1], &[]).unwrap(), [0, -2, 5, 0]);
+    let fmod = [("fmod", Attr::Int(1))];
+    assert_eq!(case("Mod", DType::I64, &[-4, 7, -5], &[3, -3, 8], &fmod).unwrap(), [-1, 1, -5]);
+    assert_eq!(case("Pow", DType::I32, &[2, -3, 7, 0, -1], &[10, 3, 0, 0, -3], &[]).unwrap(), [1024, -27, 1, 1, -1]);
+    assert_eq!(case("Max", DType::U8, &[200, 1], &[100, 2], &[]).unwrap(), [200, 2]);
+    assert_eq!(case("Min", DType::I8, &[-56, 1], &[100, 2], &[]).unwrap(), [-56, 1]);
+    let left = [("direction", Attr::Str("LEFT".into()))];
+    assert_eq!(case("BitShift", DType::U8, &[255, 1], &[1, 9], &left).unwrap(), [254, 0]);
+    let right = [("direction", Attr::Str("RIGHT".into()))];
+    assert_eq!(case("BitShift", DType::U16, &[0xffff, 4], &[8, 1], &right).unwrap(), [255, 2]);
+    assert_eq!(case("BitwiseXor", DType::U4, &[15, 1, 2], &[1, 1, 9], &[]).unwrap(), [14, 0, 11]);
+    assert_eq!(case("PRelu", DType::I32, &[-2, 3], &[4, 4], &[]).unwrap(), [-8, 3]);
+}
+
+#[test]
+fn operands_are_broadcast() {
+    let x = floats(&[2, 1, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let y = floats(&[2, 1], &[10.0, 20.0]);
+    let shape = [2, 2, 3];
+    let sum = [11.0, 12.0, 13.0, 21.0, 22.0, 23.0, 14.0, 15.0, 16.0, 24.0, 25.0, 26.0];
+    let result = [(DType::F32, &shape[..])];
+    let outputs = evaluate("Add", &[x.clone(), y.clone()], &[], &[], &result).unwrap();
+    assert_eq!(outputs[0].floats().unwrap(), sum);
+    let outputs = evaluate("Mean", &[x.clone(), y.clone(), floats(&[], &[3.0])], &[], &[], &result).unwrap();
+    let mean: Vec<_> = sum.iter().map(|sum| (sum + 3.0) / 3.0).collect();
+    assert_close(&outputs[0].floats().unwrap(), &mean, 1e-6);
+    let condition = ints(DType::Bool, &[3], &[1, 0, 1]);
+    let outputs = evaluate("Where", &[condition, x, y], &[], &[], &result).unwrap();
+    assert_eq!(outputs[0].floats().unwrap(), [1.0, 10.0, 3.0, 1.0, 20.0, 3.0, 4.0, 10.0, 6.0, 4.0, 20.0, 6.0]);
+}
+
+#[test]
+fn comparisons_know_signs_and_what_is_no_number() {
+    let result = [(DType::Bool, &[3][..])];
+    let case = |op: &str, x: Tensor, y: Tensor| evaluate(op, &[x, y], &[], &[], &result).unwrap()[0].ints().unwrap();
+    let (x, y) = (ints(DType::U8, &[3], &[200, 1, 5]), ints(DType::U8, &[3], &[100, 1, 6]));
+    assert_eq!(case("Greater", x.clone(), y.clone()), [1, 0, 0]);
+    assert_eq!(case("LessOrEqual", x, y), [0, 1, 1]);
+    let (x, y) = (floats(&[3], &[f64::NAN, -0.0, 1.0]), floats(&[3], &[f64::NAN, 0.0, 2.0]));
+    assert_eq!(case("Equal", x.clone(), y.clone()), [0, 1, 0]);
+    assert_eq!(case("GreaterOrEqual", x, y), [0, 1, 0]);
+    let (x, y) = (ints(DType::Bool, &[3], &[1, 0, 1]), ints(DType::Bool, &[3], &[1, 1, 0]));
+    assert_eq!(case("Xor", x.clone(), y.clone()), [0, 1, 1]);
+    assert_eq!(case("Equal", x, y), [1, 0, 0]);
+    let x = floats(&[3], &[f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+    let flags = [("detect_negative", Attr::Int(0))];
+    let outputs = evaluate("IsInf", &[x.clone()], &[], &flags, &result).unwrap();
+    assert_eq!(outputs[0].ints().unwrap(), [1, 0, 0]);
+    assert_eq!(evaluate("IsNaN", &[x], &[], &[], &result).unwrap()[0].ints().unwrap(), [0, 0, 1]);
+}
+
+#[test]
+fn powers_of_mixed_types() {
+    let case = |x: Tensor, y: Tensor, known: bool| {
+        let result = [(x.dtype(), &[3][..])];
+        let (inputs, constants) = if known { (vec![x], vec![y]) } else { (vec![x, y], vec![]) };
+        evaluate("Pow", &inputs, &constants, &[], &result).unwrap()[0].clone()
+    };
+    let base = floats(&[3], &[2.0, -3.0, 0.5]);
+    for known in [false, true] {
+        for (exponent, expected) in
+            [(2.0, [4.0, 9.0, 0.25]), (3.0, [8.0, -27.0, 0.125]), (-1.0, [0.5, -1.0 / 3.0, 2.0])]
+        {
+            let found = case(base.clone(), floats(&[], &[exponent]), known).floats().unwrap();
+            assert_close(&found, &expected, 1e-6);
+            let found = case(base.clone(), ints(DType::I64, &[1], &[exponent as i64]), known).floats().unwrap();
+            assert_close(&found, &expected, 1e-6);
+        }
+    }
+    let roots = case(ints(DType::I32, &[3], &[4, 9, 10]), floats(&[1], &[0.5]), false);
+    assert_eq!(roots.ints().unwrap(), [2, 3, 3]);
+}
+
+#[test]
+fn clip_has_bounds_that_may_be_missing() {
+    let x = floats(&[5], &[-2.0, -0.5, 0.0, 7.0, f64::NAN]);
+    let result = [(DType::F32, &[5][..])];
+    let bounds = [floats(&[], &[-1.0]), floats(&[1], &[1.0])];
+    let outputs = evaluate("Clip", &[x.clone(), bounds[0].clone(), bounds[1].clone()], &[], &[], &result).unwrap();
+    assert_close(&outputs[0].floats().unwrap(), &[-1.0, -0.5, 0.0, 1.0, f64::NAN], 0.0);
+    let outputs = evaluate("Clip", &[x], &bounds[..1], &[], &result).unwrap();
+    assert_close(&outputs[0].floats().unwrap(), &[-1.0, -0.5, 0.0, 7.0, f64::NAN], 0.0);
+}
+
+#[test]
+fn casts_between_all_types() {
+    let dtypes = [
+        DType::F32,
+        DType::F64,
+        DType::F16,
+        DType::BF16,
+        DType::I8,
+        DType::U8,
+        DType::I16,
+        DType::U16,
+        DType::I32,
+        DType::U32,
+        DType::I64,
+        DType::U64,
+        DType::I4,
+        DType::U4,
+        DType::Bool,
+    ];
+    let make = |dtype: DType, values: &[i64]| {
+        let numbers: Vec<_> = values.iter().map(|&value| value as f64).collect();
+        Tensor::from_floats(dtype, vec![3], &numbers).unwrap_or_else(|| ints(dtype, &[3], values))
+    };
+    // One graph, since there are many pairs.
+    let mut graph = Graph::default();
+    let inputs: Vec<_> = dtypes.iter().map(|&dtype| make(dtype, &[0, 1, 7])).collect();
+    let mut pairs = vec![];
+    for from in dtypes {
+        let x = graph.input(from, &[3]);
+        for to in dtypes {
+            let y = graph.apply("Cast", &[x], &[], to, &[3]);
+            graph.outputs.push(y);
+            pairs.push((from, to));
+        }
+    }
+    for cpu in ["native", "x86-64-v3"] {
+        for (output, (from, to)) in graph.run(cpu, &inputs).unwrap().iter().zip(&pairs) {
+            let expected = make(*to, if *from == DType::Bool { &[0, 1, 1] } else { &[0, 1, 7] });
+            assert_eq!(output.ints(), expected.ints(), "{from} to {to}");
+            assert_eq!(output.floats(), expected.floats(), "{from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn casts_truncate_wrap_and_round_once() {
+    let case = |x: Tensor, to| evaluate("Cast", &[x.clone()], &[], &[], &[(to, x.dims())]).unwrap()[0].clone();
+    let x = floats(&[4], &[-2.7, 2.7, 300.5, -0.5]);
+    assert_eq!(case(x.clone(), DType::I32).ints().unwrap(), [-2, 2, 300, 0]);
+    assert_eq!(case(x.clone(), DType::U8).ints().unwrap(), [254, 2, 44, 0]);
+    assert_eq!(case(x, DType::Bool).ints().unwrap(), [1, 1, 1, 1]);
+    let x = ints(DType::U32, &[2], &[4_000_000_000, 255]);
+    assert_eq!(case(x.clone(), DType::F64).floats().unwrap(), [4e9, 255.0]);
+    assert_eq!(case(x.clone(), DType::I64).ints().unwrap(), [4_000_000_000, 255]);
+    assert_eq!(case(x, DType::I8).ints().unwrap(), [0, -1]);
+    let numbers = [1.0 + 2f64.powi(-11) + 2f64.powi(-40), 1e300, -f64::NAN, 0.1];
+    let x = Tensor::from_floats(DType::F64, vec![4], &numbers).unwrap();
+    for to in [DType::F16, DType::BF16] {
+        let expected = Tensor::from_floats(to, vec![4], &numbers).unwrap().floats().unwrap();
+        assert_close(&case(x.clone(), to).floats().unwrap(), &expected, 0.0);
+    }
+}
+
+#[test]
+fn dropout_keeps_everything() {
+    let x = floats(&[2], &[1.0, 2.0]);
+    let results = [(DType::F32, &[2][..]), (DType::Bool, &[2][..])];
+    let outputs = evaluate("Dropout", &[x.clone()], &[floats(&[], &[0.5])], &[], &results).unwrap();
+    assert_eq!(outputs[0], x);
+    assert_eq!(outputs[1].ints().unwrap(), [1, 1]);
+    let training = ints(DType::Bool, &[], &[1]);
+    let error = evaluate("Dropout", &[x], &[floats(&[], &[0.5]), training], &[], &results).unwrap_err();
+    assert!(error.contains("random"), "{error}");
+}

@@ -1,0 +1,115 @@
+//! Axes in another order.
+
+use super::{GRAIN, Lower, Part, copy_part, raw};
+use crate::{
+    error::Result,
+    graph::{Id, Node, strides},
+    lowering::Lowering,
+    ops::elementwise::collapse,
+};
+use divi_onnx::{DType, node::normalize_axes};
+
+/// The side of the squares that are turned at once: a line of the cache of `f32`.
+const SIDE: i64 = 16;
+
+pub(super) fn find(op: &str) -> Option<Lower> {
+    Some(match op {
+        "Transpose" => transpose,
+        "DepthToSpace" => depth_to_space,
+        "SpaceToDepth" => space_to_depth,
+        _ => return None,
+    })
+}
+
+fn transpose(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
+    let (input, output) = (node.input(0)?, node.output()?);
+    let rank = cx.shape(input).len();
+    let order = match node.attributes().ints("perm")? {
+        Some(order) => normalize_axes(order, rank)?,
+        None => (0..rank).rev().collect(),
+    };
+    let shape = cx.shape(input).to_vec();
+    permute(cx, input, output, &shape, &order)
+}
+
+/// Blocks of channels become squares of pixels: `N (b b C) H W` or `N (C b b) H W` to `N C (H b) (W b)`.
+fn depth_to_space(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
+    let (input, output) = (node.input(0)?, node.output()?);
+    let attributes = node.attributes();
+    let block = attributes.int_or("blocksize", 1)?;
+    let &[n, c, h, w] = cx.shape(input) else { return crate::error::unsupported("the operand must have rank 4") };
+    let depth = c / (block * block);
+    if attributes.str_or("mode", "DCR")? == "CRD" {
+        permute(cx, input, output, &[n, depth, block, block, h, w], &[0, 1, 4, 2, 5, 3])
+    } else {
+        permute(cx, input, output, &[n, block, block, depth, h, w], &[0, 3, 4, 1, 5, 2])
+    }
+}
+
+/// Squares of pixels become blocks of channels: `N C (H b) (W b)` to `N (b b C) H W`.
+fn space_to_depth(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
+    let (input, output) = (node.input(0)?, node.output()?);
+    let block = node.attributes().int_or("blocksize", 1)?;
+    let &[n, c, h, w] = cx.shape(input) else { return crate::error::unsupported("the operand must have rank 4") };
+    permute(cx, input, output, &[n, c, h / block, block, w / block, block], &[0, 3, 5, 1, 2, 4])
+}
+
+/// Takes the axes of an operand, which is seen as one of this shape, in another order.
+fn permute(cx: &mut Lowering<'_>, input: Id, output: Id, shape: &[i64], order: &[usize]) -> Result<()> {
+    let from = strides(shape);
+    let result: Vec<_> = order.iter().map(|&axis| shape[axis]).collect();
+    let steps: Vec<_> = order.iter().map(|&axis| from[axis]).collect();
+    let (result, walks) = collapse(&result, vec![steps]);
+    let steps = &walks[0];
+    // The axis along which the operand is dense, if it is not the result's.
+    let dense = steps.iter().position(|&step| step == 1);
+    let dtype = raw(cx.dtype(output))?;
+    match dense {
+        None | Some(0) if result.len() == 1 => {
+            cx.alias(output, input);
+            Ok(())
+        }
+        Some(dense) if dense + 1 < result.len() && result[dense] > 1 && dtype.bits() >= 8 => {
+            turn(cx, input, output, dtype, &result, steps, dense);
+            Ok(())
+        }
+        _ => {
+            let to = Part { id: output, start: 0, strides: strides(&result) };
+            copy_part(cx, &result, Part { id: input, start: 0, strides: steps.clone() }, to)
+        }
+    }
+}
+
+/// Copies square by square of the axis along which the operand is dense and the one along which the result is, so that
+/// lines of the cache are used as a whole on both sides.
+fn turn(cx: &mut Lowering<'_>, input: Id, output: Id, dtype: DType, shape: &[i64], steps: &[i64], dense: usize) {
+    let last = shape.len() - 1;
+    let to = strides(shape);
+    // Loops: the other axes, then rows of squares, which are split over threads together.
+    let mut outer: Vec<i64> = shape[..last].to_vec();
+    outer[dense] = (shape[dense] + SIDE - 1) / SIDE;
+    let extent: i64 = outer.iter().product();
+    let grain = GRAIN / (SIDE * shape[last].max(1) * (dtype.bits() as i64 / 8));
+    cx.call(extent, grain, &[input], &[output], |b, kernel| {
+        b.for_each(kernel.begin, kernel.end, 1, |number| {
+            let mut place = b.coordinates(number, &outer);
+            let first = b.times(place[dense], SIDE);
+            place[dense] = first;
+            let (from_start, to_start) = (b.offset(&place, &steps[..last]), b.offset(&place, &to[..last]));
+            let side = |start, size: i64| b.min(b.index(SIDE), b.sub(b.index(size), start), false);
+            let rows = side(first, shape[dense]);
+            b.for_each(b.index(0), b.index(shape[last]), SIDE, |start| {
+                let columns = side(start, shape[last]);
+                b.for_each(b.index(0), rows, 1, |row| {
+                    b.for_each(b.index(0), columns, 1, |column| {
+                        let column = b.add(start, column);
+                        let from = b.add(b.add(from_start, row), b.times(column, steps[last]));
+                        let value = b.load(kernel.buffers[0], dtype, from);
+                        let at = b.add(b.add(to_start, b.times(row, to[dense])), column);
+                        b.store(value, kernel.buffers[1], dtype, at);
+                    });
+                });
+            });
+        });
+    });
+}

@@ -1,0 +1,135 @@
+//! Pooling and its inverse.
+
+mod global;
+mod max;
+
+use super::{
+    Lower,
+    blocks::{accumulator, grain},
+    window::{Axis, Slide, sliding},
+};
+use crate::{
+    emit::{Builder, V},
+    error::{Result, unsupported},
+    graph::{Node, strides},
+    lowering::Lowering,
+};
+
+pub(super) fn find(op: &str) -> Option<Lower> {
+    Some(match op {
+        "MaxPool" => max::max_pool,
+        "MaxPoolSingleOut" => |cx, node| max::max_pool_values(cx, node),
+        "AveragePool" => average_pool,
+        "LpPool" => lp_pool,
+        "MaxUnpool" => max::max_unpool,
+        "GlobalAveragePool" => |cx, node| global::pool(cx, node, global::Kind::Average),
+        "GlobalMaxPool" => |cx, node| global::pool(cx, node, global::Kind::Max),
+        "GlobalLpPool" => |cx, node| {
+            let p = node.attributes().int_or("p", 2)?;
+            global::pool(cx, node, global::Kind::Norm(p))
+        },
+        _ => return None,
+    })
+}
+
+fn axes(cx: &Lowering<'_>, node: &Node) -> Result<Vec<Axis>> {
+    let (image, positions) = (cx.shape(node.input(0)?), cx.shape(node.output()?));
+    let kernel = node.attributes().ints("kernel_shape")?.unwrap_or_default();
+    if image.len() < 3 || positions.len() != image.len() {
+        return unsupported("pooling needs a batch, channels and at least one spatial axis");
+    }
+    sliding(node, &image[2..], &positions[2..], kernel)
+}
+
+/// Pools each window: elements are combined with a start value, and the outcome is finished by its coordinates.
+fn pool(
+    cx: &mut Lowering<'_>,
+    node: &Node,
+    start: impl FnOnce(&Builder) -> V,
+    combine: impl Fn(&Builder, V, V) -> V,
+    finish: impl Fn(&Builder, &[Axis], &[V], V) -> V,
+) -> Result<()> {
+    let axes = axes(cx, node)?;
+    let (x, y) = (node.input(0)?, node.output()?);
+    let result = cx.shape(y).to_vec();
+    let (x_steps, y_steps) = (strides(cx.shape(x)), strides(&result));
+    let dtype = cx.dtype(x);
+    if result.contains(&0) {
+        return Ok(());
+    }
+    let kernel_count: i64 = axes.iter().map(|axis| axis.kernel).product();
+    let rows = result[..result.len() - 1].iter().product();
+    cx.call(rows, grain(kernel_count * result[result.len() - 1]), &[x], &[y], |b, kernel| {
+        let start = start(b);
+        let slide = Slide {
+            axes: &axes,
+            lead: &result[..2],
+            depth: 1,
+            accumulator: accumulator(dtype),
+            start: &|_| start,
+            plane: &|place, _| b.offset(&place[..2], &x_steps),
+            factor: &|_, _, _| start,
+            combine: &|sum, offset, _| combine(b, sum, b.load(kernel.buffers[0], dtype, offset)),
+            finish: &|place, value| {
+                let value = finish(b, &axes, &place[2..], value);
+                b.store(value, kernel.buffers[1], dtype, b.offset(place, &y_steps));
+            },
+        };
+        slide.emit(b, kernel.begin, kernel.end);
+    });
+    Ok(())
+}
+
+/// The padding counts where the node says so, but never what is beyond it, as the last window may be.
+fn average_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
+    let counts_padding = node.attributes().flag("count_include_pad", false)?;
+    let sum = accumulator(cx.dtype(node.input(0)?));
+    pool(
+        cx,
+        node,
+        |b| b.zero(b.computed(sum)),
+        |b, sum, value| b.accumulate(sum, value),
+        |b, axes, position, sum| {
+            let counts = axes.iter().zip(position).map(|(axis, &position)| {
+                let (from, end) = if counts_padding { (-axis.before, axis.image + axis.after) } else { (0, axis.image) };
+                let (first, last) = axis.elements(b, position, from, end);
+                b.sub(last, first)
+            });
+            let count = counts.reduce(|a, c| b.mul(a, c)).expect("windows have axes");
+            b.div(sum, b.int_to_float(count, b.type_of(sum), false), false)
+        },
+    )
+}
+
+fn lp_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
+    let p = node.attributes().int_or("p", 2)?;
+    let sum = accumulator(cx.dtype(node.input(0)?));
+    pool(
+        cx,
+        node,
+        |b| b.zero(b.computed(sum)),
+        |b, sum, value| b.accumulate(sum, power(b, value, p)),
+        |b, _, _, sum| root(b, sum, p),
+    )
+}
+
+/// `|value| ^ p`
+fn power(b: &Builder, value: V, p: i64) -> V {
+    match p {
+        1 => b.abs(value),
+        2 => b.mul(value, value),
+        _ => b.math("powf", &[b.abs(value), b.float(p as f64, b.type_of(value))]),
+    }
+}
+
+/// The p-th root.
+fn root(b: &Builder, value: V, p: i64) -> V {
+    match p {
+        1 => value,
+        2 => b.sqrt(value),
+        _ => b.math("powf", &[value, b.float(1.0 / p as f64, b.type_of(value))]),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! Quantization and back.
+
+use super::{
+    Lower,
+    blocks::{grain, to_float, view},
+    elementwise::map,
+};
+use crate::{
+    emit::{Builder, Type, V},
+    error::{Result, unsupported},
+    graph::{Id, Node, strides},
+    lowering::Lowering,
+};
+use divi_onnx::{DType, node::normalize_axis};
+
+pub(super) fn find(op: &str) -> Option<Lower> {
+    Some(match op {
+        "QuantizeLinear" => quantize_linear,
+        "DequantizeLinear" => dequantize_linear,
+        "DynamicQuantizeLinear" => dynamic_quantize_linear,
+        _ => return None,
+    })
+}
+
+/// A whole floating-point number as an integer of a type, the nearest one where it does not fit. Not-a-number is 0.
+pub(super) fn saturate(b: &Builder, value: V, dtype: DType) -> V {
+    let ty = b.type_of(value);
+    let bits = dtype.bits() as i32;
+    let (least, most) = match dtype.is_unsigned_int() {
+        true => (0.0, 2f64.powi(bits) - 1.0),
+        false => (-2f64.powi(bits - 1), 2f64.powi(bits - 1) - 1.0),
+    };
+    let number = b.select(b.is_nan(value), b.zero(ty), value);
+    let clamped = b.max(b.min(number, b.float(most, ty), false), b.float(least, ty), false);
+    b.resize(b.float_to_int(clamped, b.int(32), false), computed_integer(b, dtype), true)
+}
+
+/// The type that integers are computed with; those below a byte as bytes.
+fn computed_integer(b: &Builder, dtype: DType) -> Type {
+    b.int((dtype.bits() as u32).max(8))
+}
+
+/// Integers below 32 bits, which the codes of quantized numbers are.
+fn check_integer(dtype: DType) -> Result<()> {
+    if dtype.is_int() && dtype.bits() <= 32 {
+        return Ok(());
+    }
+    unsupported(format!("there is no code for quantized numbers of {dtype} yet: use int8 or uint8"))
+}
+
+/// Operands and result under shapes that broadcast: what shares a scale becomes axes of its own.
+struct Shared {
+    shape: Vec<i64>,
+    parameter: Vec<i64>,
+}
+
+/// How a scale or zero point is spread over the data: over all of them, along an axis, or by blocks of an axis.
+fn shared(cx: &Lowering<'_>, node: &Node, x: Id, parameter: Id) -> Result<Shared> {
+    let shape = cx.shape(x).to_vec();
+    if cx.count(parameter) == 1 {
+        return Ok(Shared { shape, parameter: vec![] });
+    }
+    let rank = shape.len();
+    let axis = if rank == 1 { 0 } else { normalize_axis(node.attributes().int_or("axis", 1)?, rank)? };
+    let block = node.attributes().int_or("block_size", 0)?;
+    if block == 0 {
+        let mut parameter = vec![1; rank];
+        parameter[axis] = shape[axis];
+        return Ok(Shared { shape, parameter });
+    }
+    let split = |middle: [i64; 2]| [&shape[..axis], &middle, &shape[axis + 1..]].concat();
+    let blocks = shape[axis] / block;
+    Ok(Shared { parameter: split([blocks, 1]), shape: split([blocks, block]) })
+}
+
+/// The scale and the zero point as tensors that broadcast to the data, and the shape of the data for that.
+fn parameters(cx: &mut Lowering<'_>, node: &Node) -> Result<(Vec<i64>, Vec<Id>)> {
+    let x = node.input(0)?;
+    let ids: Vec<_> = [node.input(1)?].into_iter().chain(node.optional(2)).collect();
+    let block = node.attributes().int_or("block_size", 0)?;
+    let rank = cx.shape(x).len();
+    if block > 0 && cx.count(ids[0]) > 1 {
+        let axis = normalize_axis(node.attributes().int_or("axis", 1)?, rank)?;
+        if cx.shape(x)[axis] % block != 0 {
+            let shape = cx.shape(x).to_vec();
+            let ids = ids.iter().map(|&id| repeated(cx, id, &shape, axis, block)).collect();
+            return Ok((shape, ids));
+        }
+    }
+    let Shared { shape, .. } = shared(cx, node, x, ids[0])?;
+    let mut views = vec![];
+    for id in ids {
+        let Shared { parameter, .. } = shared(cx, node, x, id)?;
+        views.push(view(cx, id, &parameter));
+    }
+    Ok((shape, views))
+}
+
+/// Each element of an axis `block` times, as many as the shape has: the last block may be shorter.
+fn repeated(cx: &mut Lowering<'_>, id: Id, shape: &[i64], axis: usize, block: i64) -> Id {
+    let dtype = cx.dtype(id);
+    let result = cx.temporary(dtype, shape);
+    let from = strides(cx.shape(id));
+    let to = strides(shape);
+    // Threads must not share a byte.
+    let grain = if dtype.bits() < 8 { shape[0] } else { grain(shape[1..].iter().product()) };
+    cx.call(shape[0], grain, &[id], &[result], |b, kernel| {
+        b.for_each(kernel.begin, kernel.end, 1, |first| {
+            b.nest(&shape[1..], |rest| {
+                let mut place = vec![first];
+                place.extend(rest);
+                let target = b.offset(&place, &to);
+                place[axis] = b.div_rem(place[axis], block).0;
+                let value = b.load(kernel.buffers[0], dtype, b.offset(&place, &from));
+                b.store(value, kernel.buffers[1], dtype, target);
+            });
+        });
+    });
+    result
+}
+
+fn quantize_linear(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
+    let (x, y) = (node.input(0)?, node.output()?);
+    let (dtype, result) = (cx.dtype(x), cx.dtype(y));
+    check_integer(result)?;
+    let scale_dtype = cx.dtype(node.input(1)?);
+    let (shape, parameters) = parameters(cx, node)?;
+    let (x, y) = (view(cx, x, &shape), view(cx, y, &shape));
+    let operands = [vec![x], parameters].concat();
+    map(cx, &operands, y, |b, values| {
+        let ty = if dtype == DType::F64 || scale_dtype == DType::F64 { b.f64() } else { b.f32() };
+        let quotient = b.div(to_float(b, values[0], dtype, ty), to_float(b, values[1], scale_dtype, ty), false);
+        let rounded = b.round_even(quotient);
+        let shifted = values.get(2).map_or(rounded, |&zero| b.add(rounded, to_float(b, zero, result, ty)));
+        saturate(b, shifted, result)
+    });
+    Ok(())
+}
+
+fn dequantize_linear(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
+    let (x, y) = (node.input(0)?, node.output()?);
+    let (dtype, result) = (cx.dtype(x), cx.dtype(y));
+    check_integer(dtype)?;
+    let scale_dtype = cx.dtype(node.input(1)?);
+    let (shape, parameters) = parameters(cx, node)?;
+    let (x, y) = (view(cx, x, &shape), view(cx, y, &shape));
+    let operands = [vec![x], parameters].concat();
+    map(cx, &operands, y, |b, values| {
+        let ty = b.computed(result);
+        // The difference of two integers of 16 bits needs more.
+        let wide = |value| b.resize(value, b.int(32), dtype.is_unsigned_int());
+        let value = values.get(2).map_or(wide(values[0]), |&zero| b.sub(wide(values[0]), wide(zero)));
+        b.mul(b.int_to_float(value, ty, false), to_float(b, values[1], scale_dtype, ty))
+    });
+    Ok(())
+}
+
+/// To `uint8`, with a scale and a zero point that all elements and 0 fit into.
+fn dynamic_quantize_linear(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
+    let (x, y) = (node.input(0)?, node.output()?);
+    let dtype = cx.dtype(x);
+    let scale = node.result(1).unwrap_or_else(|| cx.temporary(DType::F32, &[]));
+    let zero_point = node.result(2).unwrap_or_else(|| cx.temporary(DType::U8, &[]));
+    let count = cx.count(x);
+    cx.call(1, 1, &[x], &[scale, zero_point], |b, kernel| {
+        let ty = b.f32();
+        let float = |value| b.float(value, ty);
+        let range = b.fold_nest(&[count], &[float(0.0), float(0.0)], |place, range| {
+            let value = b.load(kernel.buffers[0], dtype, place[0]);
+            vec![b.min(range[0], value, false), b.max(range[1], value, false)]
+        });
+        let width = b.sub(range[1], range[0]);
+        let is_flat = b.equal(width, float(0.0));
+        let scale = b.div(b.select(is_flat, float(1.0), width), float(255.0), false);
+        let zero_point = b.round_even(b.div(b.neg(range[0]), scale, false));
+        b.store(scale, kernel.buffers[1], DType::F32, b.index(0));
+        b.store(saturate(b, zero_point, DType::U8), kernel.buffers[2], DType::U8, b.index(0));
+    });
+    map(cx, &[x, scale, zero_point], y, |b, values| {
+        let rounded = b.round_even(b.div(values[0], values[1], false));
+        saturate(b, b.add(rounded, to_float(b, values[2], DType::U8, b.f32())), DType::U8)
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! The loops of a reduction.
+//!
+//! Where the last axis is folded, each element of the result is computed in registers, along neighbours of the operand.
+//! Where it stays, several neighbours of the result are computed at once, and what is known of them so far is kept on the
+//! stack: so that either way the innermost loop is along neighbours.
+
+use crate::{
+    emit::{Builder, V},
+    graph::Id,
+    lowering::Lowering,
+    ops::elementwise::grain,
+};
+use divi_onnx::DType;
+
+/// Neighbours of the result that are computed at once.
+const BLOCK: i64 = 64;
+/// Fewer elements of the operand are not worth a thread.
+const GRAIN: i64 = 16 * 1024;
+
+/// An operand seen as axes that stay and axes that are folded.
+pub(super) struct Fold {
+    input: Id,
+    dtype: DType,
+    /// Sizes and strides, without those of size 1, and with neighbours of one kind as one.
+    kept: Vec<(i64, i64)>,
+    folded: Vec<(i64, i64)>,
+    /// Neighbours of the result that are neighbours of the operand.
+    run: i64,
+}
+
+/// An element on its way into a result.
+pub(super) struct Item {
+    pub(super) value: V,
+    /// Its number among those that are folded into one.
+    pub(super) number: V,
+    /// The element of the value beside the result.
+    pub(super) beside: Option<V>,
+}
+
+impl Fold {
+    pub(super) fn new(cx: &Lowering<'_>, input: Id, axes: &[usize]) -> Self {
+        let mut kept: Vec<(i64, i64)> = vec![];
+        let mut folded: Vec<(i64, i64)> = vec![];
+        let shape = cx.shape(input);
+        let strides = crate::graph::strides(shape);
+        let mut was_folded = None;
+        for (axis, (&size, stride)) in shape.iter().zip(strides).enumerate().filter(|(_, (size, _))| **size != 1) {
+            let is_folded = axes.contains(&axis);
+            let list = if is_folded { &mut folded } else { &mut kept };
+            match list.last_mut() {
+                Some(last) if was_folded == Some(is_folded) => *last = (last.0 * size, stride),
+                _ => list.push((size, stride)),
+            }
+            was_folded = Some(is_folded);
+        }
+        let run = match kept.last() {
+            Some(&(size, 1)) if !folded.is_empty() => {
+                kept.pop();
+                size
+            }
+            _ => 1,
+        };
+        Self { input, dtype: cx.dtype(input), kept, folded, run }
+    }
+
+    /// Computes the result: `start` is what is known of an element before anything is folded into it, `step` folds an
+    /// element of the operand, `finish` makes the element. States have the types `wide`. `beside` is a value of as many
+    /// elements as the result that the last two look at.
+    #[expect(clippy::too_many_arguments, reason = "a loop has a start, a step and an end, and what they are about")]
+    pub(super) fn call(
+        &self,
+        cx: &mut Lowering<'_>,
+        beside: Option<Id>,
+        output: Id,
+        wide: &[DType],
+        start: impl FnOnce(&Builder) -> Vec<V>,
+        step: impl FnOnce(&Builder, &[V], Item) -> Vec<V>,
+        finish: impl FnOnce(&Builder, &[V], Option<V>) -> V,
+    ) {
+        let result = cx.dtype(output);
+        let beside_dtype = beside.map(|id| cx.dtype(id));
+        let mut reads = vec![self.input];
+        reads.extend(beside);
+        let (kept, kept_strides): (Vec<_>, Vec<_>) = self.kept.iter().copied().unzip();
+        let (folded, folded_strides): (Vec<_>, Vec<_>) = self.folded.iter().copied().unzip();
+        let folded_numbers = crate::graph::strides(&folded);
+        let folded_count: i64 = folded.iter().product();
+        let blocks = (self.run + BLOCK - 1) / BLOCK;
+        let extent = kept.iter().product::<i64>() * blocks;
+        let grain = grain(result, extent, GRAIN / (folded_count * self.run.min(BLOCK)).max(1));
+        cx.call(extent, grain, &reads, &[output], |b, kernel| {
+            let (source, target) = (kernel.buffers[0], kernel.buffers[reads.len()]);
+            let load_beside = |at| beside_dtype.map(|dtype| b.load(kernel.buffers[1], dtype, at));
+            if self.run == 1 {
+                return b.for_each(kernel.begin, kernel.end, 1, |number| {
+                    let base = b.offset(&b.coordinates(number, &kept), &kept_strides);
+                    let beside = load_beside(number);
+                    let state = b.fold_nest(&folded, &start(b), |place, state| {
+                        let value = b.load(source, self.dtype, b.add(base, b.offset(place, &folded_strides)));
+                        step(b, state, Item { value, number: b.offset(place, &folded_numbers), beside })
+                    });
+                    b.store(finish(b, &state, beside), target, result, number);
+                });
+            }
+            let states: Vec<V> = wide.iter().map(|_| b.scratch(BLOCK, b.i64())).collect();
+            let load = |i| states.iter().zip(wide).map(|(&state, &dtype)| b.load(state, dtype, i)).collect::<Vec<_>>();
+            let store = |values: Vec<V>, i| {
+                for ((value, &state), &dtype) in values.into_iter().zip(&states).zip(wide) {
+                    b.store(value, state, dtype, i);
+                }
+            };
+            b.for_each(kernel.begin, kernel.end, 1, |number| {
+                let (row, block) = b.div_rem(number, blocks);
+                let first = b.times(block, BLOCK);
+                let count = b.min(b.index(BLOCK), b.sub(b.index(self.run), first), false);
+                let base = b.add(b.offset(&b.coordinates(row, &kept), &kept_strides), first);
+                let target_base = b.add(b.times(row, self.run), first);
+                b.for_each(b.index(0), count, 1, |i| store(start(b), i));
+                b.nest(&folded, |place| {
+                    let row = b.add(base, b.offset(place, &folded_strides));
+                    let number = b.offset(place, &folded_numbers);
+                    b.for_each(b.index(0), count, 1, |i| {
+                        let value = b.load(source, self.dtype, b.add(row, i));
+                        let beside = load_beside(b.add(target_base, i));
+                        store(step(b, &load(i), Item { value, number, beside }), i);
+                    });
+                });
+                b.for_each(b.index(0), count, 1, |i| {
+                    let at = b.add(target_base, i);
+                    b.store(finish(b, &load(i), load_beside(at)), target, result, at);
+                });
+            });
+        });
+    }
+}

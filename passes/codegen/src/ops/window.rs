@@ -1,0 +1,253 @@
+//! The sliding window that convolutions and pooling share, and the loop that slides it.
+
+use crate::{
+    emit::{Builder, V},
+    error::{Result, unsupported},
+    graph::{Node, strides},
+};
+use divi_onnx::DType;
+
+/// Positions that are computed at once: their intermediate results lie on the stack.
+const CHUNK: i64 = 1024;
+
+/// One spatial axis: an image, positions on it, and the window between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Axis {
+    /// Elements of the image.
+    pub(super) image: i64,
+    /// Places at which the window is.
+    pub(super) positions: i64,
+    pub(super) kernel: i64,
+    pub(super) stride: i64,
+    pub(super) dilation: i64,
+    /// Padding at the image's beginning and end.
+    pub(super) before: i64,
+    pub(super) after: i64,
+}
+
+impl Axis {
+    /// Elements from the first to the last one of the window.
+    fn extent(&self) -> i64 {
+        (self.kernel - 1) * self.dilation + 1
+    }
+
+    /// Where on the image an element of the window is, at a position.
+    pub(super) fn place(&self, b: &Builder, position: V, element: V) -> V {
+        b.plus(b.add(b.times(position, self.stride), b.times(element, self.dilation)), -self.before)
+    }
+
+    /// Whether all places of the window are on the image, at all positions.
+    fn is_inside(&self) -> bool {
+        self.before <= 0 && (self.positions - 1) * self.stride - self.before + self.extent() <= self.image
+    }
+
+    /// How many elements of the window at a position lie before the place `end`, and from 0 on: the range of them.
+    pub(super) fn elements(&self, b: &Builder, position: V, from: i64, end: i64) -> (V, V) {
+        let start = b.plus(b.times(position, self.stride), -self.before);
+        let limit = |place: i64| {
+            let kernel = b.index(self.kernel);
+            b.min(divide_up(b, b.sub(b.index(place), start), self.dilation), kernel, false)
+        };
+        (limit(from), limit(end))
+    }
+}
+
+/// `a / by`, rounded up, and 0 for what is negative.
+pub(super) fn divide_up(b: &Builder, a: V, by: i64) -> V {
+    let a = b.max(a, b.index(0), false);
+    if by == 1 { a } else { b.div(b.plus(a, by - 1), b.index(by), true) }
+}
+
+/// How much of the padding goes to an axis' beginning.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Padding {
+    Explicit,
+    SameUpper,
+    SameLower,
+}
+
+fn padding(node: &Node) -> Result<Padding> {
+    Ok(match node.attributes().str_or("auto_pad", "NOTSET")? {
+        "SAME_UPPER" => Padding::SameUpper,
+        "SAME_LOWER" => Padding::SameLower,
+        _ => Padding::Explicit,
+    })
+}
+
+/// The axes of a window whose kernel slides over an image.
+pub(super) fn sliding(node: &Node, image: &[i64], positions: &[i64], kernel: &[i64]) -> Result<Vec<Axis>> {
+    let mut axes = given(node, image, positions, kernel)?;
+    let padding = padding(node)?;
+    if padding != Padding::Explicit {
+        for axis in &mut axes {
+            let total = ((axis.positions - 1) * axis.stride + axis.extent() - axis.image).max(0);
+            axis.before = if padding == Padding::SameUpper { total / 2 } else { total - total / 2 };
+            axis.after = total - axis.before;
+        }
+    }
+    Ok(axes)
+}
+
+/// The axes of a window that spreads what is at its positions over an image: a transposed convolution's. Where the image's
+/// size is given, the padding follows from it.
+pub(super) fn spreading(node: &Node, image: &[i64], positions: &[i64], kernel: &[i64]) -> Result<Vec<Axis>> {
+    let mut axes = given(node, image, positions, kernel)?;
+    let padding = padding(node)?;
+    if padding != Padding::Explicit || node.attributes().ints("output_shape")?.is_some() {
+        let extra = numbers(node, "output_padding", axes.len(), 0)?;
+        for (axis, extra) in axes.iter_mut().zip(extra) {
+            let total = ((axis.positions - 1) * axis.stride + extra + axis.extent() - axis.image).max(0);
+            axis.before = if padding == Padding::SameUpper { total / 2 } else { total - total / 2 };
+            axis.after = total - axis.before;
+        }
+    }
+    Ok(axes)
+}
+
+fn given(node: &Node, image: &[i64], positions: &[i64], kernel: &[i64]) -> Result<Vec<Axis>> {
+    let rank = kernel.len();
+    if image.len() != rank || positions.len() != rank || rank == 0 {
+        return unsupported(format!("a window of {rank} axes slides over an image of {}", image.len()));
+    }
+    let pads = numbers(node, "pads", 2 * rank, 0)?;
+    let (strides, dilations) = (numbers(node, "strides", rank, 1)?, numbers(node, "dilations", rank, 1)?);
+    let axis = |i: usize| Axis {
+        image: image[i],
+        positions: positions[i],
+        kernel: kernel[i],
+        stride: strides[i],
+        dilation: dilations[i],
+        before: pads[i],
+        after: pads[i + rank],
+    };
+    Ok((0..rank).map(axis).collect())
+}
+
+fn numbers(node: &Node, name: &str, count: usize, default: i64) -> Result<Vec<i64>> {
+    match node.attributes().ints(name)? {
+        Some(values) if values.len() == count => Ok(values.to_vec()),
+        Some(values) => unsupported(format!("attribute '{name}' must have {count} numbers, has {}", values.len())),
+        None => Ok(vec![default; count]),
+    }
+}
+
+/// What is done with a window's elements, a row of positions at a time. Rows have the coordinates of `lead` (batch and
+/// channels), then those of all spatial axes but the last.
+pub(super) struct Slide<'a> {
+    pub(super) axes: &'a [Axis],
+    pub(super) lead: &'a [i64],
+    /// Planes of the image that each position sees.
+    pub(super) depth: i64,
+    /// What intermediate results are kept as.
+    pub(super) accumulator: DType,
+    /// What a row starts with.
+    pub(super) start: &'a dyn Fn(&[V]) -> V,
+    /// The first element of a plane, by the row's coordinates and the plane's number.
+    pub(super) plane: &'a dyn Fn(&[V], V) -> V,
+    /// What a whole row of elements is combined with: by the row's coordinates, the plane and the window's element.
+    pub(super) factor: &'a dyn Fn(&[V], V, &[V]) -> V,
+    /// Adds an element of the image, by its offset, to a result, with the factor.
+    pub(super) combine: &'a dyn Fn(V, V, V) -> V,
+    /// Takes a result, by its coordinates.
+    pub(super) finish: &'a dyn Fn(&[V], V),
+}
+
+impl Slide<'_> {
+    fn row_shape(&self) -> Vec<i64> {
+        let outer = &self.axes[..self.axes.len() - 1];
+        self.lead.iter().copied().chain(outer.iter().map(|axis| axis.positions)).collect()
+    }
+
+    /// Does rows `begin..end`.
+    pub(super) fn emit(&self, b: &Builder, begin: V, end: V) {
+        let Some((inner, outer)) = self.axes.split_last() else { return };
+        let ty = b.computed(self.accumulator);
+        let length = inner.positions;
+        let scratch = b.scratch(length.clamp(1, CHUNK), ty);
+        b.for_each(begin, end, 1, |row| {
+            let place = b.coordinates(row, &self.row_shape());
+            b.for_each(b.index(0), b.index(length), CHUNK, |first| {
+                let last = b.min(b.plus(first, CHUNK), b.index(length), false);
+                let at = |position| b.sub(position, first);
+                let start = (self.start)(&place);
+                b.for_each(first, last, 1, |i| b.store(start, scratch, self.accumulator, at(i)));
+                b.repeat(self.depth, |plane| {
+                    let origin = (self.plane)(&place, plane);
+                    self.over_outer(b, outer, &place[self.lead.len()..], origin, |origin, element| {
+                        let range = (first, last);
+                        self.along_row(b, inner, (&place, plane), origin, (element, range), scratch);
+                    });
+                });
+                b.for_each(first, last, 1, |i| {
+                    let value = b.load(scratch, self.accumulator, at(i));
+                    let mut place = place.clone();
+                    place.push(i);
+                    (self.finish)(&place, value);
+                });
+            });
+        });
+    }
+
+    /// Loops over the window's elements on all axes but the last, where they are on the image: `body` gets the offset of
+    /// the row of the image that is below them.
+    fn over_outer(&self, b: &Builder, outer: &[Axis], positions: &[V], origin: V, body: impl FnOnce(V, &[V])) {
+        let kernel: Vec<_> = outer.iter().map(|axis| axis.kernel).collect();
+        let image: Vec<_> = self.axes.iter().map(|axis| axis.image).collect();
+        let steps = strides(&image);
+        b.nest(&kernel, |element| {
+            let mut offset = origin;
+            let mut inside = None;
+            for (i, axis) in outer.iter().enumerate() {
+                let place = axis.place(b, positions[i], element[i]);
+                offset = b.add(offset, b.times(place, steps[i]));
+                if !axis.is_inside() {
+                    let is_on = is_below(b, place, axis.image);
+                    inside = Some(inside.map_or(is_on, |all| b.and(all, is_on)));
+                }
+            }
+            match inside {
+                Some(inside) => b.when(inside, || body(offset, element)),
+                None => body(offset, element),
+            }
+        });
+    }
+
+    /// The elements of the window on the last axis.
+    fn along_row(
+        &self,
+        b: &Builder,
+        axis: &Axis,
+        (place, plane): (&[V], V),
+        row: V,
+        (outer, (first, last)): (&[V], (V, V)),
+        scratch: V,
+    ) {
+        b.repeat(axis.kernel, |element| {
+            let mut elements = outer.to_vec();
+            elements.push(element);
+            let factor = (self.factor)(place, plane, &elements);
+            // Position 0's place, from which on positions are a stride apart.
+            let shift = b.plus(b.times(element, axis.dilation), -axis.before);
+            let (from, to) = if axis.is_inside() {
+                (first, last)
+            } else {
+                let clamp = |position| b.min(b.max(position, first, false), last, false);
+                let from = divide_up(b, b.neg(shift), axis.stride);
+                let to = divide_up(b, b.sub(b.index(axis.image), shift), axis.stride);
+                (clamp(from), clamp(to))
+            };
+            let row = b.add(row, shift);
+            b.for_each(from, to, 1, |position| {
+                let slot = b.sub(position, first);
+                let before = b.load(scratch, self.accumulator, slot);
+                let after = (self.combine)(before, b.add(row, b.times(position, axis.stride)), factor);
+                b.store(after, scratch, self.accumulator, slot);
+            });
+        });
+    }
+}
+
+/// Whether `0 <= place < size`.
+pub(super) fn is_below(b: &Builder, place: V, size: i64) -> V {
+    b.compare(crate::emit::Compare::Less, place, b.index(size), true)
+}
