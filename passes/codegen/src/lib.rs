@@ -5,6 +5,7 @@
 
 mod arena;
 pub mod bundle;
+mod constants;
 mod emit;
 pub mod error;
 pub mod graph;

@@ -1,7 +1,7 @@
 //! A stage on its way from operators to calls of kernels.
 
 use crate::{
-    arena,
+    arena, constants,
     emit::{Builder, Signature},
     error::{Error, Result},
     graph::{Constant, Graph, Id, Node, Value},
@@ -124,6 +124,14 @@ impl Lowering<'_> {
         self.task = node.task;
         let operands: Vec<_> = node.inputs.iter().flatten().copied().collect();
         self.is_preparing = !operands.is_empty() && operands.iter().all(|&id| self.is_constant(id));
+        if let (true, Some(input), Some(result)) = (self.is_preparing, node.optional(0), node.result(0))
+            && let Some(constant) =
+                constants::arranged(node, &self.values[input.0], &self.values[result.0]).map_err(at)?
+        {
+            self.values[result.0].constant = Some(constant);
+            self.is_preparing = false;
+            return Ok(1);
+        }
         if !self.is_preparing
             && let Some(count) = hot::lower(self, nodes, position).map_err(at)?
         {

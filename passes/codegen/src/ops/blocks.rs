@@ -147,12 +147,13 @@ impl Sum {
             b.for_each(zero, count, 1, |i| b.store(b.zero(ty), scratch, self.accumulator, i));
             b.nest(&self.depth, |depth| {
                 let at = |i: usize| b.add(origins[i], b.offset(depth, &self.depth_steps[i]));
-                let common =
-                    same.iter().map(|&i| self.load(b, buffers, i, at(i))).reduce(|x, y| b.mul(x, y));
+                let common = same.iter().map(|&i| self.load(b, buffers, i, at(i))).reduce(|x, y| b.mul(x, y));
                 let starts: Vec<_> = along.iter().map(|&i| b.add(at(i), first)).collect();
                 b.for_each(zero, count, 1, |i| {
-                    let values =
-                        along.iter().zip(&starts).map(|(&factor, &start)| self.load(b, buffers, factor, b.add(start, i)));
+                    let values = along
+                        .iter()
+                        .zip(&starts)
+                        .map(|(&factor, &start)| self.load(b, buffers, factor, b.add(start, i)));
                     let product = common.into_iter().chain(values).reduce(|x, y| b.mul(x, y));
                     let product = product.expect("products have factors");
                     let sum = b.accumulate(b.load(scratch, self.accumulator, i), product);

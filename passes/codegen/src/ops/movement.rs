@@ -27,15 +27,8 @@ use divi_runtime::prepare::Expression;
 const GRAIN: i64 = 64 * 1024;
 
 pub(super) fn find(op: &str) -> Option<Lower> {
-    const PARTS: &[fn(&str) -> Option<Lower>] = &[
-        arrange::find,
-        cut::find,
-        gather::find,
-        generate::find,
-        pad::find,
-        scatter::find,
-        transpose::find,
-    ];
+    const PARTS: &[fn(&str) -> Option<Lower>] =
+        &[arrange::find, cut::find, gather::find, generate::find, pad::find, scatter::find, transpose::find];
     PARTS.iter().find_map(|part| part(op))
 }
 

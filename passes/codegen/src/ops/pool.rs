@@ -91,7 +91,8 @@ fn average_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         |b, sum, value| b.accumulate(sum, value),
         |b, axes, position, sum| {
             let counts = axes.iter().zip(position).map(|(axis, &position)| {
-                let (from, end) = if counts_padding { (-axis.before, axis.image + axis.after) } else { (0, axis.image) };
+                let (from, end) =
+                    if counts_padding { (-axis.before, axis.image + axis.after) } else { (0, axis.image) };
                 let (first, last) = axis.elements(b, position, from, end);
                 b.sub(last, first)
             });

@@ -32,15 +32,15 @@ pub(super) fn find(op: &str) -> Option<Lower> {
             let step = |b: &Builder, dtype, sum, x| b.accumulate(sum, if is_unsigned(dtype) { x } else { b.abs(x) });
             reduce(cx, node, accumulated, 0.0, step, |_, _, x| x)
         },
-        "ReduceL2" => |cx, node| {
-            reduce(cx, node, real, 0.0, |b, _, sum, x| b.accumulate(sum, b.mul(x, x)), |b, _, x| b.sqrt(x))
-        },
-        "ReduceSumSquare" => |cx, node| {
-            reduce(cx, node, accumulated, 0.0, |b, _, sum, x| b.accumulate(sum, b.mul(x, x)), |_, _, x| x)
-        },
-        "ReduceLogSum" => |cx, node| {
-            reduce(cx, node, real, 0.0, |b, _, sum, x| b.accumulate(sum, x), |b, _, x| b.math("log", &[x]))
-        },
+        "ReduceL2" => {
+            |cx, node| reduce(cx, node, real, 0.0, |b, _, sum, x| b.accumulate(sum, b.mul(x, x)), |b, _, x| b.sqrt(x))
+        }
+        "ReduceSumSquare" => {
+            |cx, node| reduce(cx, node, accumulated, 0.0, |b, _, sum, x| b.accumulate(sum, b.mul(x, x)), |_, _, x| x)
+        }
+        "ReduceLogSum" => {
+            |cx, node| reduce(cx, node, real, 0.0, |b, _, sum, x| b.accumulate(sum, x), |b, _, x| b.math("log", &[x]))
+        }
         "ReduceLogSumExp" => log_sum_exp,
         "ArgMax" => |cx, node| extremum::arg(cx, node, true),
         "ArgMin" => |cx, node| extremum::arg(cx, node, false),
@@ -104,13 +104,20 @@ fn reduce(
 fn mean(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let shape = cx.shape(node.input(0)?);
     let count: i64 = folded_axes(cx, node)?.into_iter().map(|axis| shape[axis]).product();
-    reduce(cx, node, accumulated, 0.0, |b, _, sum, x| b.accumulate(sum, x), |b, dtype, sum| {
-        let ty = b.type_of(sum);
-        if dtype.is_float() {
-            return b.div(sum, b.float(count as f64, ty), false);
-        }
-        b.div(sum, b.integer(count.max(1), ty), is_unsigned(dtype))
-    })
+    reduce(
+        cx,
+        node,
+        accumulated,
+        0.0,
+        |b, _, sum, x| b.accumulate(sum, x),
+        |b, dtype, sum| {
+            let ty = b.type_of(sum);
+            if dtype.is_float() {
+                return b.div(sum, b.float(count as f64, ty), false);
+            }
+            b.div(sum, b.integer(count.max(1), ty), is_unsigned(dtype))
+        },
+    )
 }
 
 /// The number that no other is beyond, from which the largest or the smallest is looked for.

@@ -77,7 +77,8 @@ fn dft(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (input, result) = (cx.shape(x).to_vec(), cx.shape(y).to_vec());
     let axis = node.optional(2).map_or(Ok(-2), |id| known_int(cx, id, "the axis"))?;
     let axis = normalize_axis(axis, input.len())?;
-    let (is_inverse, is_onesided) = (node.attributes().flag("inverse", false)?, node.attributes().flag("onesided", false)?);
+    let (is_inverse, is_onesided) =
+        (node.attributes().flag("inverse", false)?, node.attributes().flag("onesided", false)?);
     let is_mirrored = is_inverse && is_onesided;
     let length = match node.optional(1) {
         Some(id) => known_int(cx, id, "the length of the transform")?,

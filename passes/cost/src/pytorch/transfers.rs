@@ -50,8 +50,9 @@ pub fn read(text: &str) -> Result<Vec<Link>, Error> {
     Ok(links)
 }
 
-/// Latency and bandwidth: the least squares of `(latency / seconds) + (bytes / seconds) / bandwidth - 1`.
-fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+/// Latency and bandwidth of copies (bytes and seconds): the least squares of
+/// `(latency / seconds) + (bytes / seconds) / bandwidth - 1`. `None` if they are on no line that goes up.
+pub fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let (mut aa, mut ab, mut bb, mut a1, mut b1) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for (bytes, seconds) in points {
         let (a, b) = (1.0 / seconds, bytes / seconds);

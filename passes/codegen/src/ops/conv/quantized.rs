@@ -63,7 +63,12 @@ pub(super) fn qlinear_conv(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
 }
 
 /// Sums of products as quantized numbers; scales and zero point are broadcast to them.
-pub(in crate::ops) fn requantize(cx: &mut Lowering<'_>, sums: Id, [a_scale, b_scale, scale, zero_point]: [Id; 4], y: Id) {
+pub(in crate::ops) fn requantize(
+    cx: &mut Lowering<'_>,
+    sums: Id,
+    [a_scale, b_scale, scale, zero_point]: [Id; 4],
+    y: Id,
+) {
     let dtype = cx.dtype(y);
     let scales = cx.dtype(scale);
     map(cx, &[sums, a_scale, b_scale, scale, zero_point], y, |b, values| {

@@ -54,10 +54,7 @@ pub(super) fn conv_transpose(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                         let mut is_hit = b.integer(1, b.i1());
                         for (i, axis) in outer.iter().enumerate() {
                             // The position whose window has this element here, if there is one.
-                            let distance = b.plus(
-                                b.sub(place[2 + i], b.times(element[i], axis.dilation)),
-                                axis.before,
-                            );
+                            let distance = b.plus(b.sub(place[2 + i], b.times(element[i], axis.dilation)), axis.before);
                             let stride = b.index(axis.stride);
                             let position = b.div(distance, stride, false);
                             let is_whole = b.equal(b.mul(position, stride), distance);

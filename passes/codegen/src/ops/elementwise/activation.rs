@@ -40,9 +40,9 @@ pub(super) fn find(op: &str) -> Option<Lower> {
         "Shrink" => shrink,
         "Sigmoid" => |cx, node| unary(cx, node, |b, _, x| b.sigmoid(x)),
         "Softplus" => |cx, node| unary(cx, node, |b, _, x| softplus(b, x)),
-        "Softsign" => |cx, node| {
-            unary(cx, node, |b, _, x| b.div(x, b.add(b.float(1.0, b.type_of(x)), b.abs(x)), false))
-        },
+        "Softsign" => {
+            |cx, node| unary(cx, node, |b, _, x| b.div(x, b.add(b.float(1.0, b.type_of(x)), b.abs(x)), false))
+        }
         "Swish" => |cx, node| {
             let alpha = attribute(node, "alpha", 1.0)?;
             unary(cx, node, |b, _, x| b.mul(x, b.sigmoid(times(b, alpha, x))))

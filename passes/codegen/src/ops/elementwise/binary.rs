@@ -132,9 +132,9 @@ fn pow(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             if power == 2.0 { square } else { b.mul(square, values[0]) }
         }),
         // A constant in the code, so that the compiler can make something better of it.
-        Some(power) if from.is_float() => map(cx, &[base], output, |b, values| {
-            b.math("powf", &[values[0], b.float(power, b.type_of(values[0]))])
-        }),
+        Some(power) if from.is_float() => {
+            map(cx, &[base], output, |b, values| b.math("powf", &[values[0], b.float(power, b.type_of(values[0]))]))
+        }
         _ => map(cx, &[base, exponent], output, |b, values| power(b, values[0], from, values[1], by)),
     }
     Ok(())

@@ -42,11 +42,7 @@ pub(super) fn find(op: &str) -> Option<Lower> {
 }
 
 /// A function of elements of the operand's type.
-pub(super) fn unary(
-    cx: &mut Lowering<'_>,
-    node: &Node,
-    compute: impl FnOnce(&Builder, DType, V) -> V,
-) -> Result<()> {
+pub(super) fn unary(cx: &mut Lowering<'_>, node: &Node, compute: impl FnOnce(&Builder, DType, V) -> V) -> Result<()> {
     check_numbers(cx, node)?;
     let input = node.input(0)?;
     let dtype = cx.dtype(input);

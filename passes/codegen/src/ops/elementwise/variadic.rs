@@ -48,8 +48,7 @@ fn where_(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let output = node.output()?;
     let (shape, dtype) = (cx.shape(output).to_vec(), raw(cx.dtype(output))?);
     let walk = |id, dtype| Walk::broadcast(cx, id, dtype, &shape);
-    let operands =
-        [walk(node.input(0)?, DType::Bool), walk(node.input(1)?, dtype), walk(node.input(2)?, dtype)];
+    let operands = [walk(node.input(0)?, DType::Bool), walk(node.input(1)?, dtype), walk(node.input(2)?, dtype)];
     let result = walk(output, dtype);
     nest(cx, &shape, &operands, &result, |b, values| b.select(values[0], values[1], values[2]));
     Ok(())

@@ -46,7 +46,9 @@ pub(super) fn col2im(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                 let row = b.add(from, b.times(b.offset(offset, &strides(&block)), column_count));
                 b.nest(&columns, |column| {
                     let place: Vec<V> = (0..rank)
-                        .map(|i| b.plus(b.add(b.times(column[i], steps[i]), b.times(offset[i], dilations[i])), -pads[i]))
+                        .map(|i| {
+                            b.plus(b.add(b.times(column[i], steps[i]), b.times(offset[i], dilations[i])), -pads[i])
+                        })
                         .collect();
                     let is_inside = place.iter().zip(&image).map(|(&at, &size)| {
                         // As a number without a sign, what is negative is too large.

@@ -231,11 +231,13 @@ pub(super) fn affine_grid(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                 .collect();
             let matrix = b.times(image, (rank * (rank + 1)) as i64);
             for row in 0..rank {
-                let entry =
-                    |column: usize| b.load(kernel.buffers[0], dtype, b.plus(matrix, (row * (rank + 1) + column) as i64));
-                let sum = coordinates.iter().enumerate().fold(entry(rank), |sum, (column, &coordinate)| {
-                    b.add(sum, b.mul(entry(column), coordinate))
-                });
+                let entry = |column: usize| {
+                    b.load(kernel.buffers[0], dtype, b.plus(matrix, (row * (rank + 1) + column) as i64))
+                };
+                let sum = coordinates
+                    .iter()
+                    .enumerate()
+                    .fold(entry(rank), |sum, (column, &coordinate)| b.add(sum, b.mul(entry(column), coordinate)));
                 b.store(sum, kernel.buffers[1], dtype, b.plus(b.times(number, rank as i64), row as i64));
             }
         });

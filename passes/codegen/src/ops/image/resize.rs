@@ -83,12 +83,7 @@ fn known_floats(cx: &Lowering<'_>, id: Id, what: &str) -> Result<Vec<f64>> {
     }
 }
 
-fn interpolate(
-    cx: &mut Lowering<'_>,
-    node: &Node,
-    interpolation: &Interpolation,
-    axes: &[Option<Axis>],
-) -> Result<()> {
+fn interpolate(cx: &mut Lowering<'_>, node: &Node, interpolation: &Interpolation, axes: &[Option<Axis>]) -> Result<()> {
     let (input, output) = (node.input(0)?, node.output()?);
     if cx.count(output) == 0 {
         return Ok(());

@@ -59,7 +59,9 @@ impl Interpolation {
                 "ceil" => Rounding::Ceil,
                 "round_prefer_floor" => Rounding::HalfDown,
                 "round_prefer_ceil" => Rounding::HalfUp,
-                other => return unsupported(format!("attribute 'nearest_mode' is '{other}', which ONNX does not have")),
+                other => {
+                    return unsupported(format!("attribute 'nearest_mode' is '{other}', which ONNX does not have"));
+                }
             }),
             "linear" => Mode::Linear,
             "cubic" => Mode::Cubic(node.float("cubic_coeff_a")?.map_or(-0.75, f64::from)),
@@ -94,9 +96,21 @@ impl Interpolation {
         Ok(match &self.transformation[..] {
             "half_pixel" => half_pixel,
             "half_pixel_symmetric" => axis.from as f64 / 2.0 * (1.0 - axis.to as f64 / width) + half_pixel,
-            "pytorch_half_pixel" => if width == 1.0 { -0.5 } else { half_pixel },
+            "pytorch_half_pixel" => {
+                if width == 1.0 {
+                    -0.5
+                } else {
+                    half_pixel
+                }
+            }
             "asymmetric" => at / scale,
-            "align_corners" => if width == 1.0 { 0.0 } else { at * last / (width - 1.0) },
+            "align_corners" => {
+                if width == 1.0 {
+                    0.0
+                } else {
+                    at * last / (width - 1.0)
+                }
+            }
             "tf_crop_and_resize" if width == 1.0 => (end - start) * last / 2.0 + start * last,
             "tf_crop_and_resize" => at * (end - start) * last / (width - 1.0) + start * last,
             other => {

@@ -130,7 +130,9 @@ fn reverse_sequence(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (data, lengths, output) = (node.input(0)?, node.input(1)?, node.output()?);
     let is_batch_first = node.attributes().int_or("batch_axis", 1)? == 0;
     let (shape, dtype) = (cx.shape(data).to_vec(), raw(cx.dtype(data))?);
-    let [first, second, ..] = shape[..] else { return crate::error::unsupported("the operand must have rank 2 or more") };
+    let [first, second, ..] = shape[..] else {
+        return crate::error::unsupported("the operand must have rank 2 or more");
+    };
     let run: i64 = shape[2..].iter().product();
     let (time_size, length_dtype) = (if is_batch_first { second } else { first }, cx.dtype(lengths));
     let extent = first * second;

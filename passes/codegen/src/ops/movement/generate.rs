@@ -20,9 +20,9 @@ pub(super) fn find(op: &str) -> Option<Lower> {
         "ConstantOfShape" => constant_of_shape,
         "EyeLike" => eye_like,
         "NonZero" => non_zero,
-        "NonMaxSuppression" | "Unique" => |_, node| {
-            unsupported(format!("how much {} finds depends on its operands: compute it elsewhere", node.op))
-        },
+        "NonMaxSuppression" | "Unique" => {
+            |_, node| unsupported(format!("how much {} finds depends on its operands: compute it elsewhere", node.op))
+        }
         "OneHot" => one_hot,
         "Range" => range,
         "Shape" => shape,

@@ -87,13 +87,17 @@ fn joining_and_cutting() {
     assert_eq!(moved("Slice", x, &huge, &[], &[1, 4]), [4, 5, 6, 7]);
     assert_eq!(moved("Slice", x, &[list(&[0]), list(&[i64::MAX])], &[], &[3, 4]), count(12));
 
-    assert_eq!(moved("Expand", (&[2, 1], &[1, 2]), &[list(&[2, 1, 3])], &[], &[2, 2, 3]), [
-        1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2
-    ]);
+    assert_eq!(
+        moved("Expand", (&[2, 1], &[1, 2]), &[list(&[2, 1, 3])], &[], &[2, 2, 3]),
+        [1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2]
+    );
     let found = moved("Tile", (&[2, 2], &count(4)), &[list(&[2, 2])], &[], &[4, 4]);
     assert_eq!(found, [0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3]);
     let condition = ints(DType::Bool, &[3], &[0, 1, 1]);
-    assert_eq!(moved("Compress", x, &[condition.clone()], &[("axis", Attr::Int(0))], &[2, 4]), [4, 5, 6, 7, 8, 9, 10, 11]);
+    assert_eq!(
+        moved("Compress", x, &[condition.clone()], &[("axis", Attr::Int(0))], &[2, 4]),
+        [4, 5, 6, 7, 8, 9, 10, 11]
+    );
     assert_eq!(moved("Compress", x, &[condition], &[], &[2]), [1, 2]);
 }
 

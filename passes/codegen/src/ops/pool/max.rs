@@ -60,7 +60,8 @@ pub(super) fn max_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                 let start = [least(b, dtype), b.index(-1)];
                 let found = b.fold_nest(&kernel_shape, &start, |element, state| {
                     let places: Vec<_> = (0..axes.len()).map(|i| axes[i].place(b, position[i], element[i])).collect();
-                    let inside = axes.iter().zip(&places).map(|(axis, &at)| super::super::window::is_below(b, at, axis.image));
+                    let inside =
+                        axes.iter().zip(&places).map(|(axis, &at)| super::super::window::is_below(b, at, axis.image));
                     let inside = inside.reduce(|a, c| b.and(a, c)).expect("windows have axes");
                     let take = || {
                         let value = b.load(kernel.buffers[0], dtype, b.add(origin, b.offset(&places, &image_steps)));

@@ -7,9 +7,13 @@ use crate::emit::{Builder, V};
 pub(super) enum Cell {
     Rnn,
     /// Gates: update, reset, hidden.
-    Gru { is_linear_first: bool },
+    Gru {
+        is_linear_first: bool,
+    },
     /// Gates: input, output, forget, cell.
-    Lstm { couples_gates: bool },
+    Lstm {
+        couples_gates: bool,
+    },
 }
 
 impl Cell {

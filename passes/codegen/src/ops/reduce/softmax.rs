@@ -21,7 +21,11 @@ pub(super) fn softmax(cx: &mut Lowering<'_>, node: &Node, is_log: bool) -> Resul
     let shape = cx.shape(input).to_vec();
     let axis = normalize_axis(node.attributes().int_or("axis", -1)?, shape.len())?;
     let sizes = around(&shape, axis);
-    if sizes.2 == 1 { along_rows(cx, input, output, sizes, is_log) } else { along_columns(cx, input, output, sizes, is_log) }
+    if sizes.2 == 1 {
+        along_rows(cx, input, output, sizes, is_log)
+    } else {
+        along_columns(cx, input, output, sizes, is_log)
+    }
     Ok(())
 }
 

@@ -71,9 +71,12 @@ fn every_reduction_folds_any_axes() {
 #[test]
 fn empty_sets_and_no_axes() {
     let empty = floats(&[2, 0], &[]);
-    for (op, expected) in
-        [("ReduceSum", 0.0), ("ReduceProd", 1.0), ("ReduceMax", f64::NEG_INFINITY), ("ReduceLogSumExp", f64::NEG_INFINITY)]
-    {
+    for (op, expected) in [
+        ("ReduceSum", 0.0),
+        ("ReduceProd", 1.0),
+        ("ReduceMax", f64::NEG_INFINITY),
+        ("ReduceLogSumExp", f64::NEG_INFINITY),
+    ] {
         let axes = Tensor::from_shape(&[1]);
         let outputs = evaluate(op, &[empty.clone()], &[axes], &[], &[(DType::F32, &[2, 1])]).unwrap();
         assert_eq!(outputs[0].floats().unwrap(), [expected; 2], "{op}");

@@ -1,0 +1,36 @@
+//! Constants that are other constants in another order: nothing is computed of them when the bundle is loaded.
+
+use crate::{
+    error::Result,
+    graph::{Constant, Node, Value},
+};
+use divi_onnx::{DType, Tensor};
+use divi_runtime::prepare::{Expression, Loop, Pack};
+
+/// What a node makes of a constant, if it only arranges its elements.
+pub(crate) fn arranged(node: &Node, input: &Value, result: &Value) -> Result<Option<Constant>> {
+    let Some(constant) = &input.constant else { return Ok(None) };
+    match node.op.as_str() {
+        "Identity" | "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => {
+            let same = |tensor: &Tensor| Tensor::new(result.dtype, result.shape.clone(), tensor.bytes().clone());
+            let tensor = constant.tensor.as_ref().and_then(same);
+            Ok(Some(Constant { source: constant.source.clone(), tensor }))
+        }
+        "Transpose" if input.dtype == DType::F32 && !input.shape.contains(&0) => {
+            let rank = input.shape.len();
+            let order: Vec<usize> = match node.attributes().ints("perm")? {
+                Some(order) => order.iter().map(|&axis| axis as usize).collect(),
+                None => (0..rank).rev().collect(),
+            };
+            if order.iter().any(|&axis| axis >= rank) {
+                return Ok(None);
+            }
+            let shape: Vec<u64> = input.shape.iter().map(|&size| size as u64).collect();
+            let loops = order.iter().map(|&axis| Loop { axis, count: shape[axis], step: 1 }).collect();
+            let source = Box::new(constant.source.clone());
+            let pack = Pack { source, start: vec![0; rank], end: shape.clone(), shape, loops };
+            Ok(Some(Constant { source: Expression::Pack(pack), tensor: None }))
+        }
+        _ => Ok(None),
+    }
+}
