@@ -61,6 +61,8 @@ impl Constants {
                 }
             });
         }
+        // The largest first: what is needed to make them is gone again before all the others are there.
+        made.sort_by_key(|&(index, _)| (std::cmp::Reverse(bundle.constants[index].bytes), index));
         for (index, memory) in make(folder, &made)? {
             constants[index] = Memory::Owned(memory);
         }
@@ -86,18 +88,8 @@ fn refuse_the_impossible(bundle: &Bundle) -> Result<()> {
 
 /// The most bytes of any part of an expression.
 fn largest(expression: &Expression) -> u64 {
-    let all = |parts: &[&Expression]| parts.iter().map(|part| largest(part)).max().unwrap_or(0);
-    let parts = match expression {
-        Expression::File { .. } | Expression::Bytes(_) | Expression::Random { .. } | Expression::Zeros(_) => 0,
-        Expression::Concat(parts) => all(&parts.iter().collect::<Vec<_>>()),
-        Expression::Pack(pack) => largest(&pack.source),
-        Expression::Scale { source, by, .. } => all(&[source, by]),
-        Expression::NormalizedScale { scale, variance, .. } => all(&[scale, variance]),
-        Expression::NormalizedShift { shift, mean, factor, bias } => {
-            all(&[shift, mean, factor]).max(bias.as_ref().map_or(0, |bias| largest(bias)))
-        }
-    };
-    parts.max(expression.length().unwrap_or(u64::MAX))
+    let own = expression.length().unwrap_or(u64::MAX);
+    expression.parts().into_iter().map(largest).fold(own, u64::max)
 }
 
 fn memory_of_machine() -> Option<u64> {

@@ -24,7 +24,7 @@ pub(crate) struct Crew {
     links: Vec<(usize, usize)>,
     has_link_threads: bool,
     patience: Duration,
-    /// Devices that only wait leave their cores to the threads of links.
+    /// Devices that have nothing to do leave their cores to those who bring them something.
     idle_patience: Duration,
 }
 
@@ -48,14 +48,17 @@ impl Crew {
         let cores = threads.iter().map(|&count| if is_pinned { free.by_ref().take(count).collect() } else { vec![] });
         let cores = cores.collect();
         let patience = |is_enough: bool| if options.spin.unwrap_or(is_enough) { PATIENCE } else { Duration::ZERO };
+        // Names of threads cannot have NULs.
+        let names =
+            (0..bundle.devices.len() + lanes.links.len()).map(|lane| bundle.lane_name(lanes, lane).replace('\0', "?"));
         Self {
-            names: (0..bundle.devices.len() + lanes.links.len()).map(|lane| bundle.lane_name(lanes, lane)).collect(),
+            names: names.collect(),
             threads,
             cores,
             links: lanes.links.clone(),
             has_link_threads,
             patience: patience(total <= available),
-            idle_patience: patience(total + own_links <= available),
+            idle_patience: patience(total + own_links < available),
         }
     }
 

@@ -106,3 +106,79 @@ impl Before {
         self.words > 0 && self.bits[second * self.words + first / 64] >> (first % 64) & 1 == 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Small numbers from a seed.
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % end
+        }
+    }
+
+    /// Steps that each read some of the values before and write one.
+    fn random_bundle(numbers: &mut Numbers) -> Bundle {
+        let count = 3 + numbers.below(20);
+        let value = |index: usize, bytes: usize| json!({"name": index.to_string(), "device": 0, "tensor": {"type": "uint8", "shape": [bytes], "bytes": bytes}});
+        let values: Vec<Value> = (0..count).map(|index| value(index, 1 + numbers.below(300))).collect();
+        let mut steps = Vec::new();
+        for output in 1..count {
+            let inputs: Vec<usize> =
+                (0..1 + numbers.below(2)).map(|_| output - 1 - numbers.below(output.min(4))).collect();
+            steps.push(json!({"launch": {"stage": 0, "inputs": inputs, "outputs": [output]}}));
+        }
+        serde_json::from_value(json!({
+            "format": "", "model": "", "target": {"cpu": "", "features": [], "code": ""},
+            "objective": {"mode": "latency", "inputs": 1, "predicted_us": null, "bound_us": null},
+            "devices": [{"id": "cpu0", "kind": "cpu", "threads": 1, "memory": 0}],
+            "files": [], "values": values, "inputs": [{"name": "x", "value": 0}],
+            "outputs": [{"name": "y", "value": count - 1}], "constants": [], "prepare": [], "stages": [], "steps": steps,
+            "sha256": ""
+        }))
+        .unwrap()
+    }
+
+    /// Runs the steps in some order that their dependencies allow; bytes are the names of the values that wrote them.
+    fn run(bundle: &Bundle, layout: &Layout, dependencies: &[Vec<usize>], numbers: &mut Numbers) {
+        let mut memory = vec![usize::MAX; layout.bytes[0] as usize];
+        let range = |value: usize| {
+            let (offset, bytes) = (layout.offsets[value] as usize, bundle.values[value].tensor.bytes as usize);
+            offset..offset + bytes
+        };
+        memory[range(0)].fill(0);
+        let mut left: Vec<usize> = (0..bundle.steps.len()).collect();
+        while !left.is_empty() {
+            let ready: Vec<usize> =
+                left.iter().copied().filter(|&step| dependencies[step].iter().all(|it| !left.contains(it))).collect();
+            let step = ready[numbers.below(ready.len())];
+            let action = &bundle.steps[step].action;
+            action.writes().iter().for_each(|&value| memory[range(value)].fill(value));
+            // After what is written, because a step may write before it has read all.
+            action.reads().iter().for_each(|&value| assert!(memory[range(value)].iter().all(|&byte| byte == value)));
+            left.retain(|&other| other != step);
+        }
+        let output = bundle.outputs[0].value;
+        assert!(memory[range(output)].iter().all(|&byte| byte == output));
+    }
+
+    #[test]
+    fn no_order_of_steps_mixes_values_up() {
+        let mut numbers = Numbers(7);
+        let (mut shared, mut apart) = (0, 0);
+        for _ in 0..200 {
+            let bundle = random_bundle(&mut numbers);
+            let dependencies = crate::program::dependencies(&bundle);
+            let layout = Layout::new(&bundle, &dependencies);
+            (0..20).for_each(|_| run(&bundle, &layout, &dependencies, &mut numbers));
+            shared += layout.bytes[0];
+            apart += bundle.values.iter().map(|value| value.tensor.bytes.next_multiple_of(ALIGNMENT)).sum::<u64>();
+        }
+        assert!(shared * 4 < apart * 3, "{shared} of {apart}");
+    }
+}

@@ -4,9 +4,9 @@
 //! files of a model ([`weights`]) or made up where there are none ([`random_weights`]). [`Runtime`] loads a bundle and runs
 //! requests.
 //!
-//! Requests are let in ([`admission`]) to one of a fixed number of slots ([`slot`]), which have memory for all values
-//! ([`layout`]). The [`engine`] makes steps ready as their inputs are there; [`station`]s have queues of ready steps, a thread
-//! that runs them one after the other, and a [`team`] that splits kernels over cores.
+//! Requests are let in (`admission`) to one of a fixed number of slots (`slot`), which have memory for all values
+//! (`layout`). The `engine` makes steps ready as their inputs are there; `station`s have queues of ready steps, a thread
+//! that runs them one after the other, and a `team` that splits kernels over cores.
 
 mod admission;
 pub mod bundle;

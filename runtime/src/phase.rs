@@ -3,7 +3,7 @@
 use crate::sync::{Condition, Mutex};
 use std::{
     hint,
-    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
 };
 
@@ -29,10 +29,11 @@ pub(crate) fn spin(limit: Duration, mut has_happened: impl FnMut() -> bool) -> b
     }
 }
 
-/// How far the work of two threads is. One of them may wait at a time.
+/// How far the work of two threads is.
 pub(crate) struct Phase {
     number: AtomicU32,
-    is_waited_for: AtomicBool,
+    /// How many sleep; both may, when one of them is about to wake up.
+    sleepers: AtomicU32,
     lock: Mutex<()>,
     changed: Condition,
     /// How long to look at the number before sleeping. Zero: everything is done under the lock.
@@ -42,22 +43,22 @@ pub(crate) struct Phase {
 // All stores are swaps, which valgrind's race detectors know to be atomic.
 impl Phase {
     pub(crate) fn new(patience: Duration) -> Self {
-        let (number, is_waited_for) = (AtomicU32::new(0), AtomicBool::new(false));
-        Self { number, is_waited_for, lock: Mutex::new(()), changed: Condition::new(), patience }
+        let (number, sleepers) = (AtomicU32::new(0), AtomicU32::new(0));
+        Self { number, sleepers, lock: Mutex::new(()), changed: Condition::new(), patience }
     }
 
     pub(crate) fn set(&self, number: u32) {
         if self.patience.is_zero() {
             let _guard = self.lock.lock();
             self.number.swap(number, Ordering::SeqCst);
-            self.changed.notify_one();
+            self.changed.notify_all();
             return;
         }
         self.number.swap(number, Ordering::SeqCst);
-        // Either this sees that somebody waits, or the one who waits sees the number. The lock is free only when he sleeps.
-        if self.is_waited_for.load(Ordering::SeqCst) {
+        // Either this sees the one who goes to sleep, or he sees the number. The lock is free only when he sleeps.
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
             let _guard = self.lock.lock();
-            self.changed.notify_one();
+            self.changed.notify_all();
         }
     }
 
@@ -72,10 +73,10 @@ impl Phase {
             return;
         }
         let mut guard = self.lock.lock();
-        self.is_waited_for.swap(true, Ordering::SeqCst);
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
         while self.number.load(Ordering::SeqCst) != number {
             self.changed.wait(&mut guard);
         }
-        self.is_waited_for.swap(false, Ordering::SeqCst);
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -144,12 +144,19 @@ impl Expression {
                 Ok(packed.into())
             }
             Self::Scale { source, by, inner } => {
-                let (source, by) = (source.numbers(folder)?, by.numbers(folder)?);
+                let by = by.numbers(folder)?;
                 if by.is_empty() || *inner == 0 {
                     return Err("weights are scaled by nothing".into());
                 }
-                let rows = source.chunks(*inner as usize).zip(by.iter().cycle());
-                Ok(bytes_of(rows.flat_map(|(row, factor)| row.iter().map(move |value| value * factor))))
+                // In their place: weights may be a large part of the memory.
+                let mut scaled = Vec::from(source.evaluate(folder)?);
+                let row = usize::try_from(*inner).unwrap_or(usize::MAX).saturating_mul(4);
+                for (row, factor) in scaled.chunks_mut(row).zip(by.iter().cycle()) {
+                    for number in row.as_chunks_mut().0 {
+                        *number = (f32::from_le_bytes(*number) * factor).to_le_bytes();
+                    }
+                }
+                Ok(scaled.into())
             }
             Self::NormalizedScale { scale, variance, epsilon } => {
                 let (scale, variance) = (scale.numbers(folder)?, variance.numbers(folder)?);
@@ -220,9 +227,13 @@ impl Pack {
         let inside = if others_inside { left.div_ceil(step.max(1)).min(count) } else { 0 };
         let first = place.iter().zip(strides).map(|(place, stride)| place * stride).sum::<u64>();
         let stride = strides[axis] * step;
-        for i in 0..inside {
-            let index = (first + i * stride) as usize * 4;
-            out.extend_from_slice(&source[index..index + 4]);
+        if stride == 1 {
+            out.extend_from_slice(&source[first as usize * 4..(first + inside) as usize * 4]);
+        } else {
+            for i in 0..inside {
+                let index = (first + i * stride) as usize * 4;
+                out.extend_from_slice(&source[index..index + 4]);
+            }
         }
         out.resize(out.len() + (count - inside) as usize * 4, 0);
     }
@@ -242,7 +253,9 @@ fn numbers_of(bytes: &[u8]) -> Vec<f32> {
 }
 
 fn bytes_of(numbers: impl Iterator<Item = f32>) -> Bytes {
-    numbers.flat_map(f32::to_le_bytes).collect::<Vec<u8>>().into()
+    let mut bytes = Vec::with_capacity(numbers.size_hint().0 * 4);
+    numbers.for_each(|number| bytes.extend(number.to_le_bytes()));
+    bytes.into()
 }
 
 #[cfg(test)]

@@ -176,6 +176,27 @@ mod tests {
         }
     }
 
+    /// Takes long, but for the first share.
+    unsafe extern "C" fn late(_: *const *mut u8, begin: i64, _: i64) -> i32 {
+        if begin > 0 {
+            std::thread::sleep(Duration::from_micros(20));
+        }
+        0
+    }
+
+    #[test]
+    fn helpers_that_fell_asleep_before_the_caller_woke_up_are_woken() {
+        // Hardly any patience: the caller sleeps until its helper is done, and the helper sleeps again at once.
+        for _ in 0..1000 {
+            let mut team = Team::new("test", 2, &[], Duration::from_nanos(1)).unwrap();
+            // The helper shall be there when it is asked.
+            std::thread::sleep(Duration::from_micros(20));
+            // SAFETY: the kernel has no buffers.
+            let status = unsafe { team.run(Work { kernel: late, buffers: std::ptr::null(), extent: 2, grain: 1 }) };
+            assert_eq!(status, 0);
+        }
+    }
+
     #[test]
     fn a_helper_that_fails_is_heard() {
         let mut team = Team::new("test", 2, &[], Duration::ZERO).unwrap();

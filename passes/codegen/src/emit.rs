@@ -8,6 +8,7 @@ mod control;
 mod function;
 mod math;
 mod memory;
+mod small_float;
 mod vector;
 
 pub(crate) use arithmetic::Compare;

@@ -307,9 +307,6 @@ impl Lowering<'_> {
         writes: &[Id],
         body: impl FnOnce(&Builder, Signature<'_>),
     ) {
-        if extent <= 0 {
-            return;
-        }
         if self.is_preparing {
             for &id in writes {
                 // Several calls may write parts of a value, or another view of it.
@@ -319,6 +316,9 @@ impl Lowering<'_> {
                     self.storage[root.0] = Storage::Constant(self.pool.computed(bytes));
                 }
             }
+        }
+        if extent <= 0 {
+            return;
         }
         let kernel = self.kernels.add(reads.len() + writes.len(), body);
         let (reads, writes) = (reads.to_vec(), writes.to_vec());

@@ -2,6 +2,8 @@
 
 mod attention;
 mod blocks;
+#[cfg(test)]
+mod case;
 mod conv;
 mod elementwise;
 mod image;

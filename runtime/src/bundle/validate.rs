@@ -6,6 +6,9 @@ use crate::{dtype::DType, prepare::Expression};
 use std::collections::HashSet;
 use std::path::{Component, Path};
 
+/// More bytes than any of these can have, so that sums of them can be counted.
+const MOST_BYTES: u64 = 1 << 48;
+
 pub(super) type Verdict = Result<(), String>;
 
 impl Bundle {
@@ -56,6 +59,7 @@ impl Bundle {
     }
 
     fn validate_constant(&self, constant: &Constant) -> Verdict {
+        countable(constant.bytes)?;
         let end = |offset: u64| offset.checked_add(constant.bytes).ok_or("it ends beyond all files");
         match &constant.source {
             Source::Packed { offset } => {
@@ -95,6 +99,7 @@ impl Bundle {
 
     fn validate_stage(&self, stage: &Stage) -> Verdict {
         inside(stage.device, self.devices.len(), "devices")?;
+        countable(stage.arena)?;
         stage.inputs.iter().chain(&stage.outputs).try_for_each(validate_tensor)?;
         for call in &stage.calls {
             self.validate_call(call, Some(stage)).map_err(|reason| format!("kernel '{}': {reason}", call.kernel))?;
@@ -133,10 +138,14 @@ pub(super) fn inside(index: usize, length: usize, what: &str) -> Verdict {
     if index < length { Ok(()) } else { Err(format!("index {index} is outside the {length} {what}")) }
 }
 
+fn countable(bytes: u64) -> Verdict {
+    if bytes < MOST_BYTES { Ok(()) } else { Err(format!("{bytes} bytes are more than any machine has")) }
+}
+
 fn validate_tensor(tensor: &Tensor) -> Verdict {
     let dtype = DType::from_name(&tensor.dtype).ok_or_else(|| format!("'{}' is no element type", tensor.dtype))?;
     match dtype.bytes_of(&tensor.shape) {
-        Some(bytes) if bytes == tensor.bytes => Ok(()),
+        Some(bytes) if bytes == tensor.bytes => countable(bytes),
         _ => Err(format!("{tensor} does not take {} bytes", tensor.bytes)),
     }
 }

@@ -5,5 +5,6 @@ mod execution;
 mod faults;
 mod files;
 mod kit;
+mod random;
 mod refusals;
 mod valgrind;

@@ -130,17 +130,19 @@ fn constants_that_cannot_be_made() {
         maker.constant(bytes, Source::Made(expression));
         maker
     };
-    let huge = u64::MAX / 16 * 4;
+    let huge = 1 << 47;
     let text = refusal(&made(Expression::Zeros(huge / 4), huge).write());
     assert_eq!(text, format!("there is not enough memory for constant 1: it takes {huge} bytes"));
     let text = refusal(&made(Expression::Bytes("zz".into()), 1).write());
     assert_eq!(text, "constant 1 cannot be made: a constant is not written in hexadecimal digits");
+    let beyond = unsound(|it| _ = it.constant(1 << 48, Source::Computed));
+    assert_eq!(beyond, "constant 0: 281474976710656 bytes are more than any machine has");
     let constant = |count| unsound(|it| _ = it.constant(4, Source::Made(Expression::Zeros(count))));
     assert_eq!(constant(2), "constant 0: it has 4 bytes, and is made of 8");
     let uncountable = "constant 0: it is larger than can be counted, or made of parts that do not fit";
     assert_eq!(constant(u64::MAX), uncountable);
     let mut maker = scale_and_add();
-    maker.constant(u64::MAX / 2, Source::Computed);
+    maker.constant(huge, Source::Computed);
     assert!(refusal(&maker.write()).starts_with("there is not enough memory for constant 1"));
 }
 

@@ -13,8 +13,13 @@ use divi_runtime::{Error, Options, Runtime, bundle::Bundle};
 use std::{process::ExitCode, sync::Arc, time::Instant};
 
 const INTERRUPTED: u8 = 130;
+/// What is allocated in larger pieces than this goes back to the system when it is freed. By itself, the C library would keep
+/// what was needed to make the weights.
+const MAPPED_BYTES: libc::c_int = 1 << 20;
 
 fn main() -> ExitCode {
+    // SAFETY: it is a number that this program's allocator is told, before there are other threads.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_BYTES) };
     match Arguments::parse().and_then(|arguments| arguments.map_or(Ok(ExitCode::SUCCESS), |arguments| run(&arguments)))
     {
         Ok(code) => code,

@@ -8,6 +8,7 @@ mod scores;
 use super::{
     Lower,
     blocks::{Factor, accumulator, contract, grain},
+    elementwise::map,
 };
 use crate::{
     error::{Result, unsupported},
@@ -22,8 +23,19 @@ pub(super) fn find(op: &str) -> Option<Lower> {
         "LinearAttention" => linear::linear_attention,
         "RotaryEmbedding" => rotary::rotary_embedding,
         "TensorScatter" => cache::tensor_scatter,
+        "SwiGLU" => swiglu,
         _ => return None,
     })
+}
+
+/// A gate, and what goes through it.
+fn swiglu(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
+    let alpha = node.attributes().float("alpha")?.unwrap_or(1.0);
+    map(cx, &[node.input(0)?, node.input(1)?], node.output()?, |b, values| {
+        let scaled = b.mul(values[0], b.float(alpha.into(), b.type_of(values[0])));
+        b.mul(b.mul(values[0], b.sigmoid(scaled)), values[1])
+    });
+    Ok(())
 }
 
 /// A tensor by batch, head, place in the sequence and element of the head, wherever these are in memory.

@@ -133,13 +133,15 @@ impl Sum {
         let (&length, outer) = self.shape.split_last().expect("what has rows has axes");
         let chunks = (length + CHUNK - 1) / CHUNK;
         let scratch = b.scratch(CHUNK.min(length), ty);
+        // All rows of a matrix after each other, so that a piece of what they are multiplied with stays in the cache.
+        let split = outer.len().saturating_sub(1);
         let mut shape = outer.to_vec();
-        shape.push(chunks);
+        shape.insert(split, chunks);
         let (same, along): (Vec<usize>, Vec<usize>) =
             (0..self.steps.len()).partition(|&i| self.steps[i].last() == Some(&0));
         b.for_each(begin, end, 1, |number| {
             let mut place = b.coordinates(number, &shape);
-            let chunk = place.pop().unwrap_or_else(|| b.index(0));
+            let chunk = place.remove(split);
             let first = b.times(chunk, CHUNK);
             let count = b.min(b.sub(b.index(length), first), b.index(CHUNK), false);
             let origins: Vec<_> = self.steps.iter().map(|steps| b.offset(&place, steps)).collect();

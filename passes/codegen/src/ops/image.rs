@@ -4,6 +4,7 @@ mod col2im;
 mod grid;
 mod regions;
 mod resize;
+mod suppress;
 #[cfg(test)]
 mod tests;
 mod weights;
@@ -19,6 +20,7 @@ pub(super) fn find(op: &str) -> Option<Lower> {
         "RoiAlign" => regions::roi_align,
         "MaxRoiPool" => regions::max_roi_pool,
         "Col2Im" => col2im::col2im,
+        "NonMaxSuppression" => suppress::non_max_suppression,
         _ => return None,
     })
 }

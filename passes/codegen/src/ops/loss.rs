@@ -34,9 +34,10 @@ fn softmax_cross_entropy(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     // What the loss is computed of keeps its precision, even if it is handed out as a shorter type.
     let wide = accumulator(dtype);
     let handed_out = node.result(1);
+    let shape = cx.shape(scores).to_vec();
     let logs = match handed_out {
         Some(id) if wide == dtype => id,
-        _ => cx.temporary(wide, &cx.shape(scores).to_vec()),
+        _ => cx.temporary(wide, &shape),
     };
     let copy = handed_out.filter(|&id| id != logs);
     let writes: Vec<_> = [logs].into_iter().chain(copy).collect();
@@ -101,13 +102,15 @@ fn negative_log_likelihood(cx: &mut Lowering<'_>, node: &Node, scores: Id) -> Re
         return Ok(());
     }
     let is_mean = reduction == "mean";
+    let (samples, is_weighted) = (batch * places, weights.is_some() || ignored.is_some());
     cx.call(1, 1, &reads, &[y], |b, kernel| {
         let zero = b.zero(b.computed(computed));
-        let sums = b.fold_nest(&[batch * places], &[zero, zero], |sample, sums| {
+        let sums = b.fold_nest(&[samples], &[zero, zero], |sample, sums| {
             let [loss, weight] = loss(b, kernel.buffers, sample[0]);
             vec![b.accumulate(sums[0], loss), b.accumulate(sums[1], weight)]
         });
-        let value = if is_mean { b.div(sums[0], sums[1], false) } else { sums[0] };
+        let total = if is_weighted { sums[1] } else { b.float(samples as f64, b.type_of(sums[0])) };
+        let value = if is_mean { b.div(sums[0], total, false) } else { sums[0] };
         b.store(value, kernel.buffers[reads.len()], result, b.index(0));
     });
     Ok(())

@@ -121,8 +121,8 @@ fn matmul_integer(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (x, y) = (node.input(0)?, node.input(1)?);
     let x_zero_point = node.optional(2).map(|id| by_row(cx, id, x));
     let y_zero_point = node.optional(3).map(|id| by_column(cx, id));
-    let x = centered(cx, x, x_zero_point);
-    let y = centered(cx, y, y_zero_point);
+    let x = centered(cx, x, x_zero_point)?;
+    let y = centered(cx, y, y_zero_point)?;
     multiply(cx, x, y, node.output()?)
 }
 
@@ -133,12 +133,12 @@ fn qlinear_matmul(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let [a_scale, a_zero_point, scale, zero_point] =
         [a_scale, a_zero_point, scale, zero_point].map(|id| by_row(cx, id, a));
     let [b_scale, b_zero_point] = [b_scale, b_zero_point].map(|id| by_column(cx, id));
-    let a = centered(cx, a, Some(a_zero_point));
-    let b = centered(cx, b, Some(b_zero_point));
-    let sums = cx.temporary(DType::I32, &cx.shape(result).to_vec());
+    let a = centered(cx, a, Some(a_zero_point))?;
+    let b = centered(cx, b, Some(b_zero_point))?;
+    let shape = cx.shape(result).to_vec();
+    let sums = cx.temporary(DType::I32, &shape);
     multiply(cx, a, b, sums)?;
-    requantize(cx, sums, [a_scale, b_scale, scale, zero_point], result);
-    Ok(())
+    requantize(cx, sums, [a_scale, b_scale, scale, zero_point], result)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod gather;
 mod generate;
 mod pad;
 mod scatter;
+mod select;
 #[cfg(test)]
 mod tests;
 mod transpose;
@@ -27,8 +28,16 @@ use divi_runtime::prepare::Expression;
 const GRAIN: i64 = 64 * 1024;
 
 pub(super) fn find(op: &str) -> Option<Lower> {
-    const PARTS: &[fn(&str) -> Option<Lower>] =
-        &[arrange::find, cut::find, gather::find, generate::find, pad::find, scatter::find, transpose::find];
+    const PARTS: &[fn(&str) -> Option<Lower>] = &[
+        arrange::find,
+        cut::find,
+        gather::find,
+        generate::find,
+        pad::find,
+        scatter::find,
+        select::find,
+        transpose::find,
+    ];
     PARTS.iter().find_map(|part| part(op))
 }
 

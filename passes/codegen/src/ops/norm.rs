@@ -90,7 +90,8 @@ fn batch_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     for (i, statistics) in current.into_iter().enumerate() {
         let running = node.input(3 + i)?;
         if let Some(result) = node.result(1 + i) {
-            let statistics = view(cx, statistics, &cx.shape(running).to_vec());
+            let shape = cx.shape(running).to_vec();
+            let statistics = view(cx, statistics, &shape);
             let (dtype, now) = (cx.dtype(running), cx.dtype(statistics));
             let stored = cx.dtype(result);
             map(cx, &[running, statistics], result, |b, values| {

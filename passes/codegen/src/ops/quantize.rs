@@ -40,12 +40,12 @@ fn computed_integer(b: &Builder, dtype: DType) -> Type {
     b.int((dtype.bits() as u32).max(8))
 }
 
-/// Integers below 32 bits, which the codes of quantized numbers are.
-fn check_integer(dtype: DType) -> Result<()> {
-    if dtype.is_int() && dtype.bits() <= 32 {
+/// Quantized numbers are integers of at most 32 bits, or floating-point numbers of at most 8.
+fn check(dtype: DType) -> Result<()> {
+    if dtype.is_int() && dtype.bits() <= 32 || Builder::is_small_float(dtype) {
         return Ok(());
     }
-    unsupported(format!("there is no code for quantized numbers of {dtype} yet: use int8 or uint8"))
+    unsupported(format!("there is no code for quantized numbers of {dtype}: use int8 or uint8"))
 }
 
 /// Operands and result under shapes that broadcast: what shares a scale becomes axes of its own.
@@ -73,10 +73,11 @@ fn shared(cx: &Lowering<'_>, node: &Node, x: Id, parameter: Id) -> Result<Shared
     Ok(Shared { parameter: split([blocks, 1]), shape: split([blocks, block]) })
 }
 
-/// The scale and the zero point as tensors that broadcast to the data, and the shape of the data for that.
-fn parameters(cx: &mut Lowering<'_>, node: &Node) -> Result<(Vec<i64>, Vec<Id>)> {
+/// The scale and the zero point as tensors that broadcast to the data, and the shape of the data for that. The zero point of
+/// floating-point numbers is 0, and left out.
+fn parameters(cx: &mut Lowering<'_>, node: &Node, is_float: bool) -> Result<(Vec<i64>, Vec<Id>)> {
     let x = node.input(0)?;
-    let ids: Vec<_> = [node.input(1)?].into_iter().chain(node.optional(2)).collect();
+    let ids: Vec<_> = [node.input(1)?].into_iter().chain(node.optional(2).filter(|_| !is_float)).collect();
     let block = node.attributes().int_or("block_size", 0)?;
     let rank = cx.shape(x).len();
     if block > 0 && cx.count(ids[0]) > 1 {
@@ -122,14 +123,22 @@ fn repeated(cx: &mut Lowering<'_>, id: Id, shape: &[i64], axis: usize, block: i6
 fn quantize_linear(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (x, y) = (node.input(0)?, node.output()?);
     let (dtype, result) = (cx.dtype(x), cx.dtype(y));
-    check_integer(result)?;
+    check(result)?;
     let scale_dtype = cx.dtype(node.input(1)?);
-    let (shape, parameters) = parameters(cx, node)?;
+    let saturates = node.attributes().flag("saturate", true)?;
+    let adds_zero = result == DType::F4E2M1 && node.optional(2).is_some();
+    let (shape, parameters) = parameters(cx, node, Builder::is_small_float(result))?;
     let (x, y) = (view(cx, x, &shape), view(cx, y, &shape));
     let operands = [vec![x], parameters].concat();
     map(cx, &operands, y, |b, values| {
         let ty = if dtype == DType::F64 || scale_dtype == DType::F64 { b.f64() } else { b.f32() };
         let quotient = b.div(to_float(b, values[0], dtype, ty), to_float(b, values[1], scale_dtype, ty), false);
+        if Builder::is_small_float(result) {
+            let quotient = b.resize_float(quotient, b.f32());
+            // Adding the zero point of 0 makes a zero of a negative zero.
+            let sum = if adds_zero { b.add(quotient, b.zero(b.f32())) } else { quotient };
+            return b.encode_small_float(sum, result, saturates);
+        }
         let rounded = b.round_even(quotient);
         let shifted = values.get(2).map_or(rounded, |&zero| b.add(rounded, to_float(b, zero, result, ty)));
         saturate(b, shifted, result)
@@ -140,17 +149,21 @@ fn quantize_linear(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
 fn dequantize_linear(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (x, y) = (node.input(0)?, node.output()?);
     let (dtype, result) = (cx.dtype(x), cx.dtype(y));
-    check_integer(dtype)?;
+    check(dtype)?;
     let scale_dtype = cx.dtype(node.input(1)?);
-    let (shape, parameters) = parameters(cx, node)?;
+    let (shape, parameters) = parameters(cx, node, Builder::is_small_float(dtype))?;
     let (x, y) = (view(cx, x, &shape), view(cx, y, &shape));
     let operands = [vec![x], parameters].concat();
     map(cx, &operands, y, |b, values| {
         let ty = b.computed(result);
+        let scale = to_float(b, values[1], scale_dtype, ty);
+        if Builder::is_small_float(dtype) {
+            return b.mul(b.resize_float(b.decode_small_float(values[0], dtype), ty), scale);
+        }
         // The difference of two integers of 16 bits needs more.
         let wide = |value| b.resize(value, b.int(32), dtype.is_unsigned_int());
         let value = values.get(2).map_or(wide(values[0]), |&zero| b.sub(wide(values[0]), wide(zero)));
-        b.mul(b.int_to_float(value, ty, false), to_float(b, values[1], scale_dtype, ty))
+        b.mul(b.int_to_float(value, ty, false), scale)
     });
     Ok(())
 }

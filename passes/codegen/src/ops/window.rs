@@ -131,6 +131,9 @@ fn numbers(node: &Node, name: &str, count: usize, default: i64) -> Result<Vec<i6
     }
 }
 
+/// By a row's coordinates, the plane and the window's element.
+type AtElement<'a> = dyn Fn(&[V], V, &[V]) -> V + 'a;
+
 /// What is done with a window's elements, a row of positions at a time. Rows have the coordinates of `lead` (batch and
 /// channels), then those of all spatial axes but the last.
 pub(super) struct Slide<'a> {
@@ -144,8 +147,8 @@ pub(super) struct Slide<'a> {
     pub(super) start: &'a dyn Fn(&[V]) -> V,
     /// The first element of a plane, by the row's coordinates and the plane's number.
     pub(super) plane: &'a dyn Fn(&[V], V) -> V,
-    /// What a whole row of elements is combined with: by the row's coordinates, the plane and the window's element.
-    pub(super) factor: &'a dyn Fn(&[V], V, &[V]) -> V,
+    /// What a whole row of elements is combined with.
+    pub(super) factor: &'a AtElement<'a>,
     /// Adds an element of the image, by its offset, to a result, with the factor.
     pub(super) combine: &'a dyn Fn(V, V, V) -> V,
     /// Takes a result, by its coordinates.

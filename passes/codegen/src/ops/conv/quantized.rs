@@ -2,7 +2,7 @@
 
 use super::convolve;
 use crate::{
-    error::Result,
+    error::{Result, unsupported},
     graph::{Id, Node},
     lowering::Lowering,
     ops::{
@@ -14,9 +14,14 @@ use crate::{
 use divi_onnx::DType;
 
 /// Integers as `int32`, less their zero point.
-pub(in crate::ops) fn centered(cx: &mut Lowering<'_>, values: Id, zero_point: Option<Id>) -> Id {
-    let centered = cx.temporary(DType::I32, &cx.shape(values).to_vec());
-    let is_unsigned = cx.dtype(values).is_unsigned_int();
+pub(in crate::ops) fn centered(cx: &mut Lowering<'_>, values: Id, zero_point: Option<Id>) -> Result<Id> {
+    let dtype = cx.dtype(values);
+    if !dtype.is_int() || dtype.bits() > 32 {
+        return unsupported(format!("there is no code for sums of quantized {dtype}: use int8 or uint8"));
+    }
+    let shape = cx.shape(values).to_vec();
+    let centered = cx.temporary(DType::I32, &shape);
+    let is_unsigned = dtype.is_unsigned_int();
     let operands: Vec<_> = [values].into_iter().chain(zero_point).collect();
     map(cx, &operands, centered, |b, values| {
         let wide = |value| b.resize(value, b.int(32), is_unsigned);
@@ -25,7 +30,7 @@ pub(in crate::ops) fn centered(cx: &mut Lowering<'_>, values: Id, zero_point: Op
             _ => wide(values[0]),
         }
     });
-    centered
+    Ok(centered)
 }
 
 /// A scalar, or a vector with an element for each place on the first of several axes, so that it broadcasts there.
@@ -39,8 +44,8 @@ pub(super) fn conv_integer(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let rank = cx.shape(node.input(0)?).len();
     let x_zero_point = node.optional(2).map(|id| along_first(cx, id, rank));
     let w_zero_point = node.optional(3).map(|id| along_first(cx, id, rank));
-    let x = centered(cx, node.input(0)?, x_zero_point);
-    let w = centered(cx, node.input(1)?, w_zero_point);
+    let x = centered(cx, node.input(0)?, x_zero_point)?;
+    let w = centered(cx, node.input(1)?, w_zero_point)?;
     convolve(cx, node, x, w, None, node.output()?)
 }
 
@@ -51,15 +56,14 @@ pub(super) fn qlinear_conv(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let shape = cx.shape(y).to_vec();
     let x_zero_point = along_first(cx, x_zero_point, shape.len());
     let w_zero_point = along_first(cx, w_zero_point, shape.len());
-    let x = centered(cx, x, Some(x_zero_point));
-    let w = centered(cx, w, Some(w_zero_point));
+    let x = centered(cx, x, Some(x_zero_point))?;
+    let w = centered(cx, w, Some(w_zero_point))?;
     let sums = cx.temporary(DType::I32, &shape);
     convolve(cx, node, x, w, node.optional(8), sums)?;
     // The scale of a feature is along the second axis of the result.
     let w_scale = along_first(cx, w_scale, shape.len() - 1);
     let scalars = [x_scale, y_scale, y_zero_point].map(|id| view(cx, id, &[]));
-    requantize(cx, sums, [scalars[0], w_scale, scalars[1], scalars[2]], y);
-    Ok(())
+    requantize(cx, sums, [scalars[0], w_scale, scalars[1], scalars[2]], y)
 }
 
 /// Sums of products as quantized numbers; scales and zero point are broadcast to them.
@@ -68,8 +72,11 @@ pub(in crate::ops) fn requantize(
     sums: Id,
     [a_scale, b_scale, scale, zero_point]: [Id; 4],
     y: Id,
-) {
+) -> Result<()> {
     let dtype = cx.dtype(y);
+    if !dtype.is_int() {
+        return unsupported(format!("there is no code for sums as quantized {dtype}: use int8 or uint8"));
+    }
     let scales = cx.dtype(scale);
     map(cx, &[sums, a_scale, b_scale, scale, zero_point], y, |b, values| {
         let ty = b.computed(scales);
@@ -78,4 +85,5 @@ pub(in crate::ops) fn requantize(
         let rounded = b.round_even(value);
         saturate(b, b.add(rounded, to_float(b, values[4], dtype, ty)), dtype)
     });
+    Ok(())
 }

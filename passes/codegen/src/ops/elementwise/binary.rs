@@ -108,11 +108,15 @@ fn bit_shift(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         other => return unsupported(format!("attribute 'direction' is '{other}', must be LEFT or RIGHT")),
     };
     binary(cx, node, |b, dtype, x, by| {
-        let shifted = if is_left { b.shift_left(x, by) } else { b.shift_right(x, by, true) };
-        // Machines take the distance modulo the width.
         let ty = b.type_of(x);
-        let is_too_far = b.compare(Compare::GreaterOrEqual, by, b.integer(dtype.bits() as i64, ty), true);
-        b.select(is_too_far, b.zero(ty), shifted)
+        let (unsigned, last) = (is_unsigned(dtype), b.integer(dtype.bits() as i64 - 1, ty));
+        // Machines take the distance modulo the width; negative ones count as far.
+        let is_too_far = b.compare(Compare::Greater, by, last, true);
+        if is_left {
+            return b.select(is_too_far, b.zero(ty), b.shift_left(x, by));
+        }
+        let beyond = if unsigned { b.zero(ty) } else { b.shift_right(x, last, false) };
+        b.select(is_too_far, beyond, b.shift_right(x, by, unsigned))
     })
 }
 

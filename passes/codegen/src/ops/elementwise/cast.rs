@@ -1,9 +1,9 @@
 //! Conversions between element types.
 
-use super::{Lower, check_numbers, is_unsigned, map};
+use super::{Lower, is_unsigned, map};
 use crate::{
     emit::{Builder, Compare, V},
-    error::Result,
+    error::{Result, unsupported},
     graph::Node,
     lowering::Lowering,
 };
@@ -24,8 +24,29 @@ fn cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         cx.alias(output, input);
         return Ok(());
     }
-    check_numbers(cx, node)?;
-    map(cx, &[input], output, |b, values| convert(b, values[0], from, to));
+    let has_code =
+        |dtype: DType| dtype.is_float() || dtype.is_int() || dtype == DType::Bool || Builder::is_small_float(dtype);
+    if !has_code(from) || !has_code(to) {
+        return unsupported(format!("there is no code that makes {to} of {from}"));
+    }
+    let attributes = node.attributes();
+    let saturates = attributes.flag("saturate", true)?;
+    let rounding = attributes.str_or("round_mode", "up")?;
+    map(cx, &[input], output, |b, values| {
+        let is_small = Builder::is_small_float(from);
+        let (value, from) =
+            if is_small { (b.decode_small_float(values[0], from), DType::F32) } else { (values[0], from) };
+        if !Builder::is_small_float(to) {
+            return convert(b, value, from, to);
+        }
+        // Half as precise as `f32` or less, so that rounding `double` to odd first does no harm.
+        let value = if from == DType::F64 { round_to_odd(b, value) } else { convert(b, value, from, DType::F32) };
+        if to == DType::F8E8M0 {
+            b.encode_power(value, saturates, rounding)
+        } else {
+            b.encode_small_float(value, to, saturates)
+        }
+    });
     Ok(())
 }
 

@@ -3,6 +3,7 @@ use crate::{
     testing::{assert_close, evaluate, floats, ints},
 };
 use divi_onnx::{Attr, DType, Tensor};
+use std::slice::from_ref;
 
 fn unary(op: &str, attributes: &[(&str, Attr)], values: &[f64]) -> Vec<f64> {
     let shape = [values.len() as i64];
@@ -92,6 +93,7 @@ fn integers_wrap_and_divide() {
     assert_eq!(case("BitShift", DType::U8, &[255, 1], &[1, 9], &left).unwrap(), [254, 0]);
     let right = [("direction", Attr::Str("RIGHT".into()))];
     assert_eq!(case("BitShift", DType::U16, &[0xffff, 4], &[8, 1], &right).unwrap(), [255, 2]);
+    assert_eq!(case("BitShift", DType::I8, &[-8, -8, 9, 8], &[1, 9, -1, 2], &right).unwrap(), [-4, -1, 0, 2]);
     assert_eq!(case("BitwiseXor", DType::U4, &[15, 1, 2], &[1, 1, 9], &[]).unwrap(), [14, 0, 11]);
     assert_eq!(case("PRelu", DType::I32, &[-2, 3], &[4, 4], &[]).unwrap(), [-8, 3]);
 }
@@ -128,7 +130,7 @@ fn comparisons_know_signs_and_what_is_no_number() {
     assert_eq!(case("Equal", x, y), [1, 0, 0]);
     let x = floats(&[3], &[f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
     let flags = [("detect_negative", Attr::Int(0))];
-    let outputs = evaluate("IsInf", &[x.clone()], &[], &flags, &result).unwrap();
+    let outputs = evaluate("IsInf", from_ref(&x), &[], &flags, &result).unwrap();
     assert_eq!(outputs[0].ints().unwrap(), [1, 0, 0]);
     assert_eq!(evaluate("IsNaN", &[x], &[], &[], &result).unwrap()[0].ints().unwrap(), [0, 0, 1]);
 }
@@ -212,7 +214,7 @@ fn casts_between_all_types() {
 
 #[test]
 fn casts_truncate_wrap_and_round_once() {
-    let case = |x: Tensor, to| evaluate("Cast", &[x.clone()], &[], &[], &[(to, x.dims())]).unwrap()[0].clone();
+    let case = |x: Tensor, to| evaluate("Cast", from_ref(&x), &[], &[], &[(to, x.dims())]).unwrap()[0].clone();
     let x = floats(&[4], &[-2.7, 2.7, 300.5, -0.5]);
     assert_eq!(case(x.clone(), DType::I32).ints().unwrap(), [-2, 2, 300, 0]);
     assert_eq!(case(x.clone(), DType::U8).ints().unwrap(), [254, 2, 44, 0]);
@@ -230,10 +232,37 @@ fn casts_truncate_wrap_and_round_once() {
 }
 
 #[test]
+fn small_floats_are_rounded_and_limited() {
+    let values = [0.0, -0.0, 1.0, -1.75, 0.001_953_125, 0.3, 448.0, 460.0, 1e6, -1e6, f64::NAN];
+    let count = values.len() as i64;
+    let bytes = |to, saturate| {
+        let attributes = [("saturate", Attr::Int(saturate))];
+        let outputs = evaluate("Cast", &[floats(&[count], &values)], &[], &attributes, &[(to, &[count])]);
+        outputs.unwrap()[0].clone()
+    };
+    let back = |x: Tensor| evaluate("Cast", &[x], &[], &[], &[(DType::F32, &[count])]).unwrap()[0].floats().unwrap();
+    let small = bytes(DType::F8E4M3FN, 1);
+    assert_eq!(small.bytes()[..], [0, 0x80, 0x38, 0xbe, 1, 0x2a, 0x7e, 0x7e, 0x7e, 0xfe, 0x7f]);
+    let expected = [0.0, -0.0, 1.0, -1.75, 0.001_953_125, 0.3125, 448.0, 448.0, 448.0, -448.0, f64::NAN];
+    assert_close(&back(small), &expected, 0.0);
+    let small = bytes(DType::F8E5M2, 0);
+    let infinity = f64::INFINITY;
+    let expected = [0.0, -0.0, 1.0, -1.75, 0.001_953_125, 0.3125, 448.0, 448.0, infinity, -infinity, f64::NAN];
+    assert_close(&back(small), &expected, 0.0);
+    let expected = [0.0, 0.0, 1.0, -1.75, 0.001_953_125, 0.3125, 240.0, 240.0, 240.0, -240.0, f64::NAN];
+    assert_close(&back(bytes(DType::F8E4M3FNUZ, 1)), &expected, 0.0);
+    let expected = [0.0, -0.0, 1.0, -2.0, 0.0, 0.5, 6.0, 6.0, 6.0, -6.0];
+    assert_close(&back(bytes(DType::F4E2M1, 1))[..10], &expected, 0.0);
+    let powers = [0.001_953_125, 0.3, 1.0, 3.0, f64::NAN];
+    let outputs = evaluate("Cast", &[floats(&[5], &powers)], &[], &[], &[(DType::F8E8M0, &[5])]).unwrap();
+    assert_eq!(outputs[0].bytes()[..], [118, 126, 127, 129, 255]);
+}
+
+#[test]
 fn dropout_keeps_everything() {
     let x = floats(&[2], &[1.0, 2.0]);
     let results = [(DType::F32, &[2][..]), (DType::Bool, &[2][..])];
-    let outputs = evaluate("Dropout", &[x.clone()], &[floats(&[], &[0.5])], &[], &results).unwrap();
+    let outputs = evaluate("Dropout", from_ref(&x), &[floats(&[], &[0.5])], &[], &results).unwrap();
     assert_eq!(outputs[0], x);
     assert_eq!(outputs[1].ints().unwrap(), [1, 1]);
     let training = ints(DType::Bool, &[], &[1]);

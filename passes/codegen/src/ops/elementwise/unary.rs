@@ -1,6 +1,6 @@
 //! Functions of one element.
 
-use super::{Lower, check_numbers, is_unsigned, map};
+use super::{Lower, check_numbers, convert, is_unsigned, map};
 use crate::{
     emit::{Builder, Compare, V},
     error::Result,
@@ -50,9 +50,10 @@ pub(super) fn unary(cx: &mut Lowering<'_>, node: &Node, compute: impl FnOnce(&Bu
     Ok(())
 }
 
-/// Of integers, the function is truncated to -1, 0 or 1: 0.84 and more is what it is beyond 0.
+/// Of integers, the function is that of `double`, truncated.
 fn erf(b: &Builder, dtype: DType, x: V) -> V {
-    if dtype.is_float() { b.erf(x) } else { b.zero(b.type_of(x)) }
+    let wide = if dtype.is_float() { dtype } else { DType::F64 };
+    convert(b, b.erf(convert(b, x, dtype, wide)), wide, dtype)
 }
 
 fn sign(b: &Builder, dtype: DType, x: V) -> V {

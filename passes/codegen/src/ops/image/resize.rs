@@ -16,6 +16,9 @@ use divi_runtime::prepare::Expression;
 
 /// More elements than these are added up in a loop.
 const FEW_TAPS: usize = 8;
+/// A loop that is given its body.
+type LoopOver<'a> = &'a dyn Fn(&dyn Fn(V));
+
 /// Fewer elements are not worth a thread.
 const GRAIN: i64 = 8 * 1024;
 
@@ -162,7 +165,7 @@ fn pass(
             sum.map_or(product, |sum| b.add(sum, product))
         };
         // The taps of an element, loaded ahead of the loop over its neighbours where there are few.
-        let element = |outer: V, at: V, inner_loop: &dyn Fn(&dyn Fn(V))| {
+        let element = |outer: V, at: V, inner_loop: LoopOver<'_>| {
             let first = b.times(at, count);
             let base = b.times(outer, size * inner);
             let target = b.times(b.add(b.times(outer, new_size), at), inner);

@@ -1,18 +1,13 @@
 //! Operators that take parts of a tensor.
 
-use super::{Lower, Part, around, copy_by_tables, copy_part};
-use crate::{
-    error::Result,
-    graph::{Node, strides},
-    lowering::Lowering,
-};
+use super::{Lower, Part, around, copy_part};
+use crate::{error::Result, graph::Node, lowering::Lowering};
 use divi_onnx::node::{normalize_axes, normalize_axis};
 
 pub(super) fn find(op: &str) -> Option<Lower> {
     Some(match op {
         "Slice" => slice,
         "Split" | "SplitV13" => split,
-        "Compress" => compress,
         _ => return None,
     })
 }
@@ -71,23 +66,4 @@ fn split(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         start += size;
     }
     Ok(())
-}
-
-/// Keeps what a condition says, which must be known: the shape of the result depends on it.
-fn compress(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
-    let (input, output) = (node.input(0)?, node.output()?);
-    let condition = cx.known_ints(node.input(1)?, "the condition")?;
-    let kept = |step: i64| (0..).zip(&condition).filter(|(_, keeps)| **keeps != 0).map(|(i, _)| i * step).collect();
-    let tables = match node.attributes().int("axis")? {
-        None => vec![kept(1)],
-        Some(axis) => {
-            let shape = cx.shape(input);
-            let axis = normalize_axis(axis, shape.len())?;
-            let table = |(i, (&size, step)): (usize, (&i64, i64))| -> Vec<i64> {
-                if i == axis { kept(step) } else { (0..size).map(|at| at * step).collect() }
-            };
-            shape.iter().zip(strides(shape)).enumerate().map(table).collect()
-        }
-    };
-    copy_by_tables(cx, input, output, &tables)
 }

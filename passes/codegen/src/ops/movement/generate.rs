@@ -19,10 +19,6 @@ pub(super) fn find(op: &str) -> Option<Lower> {
         "Constant" => constant,
         "ConstantOfShape" => constant_of_shape,
         "EyeLike" => eye_like,
-        "NonZero" => non_zero,
-        "NonMaxSuppression" | "Unique" => {
-            |_, node| unsupported(format!("how much {} finds depends on its operands: compute it elsewhere", node.op))
-        }
         "OneHot" => one_hot,
         "Range" => range,
         "Shape" => shape,
@@ -86,29 +82,6 @@ fn size(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let tensor = Tensor::scalar_i64(cx.count(node.input(0)?));
     known(cx, node.output()?, &tensor);
     Ok(())
-}
-
-/// Coordinates of what is not zero, of a tensor that is known.
-fn non_zero(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
-    let (input, output) = (node.input(0)?, node.output()?);
-    let tensor = cx.tensor(input);
-    let ints = tensor.and_then(|tensor| Some(tensor.ints()?.iter().map(|&value| value != 0).collect::<Vec<_>>()));
-    let is_set = ints.or_else(|| Some(tensor?.floats()?.iter().map(|&value| value != 0.0).collect()));
-    let Some(is_set) = is_set else {
-        return unsupported("how many elements are not zero depends on the operand: compute it elsewhere");
-    };
-    let dims = cx.shape(input).to_vec();
-    let places: Vec<i64> = (0..).zip(is_set).filter(|&(_, is_set)| is_set).map(|(place, _)| place).collect();
-    let coordinates = dims.iter().zip(crate::graph::strides(&dims));
-    let rows = coordinates.flat_map(|(&size, stride)| places.iter().map(move |place| place / stride % size));
-    let rows: Vec<i64> = rows.collect();
-    match Tensor::from_ints(DType::I64, vec![dims.len() as i64, places.len() as i64], &rows) {
-        Some(tensor) if tensor.dims() == cx.shape(output) => {
-            known(cx, output, &tensor);
-            Ok(())
-        }
-        _ => unsupported("the result has a shape that the operand does not give it"),
-    }
 }
 
 /// Ones on a diagonal.

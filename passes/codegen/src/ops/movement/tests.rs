@@ -1,5 +1,6 @@
 use crate::testing::{evaluate, floats, ints};
 use divi_onnx::{Attr, DType, Tensor};
+use std::slice::from_ref;
 
 fn list(values: &[i64]) -> Tensor {
     Tensor::from_shape(values)
@@ -55,7 +56,7 @@ fn transposes_of_any_rank() {
 fn blocks_and_depth() {
     let block = ("blocksize", Attr::Int(2));
     let x = (&[1, 8, 1, 2][..], &count(16)[..]);
-    let found = moved("DepthToSpace", x, &[], &[block.clone()], &[1, 2, 2, 4]);
+    let found = moved("DepthToSpace", x, &[], from_ref(&block), &[1, 2, 2, 4]);
     assert_eq!(found, [0, 4, 1, 5, 8, 12, 9, 13, 2, 6, 3, 7, 10, 14, 11, 15]);
     let crd = ("mode", Attr::Str("CRD".into()));
     let found = moved("DepthToSpace", x, &[], &[block.clone(), crd], &[1, 2, 2, 4]);
@@ -95,10 +96,24 @@ fn joining_and_cutting() {
     assert_eq!(found, [0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3]);
     let condition = ints(DType::Bool, &[3], &[0, 1, 1]);
     assert_eq!(
-        moved("Compress", x, &[condition.clone()], &[("axis", Attr::Int(0))], &[2, 4]),
+        moved("Compress", x, from_ref(&condition), &[("axis", Attr::Int(0))], &[2, 4]),
         [4, 5, 6, 7, 8, 9, 10, 11]
     );
     assert_eq!(moved("Compress", x, &[condition], &[], &[2]), [1, 2]);
+}
+
+#[test]
+fn chosen_elements_must_be_as_many_as_expected() {
+    let x = floats(&[2, 2], &[1.0, 0.0, -2.0, 3.0]);
+    let condition = ints(DType::Bool, &[2], &[0, 1]);
+    let axis = [("axis", Attr::Int(1))];
+    let outputs = evaluate("Compress", &[x.clone(), condition.clone()], &[], &axis, &[(DType::F32, &[2, 1])]).unwrap();
+    assert_eq!(outputs[0].floats().unwrap(), [0.0, 3.0]);
+    let error = evaluate("Compress", &[x.clone(), condition], &[], &axis, &[(DType::F32, &[2, 2])]).unwrap_err();
+    assert_eq!(error, "status 3");
+    let outputs = evaluate("NonZero", from_ref(&x), &[], &[], &[(DType::I64, &[2, 3])]).unwrap();
+    assert_eq!(outputs[0].ints().unwrap(), [0, 1, 1, 0, 0, 1]);
+    assert_eq!(evaluate("NonZero", &[x], &[], &[], &[(DType::I64, &[2, 2])]).unwrap_err(), "status 3");
 }
 
 #[test]
@@ -110,8 +125,8 @@ fn padding() {
     let outputs = evaluate("Pad", &[ints(DType::I32, x.0, x.1)], &[pads.clone(), value], &[], &[(DType::I32, &[2, 7])]);
     assert_eq!(outputs.unwrap()[0].ints().unwrap(), [9, 9, 9, 9, 9, 9, 9, 9, 9, 1, 2, 3, 9, 9]);
     let row = |values: [i64; 7]| [values, values].concat();
-    assert_eq!(moved("Pad", x, &[pads.clone()], &mode("edge"), &[2, 7]), row([1, 1, 1, 2, 3, 3, 3]));
-    assert_eq!(moved("Pad", x, &[pads.clone()], &mode("reflect"), &[2, 7]), row([3, 2, 1, 2, 3, 2, 1]));
+    assert_eq!(moved("Pad", x, from_ref(&pads), &mode("edge"), &[2, 7]), row([1, 1, 1, 2, 3, 3, 3]));
+    assert_eq!(moved("Pad", x, from_ref(&pads), &mode("reflect"), &[2, 7]), row([3, 2, 1, 2, 3, 2, 1]));
     assert_eq!(moved("Pad", x, &[pads], &mode("wrap"), &[2, 7]), row([2, 3, 1, 2, 3, 1, 2]));
     assert_eq!(moved("Pad", x, &[list(&[0, -1, 0, 1])], &[], &[1, 3]), [2, 3, 0]);
     let x = (&[5, 2][..], &count(10)[..]);
@@ -189,15 +204,15 @@ fn generated_tensors() {
     let x = floats(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let result = |dtype| [(dtype, &[2, 3][..])];
     let k = [("k", Attr::Int(1))];
-    let outputs = evaluate("EyeLike", &[x.clone()], &[], &k, &result(DType::I32)).unwrap();
+    let outputs = evaluate("EyeLike", from_ref(&x), &[], &k, &result(DType::I32)).unwrap();
     assert_eq!(outputs[0].ints().unwrap(), [0, 1, 0, 0, 0, 1]);
-    let outputs = evaluate("Trilu", &[x.clone()], &[], &[], &result(DType::F32)).unwrap();
+    let outputs = evaluate("Trilu", from_ref(&x), &[], &[], &result(DType::F32)).unwrap();
     assert_eq!(outputs[0].floats().unwrap(), [1.0, 2.0, 3.0, 0.0, 5.0, 6.0]);
     let lower = [("upper", Attr::Int(0))];
     let offset = Tensor::scalar_i64(-1);
     let outputs = evaluate("Trilu", &[x.clone(), offset], &[], &lower, &result(DType::F32)).unwrap();
     assert_eq!(outputs[0].floats().unwrap(), [0.0, 0.0, 0.0, 4.0, 0.0, 0.0]);
-    let outputs = evaluate("Shape", &[x.clone()], &[], &[("start", Attr::Int(-1))], &[(DType::I64, &[1])]).unwrap();
+    let outputs = evaluate("Shape", from_ref(&x), &[], &[("start", Attr::Int(-1))], &[(DType::I64, &[1])]).unwrap();
     assert_eq!(outputs[0].ints().unwrap(), [3]);
     assert_eq!(evaluate("Size", &[x], &[], &[], &[(DType::I64, &[])]).unwrap()[0].ints().unwrap(), [6]);
     let indices = floats(&[2], &[1.0, -1.0]);

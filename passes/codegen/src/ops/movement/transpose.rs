@@ -2,6 +2,7 @@
 
 use super::{GRAIN, Lower, Part, copy_part, raw};
 use crate::{
+    emit::{Builder, V},
     error::Result,
     graph::{Id, Node, strides},
     lowering::Lowering,
@@ -9,7 +10,7 @@ use crate::{
 };
 use divi_onnx::{DType, node::normalize_axes};
 
-/// The side of the squares that are turned at once: a line of the cache of `f32`.
+/// The side of the squares that are turned at once, where registers do not have one.
 const SIDE: i64 = 16;
 
 pub(super) fn find(op: &str) -> Option<Lower> {
@@ -46,12 +47,14 @@ fn depth_to_space(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     }
 }
 
-/// Squares of pixels become blocks of channels: `N C (H b) (W b)` to `N (b b C) H W`.
+/// Squares of pixels become blocks of channels: `N C (H b) (W b)` to `N (b b C) H W` or `N (C b b) H W`.
 fn space_to_depth(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (input, output) = (node.input(0)?, node.output()?);
-    let block = node.attributes().int_or("blocksize", 1)?;
+    let attributes = node.attributes();
+    let block = attributes.int_or("blocksize", 1)?;
     let &[n, c, h, w] = cx.shape(input) else { return crate::error::unsupported("the operand must have rank 4") };
-    permute(cx, input, output, &[n, c, h / block, block, w / block, block], &[0, 3, 5, 1, 2, 4])
+    let order = if attributes.str_or("mode", "DCR")? == "CRD" { [0, 1, 3, 5, 2, 4] } else { [0, 3, 5, 1, 2, 4] };
+    permute(cx, input, output, &[n, c, h / block, block, w / block, block], &order)
 }
 
 /// Takes the axes of an operand, which is seen as one of this shape, in another order.
@@ -85,31 +88,76 @@ fn permute(cx: &mut Lowering<'_>, input: Id, output: Id, shape: &[i64], order: &
 fn turn(cx: &mut Lowering<'_>, input: Id, output: Id, dtype: DType, shape: &[i64], steps: &[i64], dense: usize) {
     let last = shape.len() - 1;
     let to = strides(shape);
+    // What fills registers is turned in them.
+    let has_registers = dtype == DType::U32;
+    let side = if has_registers { cx.lanes() as i64 } else { SIDE };
     // Loops: the other axes, then rows of squares, which are split over threads together.
     let mut outer: Vec<i64> = shape[..last].to_vec();
-    outer[dense] = (shape[dense] + SIDE - 1) / SIDE;
+    outer[dense] = (shape[dense] + side - 1) / side;
     let extent: i64 = outer.iter().product();
-    let grain = GRAIN / (SIDE * shape[last].max(1) * (dtype.bits() as i64 / 8));
+    let grain = GRAIN / (side * shape[last].max(1) * (dtype.bits() as i64 / 8));
     cx.call(extent, grain, &[input], &[output], |b, kernel| {
+        let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
         b.for_each(kernel.begin, kernel.end, 1, |number| {
             let mut place = b.coordinates(number, &outer);
-            let first = b.times(place[dense], SIDE);
+            let first = b.times(place[dense], side);
             place[dense] = first;
             let (from_start, to_start) = (b.offset(&place, &steps[..last]), b.offset(&place, &to[..last]));
-            let side = |start, size: i64| b.min(b.index(SIDE), b.sub(b.index(size), start), false);
-            let rows = side(first, shape[dense]);
-            b.for_each(b.index(0), b.index(shape[last]), SIDE, |start| {
-                let columns = side(start, shape[last]);
-                b.for_each(b.index(0), rows, 1, |row| {
-                    b.for_each(b.index(0), columns, 1, |column| {
-                        let column = b.add(start, column);
-                        let from = b.add(b.add(from_start, row), b.times(column, steps[last]));
-                        let value = b.load(kernel.buffers[0], dtype, from);
-                        let at = b.add(b.add(to_start, b.times(row, to[dense])), column);
-                        b.store(value, kernel.buffers[1], dtype, at);
+            let rest = |start, size: i64| b.min(b.index(side), b.sub(b.index(size), start), false);
+            let rows = rest(first, shape[dense]);
+            b.for_each(b.index(0), b.index(shape[last]), side, |start| {
+                let columns = rest(start, shape[last]);
+                let from_start = b.add(from_start, b.times(start, steps[last]));
+                let to_start = b.add(to_start, start);
+                let one_by_one = || {
+                    b.for_each(b.index(0), rows, 1, |row| {
+                        b.for_each(b.index(0), columns, 1, |column| {
+                            let from = b.add(b.add(from_start, row), b.times(column, steps[last]));
+                            let at = b.add(b.add(to_start, b.times(row, to[dense])), column);
+                            b.store(b.load(source, dtype, from), target, dtype, at);
+                        });
                     });
-                });
+                    vec![]
+                };
+                if !has_registers {
+                    one_by_one();
+                    return;
+                }
+                let is_whole = b.and(b.equal(rows, b.index(side)), b.equal(columns, b.index(side)));
+                let in_registers = || {
+                    let column = |i| b.load_vector(source, b.plus(from_start, i * steps[last]), b.vector());
+                    let columns = (0..side).map(column).collect();
+                    for (row, values) in (0..).zip(turned(b, columns)) {
+                        b.store_vector(values, target, b.plus(to_start, row * to[dense]));
+                    }
+                    vec![]
+                };
+                b.if_else(is_whole, in_registers, one_by_one);
             });
         });
     });
+}
+
+/// The columns of a square as its rows: squares of 2, 4, 8, … are turned within each other.
+fn turned(b: &Builder, mut square: Vec<V>) -> Vec<V> {
+    let (side, ty) = (square.len(), b.vector());
+    let mut half = 1;
+    while half < side {
+        for i in (0..side).filter(|i| i & half == 0) {
+            let pair = [square[i], square[i + half]];
+            let lane = |lane: usize, is_second: bool| match (lane & half == 0, is_second) {
+                (true, false) => lane,
+                (false, false) => side + lane - half,
+                (true, true) => lane + half,
+                (false, true) => side + lane,
+            };
+            for is_second in [false, true] {
+                let lanes: Vec<_> = (0..side).map(|i| lane(i, is_second).to_string()).collect();
+                let mask = format!("array<i64: {}>", lanes.join(", "));
+                square[i + if is_second { half } else { 0 }] = b.op("vector.shuffle", &pair, ty, &[("mask", &mask)]);
+            }
+        }
+        half *= 2;
+    }
+    square
 }

@@ -1,0 +1,142 @@
+//! Floating-point numbers of 8 and 4 bits, which are loaded and stored as the integers of their bits.
+
+use super::{Builder, Compare, V};
+use divi_onnx::DType;
+
+/// How a type has its numbers: a sign, then an exponent, then a mantissa.
+struct Format {
+    mantissa: u32,
+    bias: i32,
+    /// The sign's bit.
+    sign: i64,
+    /// The largest number, without its sign.
+    largest: i64,
+    /// Infinity, where there is one.
+    infinity: Option<i64>,
+    /// What is no number, where there is such a thing: with a sign or, where negative zero would be, without.
+    nan: Option<i64>,
+}
+
+impl Format {
+    fn of(dtype: DType) -> Option<Self> {
+        let format = |mantissa, bias, largest, infinity, nan| {
+            Some(Self { mantissa, bias, sign: 0x80, largest, infinity, nan: Some(nan) })
+        };
+        match dtype {
+            DType::F8E4M3FN => format(3, 7, 0x7e, None, 0x7f),
+            DType::F8E4M3FNUZ => format(3, 8, 0x7f, None, 0x80),
+            DType::F8E5M2 => format(2, 15, 0x7b, Some(0x7c), 0x7e),
+            DType::F8E5M2FNUZ => format(2, 16, 0x7f, None, 0x80),
+            DType::F4E2M1 => Some(Self { mantissa: 1, bias: 1, sign: 0x8, largest: 0x7, infinity: None, nan: None }),
+            _ => None,
+        }
+    }
+
+    /// Whether there is one zero, and one thing that is no number.
+    fn is_unsigned_zero(&self) -> bool {
+        self.nan == Some(self.sign)
+    }
+}
+
+impl Builder {
+    /// Whether a type is one of those that this file is about.
+    pub(crate) fn is_small_float(dtype: DType) -> bool {
+        dtype == DType::F8E8M0 || Format::of(dtype).is_some()
+    }
+
+    /// The bits of a small floating-point number as `f32`.
+    pub(crate) fn decode_small_float(&self, bits: V, dtype: DType) -> V {
+        let (int, float) = (self.int(32), self.f32());
+        let number = |value| self.integer(value, int);
+        let bits = self.resize(bits, int, true);
+        let nan = self.float(f64::NAN, float);
+        let Some(format) = Format::of(dtype) else {
+            // An exponent alone, whose lowest value is a subnormal number.
+            let bits = self.and(bits, number(0xff));
+            let power = self.bitcast(self.shift_left(bits, number(23)), float);
+            let lowest = self.float(2f64.powi(-127), float);
+            let power = self.select(self.equal(bits, number(0)), lowest, power);
+            return self.select(self.equal(bits, number(0xff)), nan, power);
+        };
+        let magnitude = self.and(bits, number(format.sign - 1));
+        // At the top of an `f32`, the exponent is off by the difference of the biases.
+        let moved = self.bitcast(self.shift_left(magnitude, number(23 - i64::from(format.mantissa))), float);
+        let mut value = self.mul(moved, self.float(2f64.powi(127 - format.bias), float));
+        if let Some(infinity) = format.infinity {
+            value = self.select(self.equal(magnitude, number(infinity)), self.float(f64::INFINITY, float), value);
+        }
+        if !format.is_unsigned_zero() && format.nan.is_some() {
+            let beyond = format.infinity.unwrap_or(format.largest);
+            value = self.select(self.less(number(beyond), magnitude), nan, value);
+        }
+        let is_negative = self.compare(Compare::NotEqual, self.and(bits, number(format.sign)), number(0), false);
+        let value = self.select(is_negative, self.neg(value), value);
+        if format.is_unsigned_zero() {
+            let bits = self.and(bits, number(0xff));
+            return self.select(self.equal(bits, number(format.sign)), nan, value);
+        }
+        value
+    }
+
+    /// The bits of an `f32` as a small floating-point number, rounded to nearest even. What is too large becomes the
+    /// largest number, or infinity or no number at all.
+    pub(crate) fn encode_small_float(&self, value: V, dtype: DType, saturates: bool) -> V {
+        let (int, float) = (self.int(32), self.f32());
+        let number = |value| self.integer(value, int);
+        let Some(format) = Format::of(dtype) else {
+            return self.encode_power(value, saturates, "up");
+        };
+        let bits = self.bitcast(value, int);
+        let magnitude = self.abs(value);
+        let shift = 23 - i64::from(format.mantissa);
+        let wide = self.bitcast(magnitude, int);
+        let odd = self.and(self.shift_right(wide, number(shift), true), number(1));
+        let rounded = self.add(self.add(wide, number((1 << (shift - 1)) - 1)), odd);
+        let offset = i64::from(127 - format.bias) << format.mantissa;
+        let normal = self.sub(self.shift_right(rounded, number(shift), true), number(offset));
+        // Next to a number this large, an `f32` has no more bits than the smallest numbers of the type.
+        let anchor = self.float(2f64.powi(24 - format.bias - format.mantissa as i32), float);
+        let subnormal = self.sub(self.bitcast(self.add(magnitude, anchor), int), self.bitcast(anchor, int));
+        let is_subnormal = self.less(magnitude, self.float(2f64.powi(1 - format.bias), float));
+        let small = self.select(is_subnormal, subnormal, normal);
+        let is_too_large = self.less(number(format.largest), small);
+        let beyond = format.infinity.or(format.nan).filter(|_| !saturates).unwrap_or(format.largest);
+        let result = self.select(is_too_large, number(beyond), small);
+        // Where everything is a number, what is none becomes negative zero, as it does elsewhere.
+        let result = self.select(self.is_nan(value), number(format.nan.unwrap_or(format.sign)), result);
+        let sign = self.and(self.shift_right(bits, number(31), true), number(1));
+        let sign = self.mul(sign, number(format.sign));
+        let signed = self.or(result, sign);
+        let byte = self.int(8);
+        if !format.is_unsigned_zero() {
+            return self.resize(signed, byte, true);
+        }
+        let has_no_sign = self.or(self.equal(result, number(0)), self.equal(result, number(format.sign)));
+        self.resize(self.select(has_no_sign, result, signed), byte, true)
+    }
+
+    /// The exponent of a power of two that is above, below or near a number.
+    pub(crate) fn encode_power(&self, value: V, saturates: bool, rounding: &str) -> V {
+        let int = self.int(32);
+        let number = |value| self.integer(value, int);
+        let bits = self.and(self.bitcast(value, int), number(0x7fff_ffff));
+        let exponent = self.shift_right(bits, number(23), true);
+        let mantissa = self.and(bits, number(0x7f_ffff));
+        // Below the first power, the mantissa alone decides, and the lowest power is half of it.
+        let is_subnormal = self.equal(exponent, number(0));
+        let goes_up = match rounding {
+            "down" => self.integer(0, self.i1()),
+            "nearest" => self.compare(Compare::GreaterOrEqual, mantissa, number(0x40_0000), false),
+            _ => {
+                let exact = self.select(is_subnormal, number(0x40_0000), number(0));
+                self.less(exact, mantissa)
+            }
+        };
+        let result = self.add(exponent, self.resize(goes_up, int, true));
+        let is_too_large = self.less(number(0xfe), result);
+        let result = self.select(is_too_large, number(if saturates { 0xfe } else { 0xff }), result);
+        let is_too_small = self.less(bits, number(0x40_0000));
+        let result = if saturates { result } else { self.select(is_too_small, number(0xff), result) };
+        self.resize(self.select(self.is_nan(value), number(0xff), result), self.int(8), true)
+    }
+}
