@@ -4,7 +4,7 @@
 // operations and bytes are counted: a convolution of 8 to 8 channels on 16x16 pixels with 3x3 taps is 2*8*8*256*9
 // operations, the normalization two and the activation one for each of 2048 elements.
 // CHECK: module attributes {divi.contention = "exclusive", divi.costs = {cpu0 = {estimated = 3 : i64, interpolated = 0 : i64, measured = 0 : i64}, gpu0 = {estimated = 1 : i64, interpolated = 1 : i64, measured = 1 : i64}}} {
-// CHECK-NEXT: divi.device @cpu0 {batch_sizes = [1], kind = "cpu", memory = 1073741824 : i64}
+// CHECK-NEXT: divi.device @cpu0 {batch_sizes = [1], kind = "cpu", memory = 1073741824 : i64, threads = 2 : i64}
 // CHECK-NEXT: divi.device @gpu0 {arch = "sm_80", batch_sizes = [1, 4, 8], kind = "cuda", memory = 2147483648 : i64}
 // CHECK-NEXT: divi.link @cpu0 -> @gpu0 {bandwidth = 1.600000e+10 : f64, bus = "pcie0", latency = 1.000000e-05 : f64}
 // CHECK-NEXT: divi.link @gpu0 -> @cpu0 {bandwidth = 1.600000e+10 : f64, bus = "pcie0", latency = 1.000000e-05 : f64}

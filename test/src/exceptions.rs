@@ -27,6 +27,20 @@ impl Exceptions {
     /// What is wrong with cases that the list does not excuse, and with the list. `verdicts` are the names of all cases,
     /// with what is wrong with each, if anything.
     pub fn complaints<'a>(&self, verdicts: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Vec<String> {
+        let (mut complaints, needed) = self.judge(verdicts);
+        for (line, _) in self.lines.iter().zip(&needed).filter(|(_, needed)| !**needed) {
+            complaints.push(format!("{} lists '{}', which no failing case has the name of", self.file, line.pattern));
+        }
+        complaints
+    }
+
+    /// The same if `verdicts` are of some cases only: lines may be there for others.
+    pub fn complaints_of_some<'a>(&self, verdicts: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Vec<String> {
+        self.judge(verdicts).0
+    }
+
+    /// Complaints about cases, and which lines a case needs.
+    fn judge<'a>(&self, verdicts: impl IntoIterator<Item = (&'a str, Option<String>)>) -> (Vec<String>, Vec<bool>) {
         let mut complaints = vec![];
         let mut needed = vec![false; self.lines.len()];
         for (name, verdict) in verdicts {
@@ -41,15 +55,12 @@ impl Exceptions {
                 }
             }
         }
-        for (line, _) in self.lines.iter().zip(&needed).filter(|(_, needed)| !**needed) {
-            complaints.push(format!("{} lists '{}', which no failing case has the name of", self.file, line.pattern));
-        }
-        complaints
+        (complaints, needed)
     }
 }
 
 /// Whether a name has the form of a pattern, in which `*` stands for any text.
-fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((head, rest)) => name

@@ -1,5 +1,6 @@
 //! What the end-to-end tests share: contexts, imports, and ways to look at what came out.
 
+pub mod compiled;
 pub mod exceptions;
 pub mod memory;
 pub mod model;

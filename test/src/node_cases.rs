@@ -15,6 +15,8 @@ use std::{
 pub struct NodeCase {
     pub name: String,
     pub category: Category,
+    /// The names of the inputs, and the types that the case's data has; `None` for sequences and optionals.
+    pub inputs: Vec<(String, Option<TensorType>)>,
     /// The types of the outputs that the case's data has; `None` for sequences and optionals.
     pub outputs: Vec<Option<TensorType>>,
     folder: PathBuf,
@@ -50,11 +52,24 @@ impl NodeCase {
         self.folder.join("model_constant.onnx")
     }
 
-    /// What the constant model is to compute, by output; plain cases have it.
+    /// The model in which those inputs are constants that say what operators do (shapes, axes, …), if it has such inputs.
+    pub fn parameter_model(&self) -> Option<PathBuf> {
+        Some(self.folder.join("model_parameters.onnx")).filter(|path| path.exists())
+    }
+
+    /// The case's data for an input that is a tensor, and no text.
+    pub fn input(&self, input: usize) -> Tensor {
+        self.elements(&format!("input_{input}.bin"), self.inputs[input].1.as_ref())
+    }
+
+    /// What the model is to compute, by output; tensors have it that are no text.
     pub fn expected(&self, output: usize) -> Tensor {
-        let path = self.folder.join(format!("output_{output}.bin"));
+        self.elements(&format!("output_{output}.bin"), self.outputs[output].as_ref())
+    }
+
+    fn elements(&self, file: &str, ty: Option<&TensorType>) -> Tensor {
+        let path = self.folder.join(file);
         let bytes = fs::read(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
-        let ty = self.outputs[output].as_ref();
         let tensor = ty.and_then(|ty| Tensor::new(ty.dtype, ty.static_shape()?, bytes.into()));
         tensor.unwrap_or_else(|| panic!("{} does not have the bytes that its type asks for", path.display()))
     }
@@ -117,8 +132,18 @@ fn parse(root: &Path, line: &str) -> NodeCase {
         "other-domain" => Category::OtherDomain,
         other => panic!("the index has category {other}"),
     };
-    let outputs = fields.map(|text| parse_type(text).unwrap_or_else(|| panic!("the index has type {text}"))).collect();
-    NodeCase { folder: root.join(&name), name, category, outputs }
+    let count: usize = next().parse().unwrap_or_else(|_| panic!("a line of the index has no number of inputs: {line}"));
+    let named = |text: &str| {
+        let (name, ty) = text.rsplit_once('=').unwrap_or_else(|| panic!("the index has input {text}"));
+        (name.to_owned(), expect_type(ty))
+    };
+    let inputs = (0..count).map(|_| named(next())).collect();
+    let outputs = fields.map(expect_type).collect();
+    NodeCase { folder: root.join(&name), name, category, inputs, outputs }
+}
+
+fn expect_type(text: &str) -> Option<TensorType> {
+    parse_type(text).unwrap_or_else(|| panic!("the index has type {text}"))
 }
 
 /// Reads `float[2x3]`; the outer `None` is for what the script does not write.

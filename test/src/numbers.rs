@@ -1,6 +1,15 @@
-//! Whether two constants are the same, as far as arithmetic allows.
+//! Whether two tensors are the same, as far as arithmetic allows.
 
 use divi_onnx::{DType, Tensor};
+
+/// How far a right number may be from the one that was expected: a share of that, and one of the largest of the tensor, as
+/// the error of a sum that cancels is of the size of its terms.
+#[derive(Clone, Copy)]
+struct Tolerance {
+    own: f64,
+    largest: f64,
+    absolute: f64,
+}
 
 /// The distance from one to the next number, and how many of them two right results may be apart: libraries round
 /// logarithms and the like differently, but narrow types are rounded from a wider one. `None` for types that must agree to
@@ -19,25 +28,52 @@ fn precision(dtype: DType) -> Option<(f64, f64)> {
 /// Says where a constant differs from the one that was expected. Integers, booleans and types that have no arithmetic must
 /// be the same to the bit; floating-point numbers nearly, and neither or both not a number.
 ///
-/// Nearly is some units in the last place of the number itself and one of the largest: where a sum cancels, the error is
-/// of the size of its terms. ONNX's own runner allows a relative `1e-3`, in which a wrong formula can hide.
+/// Nearly is some units in the last place of the number itself and one of the largest. ONNX's own runner allows a relative
+/// `1e-3`, in which a wrong formula can hide.
 pub fn compare(actual: &Tensor, expected: &Tensor) -> Result<(), String> {
+    let tolerance = precision(expected.dtype()).map(|(epsilon, units)| Tolerance {
+        own: epsilon * units,
+        largest: epsilon,
+        absolute: 0.0,
+    });
+    compare_within(actual, expected, tolerance)
+}
+
+/// The same for what kernels compute: sums are added up in another order, and exponentials are polynomials.
+pub fn compare_computed(actual: &Tensor, expected: &Tensor) -> Result<(), String> {
+    let tolerance = precision(expected.dtype()).map(|(epsilon, units)| Tolerance {
+        own: epsilon * units * 8.0,
+        largest: epsilon * units * 2.0,
+        absolute: 0.0,
+    });
+    compare_within(actual, expected, tolerance)
+}
+
+/// The same as far as ONNX's own runner asks.
+pub fn compare_loosely(actual: &Tensor, expected: &Tensor) -> Result<(), String> {
+    let tolerance = Tolerance { own: 1e-3, largest: 0.0, absolute: 1e-7 };
+    compare_within(actual, expected, precision(expected.dtype()).map(|_| tolerance))
+}
+
+/// Without a tolerance, tensors must be the same to the bit.
+fn compare_within(actual: &Tensor, expected: &Tensor, tolerance: Option<Tolerance>) -> Result<(), String> {
     if (actual.dtype(), actual.dims()) != (expected.dtype(), expected.dims()) {
         let text = |tensor: &Tensor| format!("{}{:?}", tensor.dtype(), tensor.dims());
         return Err(format!("is {}, not {}", text(actual), text(expected)));
     }
-    let floats = precision(expected.dtype()).zip(actual.floats().zip(expected.floats()));
-    let Some(((epsilon, units), (actual, expected))) = floats else {
+    let floats = tolerance.zip(actual.floats().zip(expected.floats()));
+    let Some((tolerance, (actual, expected))) = floats else {
         let differ = actual.bytes().iter().zip(expected.bytes()).position(|(actual, expected)| actual != expected);
         return differ.map_or(Ok(()), |at| Err(describe_difference(actual, expected, at)));
     };
     let finite = expected.iter().filter(|value| value.is_finite());
     let largest = finite.fold(0f64, |largest, value| largest.max(value.abs()));
+    let base = tolerance.largest * largest + tolerance.absolute;
     let near = |actual: f64, expected: f64| {
         // Infinities are equal or wrong: between them there is no distance.
         actual == expected
             || actual.is_nan() && expected.is_nan()
-            || expected.is_finite() && (actual - expected).abs() <= epsilon * (units * expected.abs() + largest)
+            || expected.is_finite() && (actual - expected).abs() <= tolerance.own * expected.abs() + base
     };
     let wrong: Vec<_> = (0..expected.len()).filter(|&i| !near(actual[i], expected[i])).collect();
     let Some(&first) = wrong.first() else { return Ok(()) };
@@ -85,6 +121,22 @@ mod tests {
         // The error of a difference of numbers that are about one.
         assert!(compare(&floats(DType::F32, &[1.0, 1e-7]), &floats(DType::F32, &[1.0, 0.0])).is_ok());
         assert!(compare(&floats(DType::F32, &[1.0, 2e-7]), &floats(DType::F32, &[1.0, 0.0])).is_err());
+    }
+
+    #[test]
+    fn what_is_computed_is_compared_less_nearly() {
+        let of =
+            |actual: f64, expected: f64| (floats(DType::F32, &[1.0, actual]), floats(DType::F32, &[1.0, expected]));
+        for (actual, expected, computed, loose) in [
+            (1.0, 1.000_005, true, true),
+            (1.0, 1.000_1, false, true),
+            (1.0, 1.002, false, false),
+            (1e-6, 0.0, true, false),
+        ] {
+            let (actual, expected) = of(actual, expected);
+            assert_eq!(compare_computed(&actual, &expected).is_ok(), computed, "{actual:?}");
+            assert_eq!(compare_loosely(&actual, &expected).is_ok(), loose, "{actual:?}");
+        }
     }
 
     #[test]

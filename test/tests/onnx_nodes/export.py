@@ -1,9 +1,10 @@
 """Writes the node test cases of the onnx package into a folder, for tests that import them.
 
 For each case NAME/model.onnx as it is, NAME/model_stripped.onnx without any declared shape but the inputs', and one
-line in index.tsv: name, category, and the type of every output that the case's data has. For each plain case also
-NAME/model_constant.onnx, whose inputs are constants with the case's data, and NAME/output_N.bin, the elements of output N
-as ONNX's raw_data has them.
+line in index.tsv: name, category, how many inputs there are, name=type of each, and the type of every output, as the case's
+data has them. For each plain case also NAME/model_constant.onnx, whose inputs are constants with the case's data; if some
+inputs say what operators do (shapes, axes, …), NAME/model_parameters.onnx, in which only those are constants. NAME/input_N.bin
+and NAME/output_N.bin are the elements of tensors that are no text, as ONNX's raw_data has them.
 
 Does nothing if the folder holds what this script would write.
 """
@@ -31,6 +32,41 @@ CONTAINER_OPS = {
     "SequenceLength",
     "SplitToSequence",
 }
+
+# Which inputs of operators say what they do, and are constants in models that people have.
+PARAMETERS = {
+    "AffineGrid": [1],
+    "BlackmanWindow": [0],
+    "CenterCropPad": [1],
+    "Col2Im": [1, 2],
+    "ConstantOfShape": [0],
+    "CumProd": [1],
+    "CumSum": [1],
+    "DFT": [1, 2],
+    "Dropout": [1, 2],
+    "Expand": [1],
+    "HammingWindow": [0],
+    "HannWindow": [0],
+    "MaxUnpool": [2],
+    "MelWeightMatrix": [0, 1, 2, 3, 4],
+    "NonMaxSuppression": [2, 3, 4],
+    "OneHot": [1],
+    "Pad": [1, 3],
+    "Range": [0, 1, 2],
+    "Reshape": [1],
+    "Resize": [1, 2, 3],
+    "STFT": [1, 3],
+    "Slice": [1, 2, 3, 4],
+    "Split": [1],
+    "Squeeze": [1],
+    "Tile": [1],
+    "TopK": [1],
+    "Trilu": [1],
+    "Unsqueeze": [1],
+    "Upsample": [1],
+}
+REDUCTIONS = ["L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"]
+PARAMETERS.update({f"Reduce{kind}": [1] for kind in REDUCTIONS})
 
 
 def graphs(graph):
@@ -64,7 +100,7 @@ def category(model):
 
 
 def type_of(value, declared):
-    """The type of an output's data, as divi writes types."""
+    """The type of an input's or output's data, as divi writes types."""
     kind = declared.WhichOneof("value")
     if kind == "sequence_type":
         return "sequence"
@@ -95,13 +131,32 @@ def tensor_of(value, name):
     return onnx.numpy_helper.from_array(value, name)
 
 
-def constant(model, inputs):
-    """A model whose inputs are constants, so that all that can be folded is."""
+def constant(model, inputs, names):
+    """A model of whose inputs those with such names are constants, so that all that can be folded is."""
     model = onnx.ModelProto.FromString(model.SerializeToString())
-    for value, declared in zip(inputs, model.graph.input, strict=True):
-        model.graph.initializer.append(tensor_of(value, declared.name))
+    declared = list(model.graph.input)
     del model.graph.input[:]
+    for value, declaration in zip(inputs, declared, strict=True):
+        if declaration.name in names:
+            model.graph.initializer.append(tensor_of(value, declaration.name))
+        else:
+            model.graph.input.append(declaration)
     return model
+
+
+def parameters(model):
+    """The names of inputs that say what operators do."""
+    names = {
+        node.input[i] for node in model.graph.node for i in PARAMETERS.get(node.op_type, []) if i < len(node.input)
+    }
+    return names & {declared.name for declared in model.graph.input}
+
+
+def write_elements(path, value, declared):
+    """Writes the elements of a tensor that is no text."""
+    type = declared.type.tensor_type.elem_type if declared.type.WhichOneof("value") == "tensor_type" else None
+    if type not in (None, onnx.TensorProto.STRING):
+        path.write_bytes(tensor_of(value, "").raw_data)
 
 
 def main():
@@ -124,14 +179,22 @@ def main():
         (folder / "model.onnx").write_bytes(model.SerializeToString())
         (folder / "model_stripped.onnx").write_bytes(stripped(model).SerializeToString())
         inputs, outputs = case.data_sets[0]
+        inputs = list(zip(inputs, model.graph.input, strict=True))
+        outputs = list(zip(outputs, model.graph.output, strict=True))
         kind = category(model)
         if kind == "plain":
-            (folder / "model_constant.onnx").write_bytes(constant(model, inputs).SerializeToString())
-            for i, value in enumerate(outputs):
-                (folder / f"output_{i}.bin").write_bytes(tensor_of(value, "").raw_data)
+            data = [value for value, _ in inputs]
+            names = {declared.name for _, declared in inputs}
+            (folder / "model_constant.onnx").write_bytes(constant(model, data, names).SerializeToString())
+            if names := parameters(model):
+                (folder / "model_parameters.onnx").write_bytes(constant(model, data, names).SerializeToString())
+        for side, values in (("input", inputs), ("output", outputs)):
+            for i, (value, declared) in enumerate(values):
+                write_elements(folder / f"{side}_{i}.bin", value, declared)
         counts[kind] += 1
-        types = [type_of(value, output.type) for value, output in zip(outputs, model.graph.output, strict=True)]
-        lines.append("\t".join([case.name, kind, *types]))
+        arguments = [f"{declared.name}={type_of(value, declared.type)}" for value, declared in inputs]
+        types = [type_of(value, declared.type) for value, declared in outputs]
+        lines.append("\t".join([case.name, kind, str(len(inputs)), *arguments, *types]))
     index.write_text("\n".join(lines) + "\n")
     stamp.write_text(version)
     print(f"{len(lines)} cases: " + ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))

@@ -8,6 +8,7 @@ mod models;
 mod pipeline;
 mod plan;
 mod python;
+mod run;
 mod runs;
 
 use std::process::ExitCode;
@@ -16,7 +17,8 @@ const USAGE: &str = "\
 usage: divi-bench import [MODEL.onnx …]
        divi-bench cost [TABLE.json]
        divi-bench plan [PART …] [OPTIONS]
-       divi-bench pipeline [PART …] [OPTIONS]";
+       divi-bench pipeline [PART …] [OPTIONS]
+       divi-bench run [PART …] [OPTIONS]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         Some((command, rest)) if command == "import" => import::run(rest),
         Some((command, rest)) if command == "pipeline" => pipeline::run(rest),
         Some((command, rest)) if command == "plan" => plan::run(rest),
+        Some((command, rest)) if command == "run" => run::run(rest),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

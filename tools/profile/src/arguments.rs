@@ -11,7 +11,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Reads arguments of which these options are allowed: `--name=value`, `--name value` or, for `o`, `-o value`.
+    /// Reads arguments of which these options are allowed: `--name=value`, `--name value` or, for `o`, `-o value`; `-q` has
+    /// no value.
     pub(crate) fn read(arguments: &[String], allowed: &[&str]) -> Result<Self, String> {
         let mut read = Self::default();
         let mut rest = arguments.iter();
@@ -34,10 +35,14 @@ impl Arguments {
                     read.is_help = true;
                     continue;
                 }
+                "-q" if value.is_none() && allowed.contains(&"q") => {
+                    read.options.push(("q".to_owned(), String::new()));
+                    continue;
+                }
                 _ => {}
             }
             let option = if name == "-o" { "o" } else { name.strip_prefix("--").unwrap_or(name) };
-            if !allowed.contains(&option) {
+            if !allowed.contains(&option) || option == "q" {
                 return Err(format!("unknown option '{name}' (see --help)"));
             }
             let value = value.or_else(|| rest.next().cloned()).ok_or_else(|| format!("{name} needs a value"))?;
@@ -74,21 +79,24 @@ mod tests {
 
     fn read(arguments: &[&str]) -> Result<Arguments, String> {
         let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        Arguments::read(&arguments, &["o", "device", "flops-per-s"])
+        Arguments::read(&arguments, &["o", "q", "device", "flops-per-s"])
     }
 
     #[test]
     fn options_and_files_mix() {
-        let read = read(&["a.json", "--device=cpu", "-", "-o", "out", "--flops-per-s", "1e12", "--", "--b"]).unwrap();
+        let read =
+            read(&["a.json", "--device=cpu", "-q", "-", "-o", "out", "--flops-per-s", "1e12", "--", "--b"]).unwrap();
         assert_eq!(read.files, ["a.json", "-", "--b"]);
         assert_eq!((read.kind(), read.option("o")), (Ok(Some(Kind::Cpu)), Some("out")));
-        assert_eq!(read.rate("flops-per-s"), Ok(Some(1e12)));
+        assert_eq!((read.rate("flops-per-s"), read.option("q")), (Ok(Some(1e12)), Some("")));
     }
 
     #[test]
     fn errors_say_which_option() {
         let fails = |arguments: &[&str], expected: &str| assert_eq!(read(arguments).unwrap_err(), expected);
         fails(&["--frob"], "unknown option '--frob' (see --help)");
+        fails(&["--q"], "unknown option '--q' (see --help)");
+        fails(&["-q=1"], "unknown option '-q' (see --help)");
         fails(&["-o"], "-o needs a value");
         fails(&["-o", "a", "-o", "b"], "-o is given twice");
         let read = read(&["--device=tpu", "--flops-per-s=-1"]).unwrap();

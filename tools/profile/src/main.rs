@@ -1,9 +1,10 @@
-//! `divi-profile`: what was measured on machines, as profiles and as coefficients of the cost model.
+//! `divi-profile`: what was measured on machines, and measuring it, as profiles and as coefficients of the cost model.
 
 mod arguments;
 mod convert;
 mod files;
 mod fit;
+mod measure;
 
 use std::process::ExitCode;
 
@@ -11,16 +12,29 @@ const USAGE: &str = "\
 usage: divi-profile convert TABLE.json [--device=cuda|cpu] [-o OUT]
        divi-profile fit FILE.json… [--device=cuda|cpu] [--graphs=TABLE.json] [--leave-out=MODEL,…]
                         [--flops-per-s=N] [--bytes-per-s=N] [-o MODEL.json]
+       divi-profile measure MODEL.onnx… -o PROFILE.json [--system=NAME|FILE.toml] [--batch=N,…] [--weights=random:SEED]
+                        [--weights-dir=DIR] [--cpu=NAME] [--time-limit=S] [--system-out=FILE.toml] [-q]
 
 convert   turns a table that was measured with PyTorch into a profile (divi-profile/1), or, if it is one of copies
           between host and device, into links of a system description. What has no form in ONNX is said.
 fit       fits the cost model of a kind of device to profiles, or to tables of operators as they are.
+measure   compiles models for the CPU devices of a system, runs them on this machine and writes what their tasks take as a
+          profile, one for each number of threads; then measures the links between the devices. Tasks that the profile has
+          already stay as they are, and models that have no other are skipped: whoever wants new times begins a new file.
 
   --device=KIND     whose times are meant: of a table, those of the GPU if nothing is said; a profile has one device
   --graphs=TABLE    times of whole models in captured graphs: what a launch in one costs is fitted, too
   --leave-out=NAMES models of the tables that are not fitted to, to see how well the others foretell them
   --flops-per-s=N   the peak rates of the device, if it is not an H200 or 16 cores of a Xeon
   --bytes-per-s=N
+  --system=SYSTEM   a preset or a description; host, which is the default, is this machine as one device
+  --batch=SIZES     the batches to measure at; if nothing is said, a model's own, or 1 if it has none
+  --weights=random:SEED   makes up the weights that are not there
+  --weights-dir=DIR where weights are, if not beside the model
+  --cpu=NAME        what code is made for: native (the default), x86-64-v3 or x86-64-v4
+  --time-limit=S    for each model and batch, if its times are not stable before: 20 seconds if nothing is said
+  --system-out=FILE writes the system with what was measured: plan with it (divi-opt --system=FILE)
+  -q                says nothing but errors
   -o FILE           where the result goes; - is standard output, which is the default. - is also standard input.
   --help            prints this
 ";
@@ -37,8 +51,9 @@ fn main() -> ExitCode {
         }
         Some((command, rest)) if command == "convert" => convert::run(rest),
         Some((command, rest)) if command == "fit" => fit::run(rest),
-        Some((command, _)) => Err(format!("no command '{command}': there are convert and fit (see --help)")),
-        None => Err("a command is missing: convert or fit (see --help)".to_owned()),
+        Some((command, rest)) if command == "measure" => measure::run(rest),
+        Some((command, _)) => Err(format!("no command '{command}': there are convert, fit and measure (see --help)")),
+        None => Err("a command is missing: convert, fit or measure (see --help)".to_owned()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -204,8 +204,8 @@ fn errors_leave_nothing_behind() {
 
 #[test]
 fn errors_say_what_is_wrong() {
-    fails(&[], "", "a command is missing: convert or fit (see --help)");
-    fails(&["measure"], "", "no command 'measure': there are convert and fit (see --help)");
+    fails(&[], "", "a command is missing: convert, fit or measure (see --help)");
+    fails(&["guess"], "", "no command 'guess': there are convert, fit and measure (see --help)");
     fails(&["convert"], "", "convert needs one table (see --help)");
     fails(&["fit"], "", "fit needs at least one profile or table (see --help)");
     fails(&["fit", "--frob", "x"], "", "unknown option '--frob' (see --help)");

@@ -57,9 +57,20 @@ impl Access {
         }
     }
 
+    /// Asks for what [`Self::load`] will read, if every pixel has something else.
+    pub(super) fn prefetch(&self, b: &Builder, pointer: V, image: V, block: V, y: V, x: V) {
+        if let Self::Image { is_pixel: false, .. } = self {
+            b.prefetch(pointer, self.at(b, image, block, y, x));
+        }
+    }
+
     /// The lanes of a block of channels at a pixel.
     pub(super) fn load(&self, b: &Builder, pointer: V, image: V, block: V, y: V, x: V) -> V {
-        let at = match self {
+        b.load_vector(pointer, self.at(b, image, block, y, x), b.vector())
+    }
+
+    fn at(&self, b: &Builder, image: V, block: V, y: V, x: V) -> V {
+        match self {
             Self::Channels { .. } => b.times(block, b.lanes() as i64),
             Self::Image { layout, is_pixel, .. } => {
                 let plane = if layout.batch == 1 { block } else { b.add(b.times(image, layout.blocks()), block) };
@@ -67,8 +78,7 @@ impl Access {
                 let (y, x) = if *is_pixel { (zero, zero) } else { (y, x) };
                 layout.at(b, plane, y, x)
             }
-        };
-        b.load_vector(pointer, at, b.vector())
+        }
     }
 }
 

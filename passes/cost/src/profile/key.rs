@@ -140,6 +140,8 @@ fn print(name: &str, attr: &Attr, inputs: &[Vec<u64>]) -> String {
         Attr::Floats(values) => format!("{name}={values:?}"),
         Attr::Str(value) => format!("{name}={value:?}"),
         Attr::Strs(values) => format!("{name}={values:?}"),
+        // Files have its number.
+        Attr::DType(dtype) => format!("{name}={}", dtype.code()),
         other => format!("{name}={other:?}"),
     }
 }

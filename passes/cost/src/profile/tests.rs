@@ -81,6 +81,23 @@ fn entries_are_found_by_meaning() {
     assert_eq!(profile.find(&attention(&axis, DType::F32), 2), None);
 }
 
+/// A file has the number of an element type, which is the same attribute.
+#[test]
+fn casts_are_found_again() {
+    let entry = Entry {
+        ops: vec![Op { name: "Cast".to_owned(), attributes: [("to", Attr::DType(DType::F16))].into_iter().collect() }],
+        inputs: vec![vec![1, 8]],
+        weights: Some(vec![]),
+        outputs: vec![vec![1, 8]],
+        dtype: DType::F16,
+        micros: [(1, 3.0)].into_iter().collect(),
+        count: 1,
+    };
+    let key = Key::of(&entry);
+    let read = Profile::from_json(&Profile::new("", "", vec![entry]).to_json()).unwrap();
+    assert_eq!(read.find(&key, 1), Some(Found { micros: Micros(3.0), source: Source::Measured }));
+}
+
 /// Where an entry says what its weights are, they must be the same.
 #[test]
 fn weights_are_matched_where_they_are_known() {

@@ -143,6 +143,7 @@ impl Work<'_> {
             .map(|vector| b.load_vector(signature.buffers[2], b.plus(first_lane, vector * lanes), ty))
             .collect();
         let mut sums: Vec<V> = offsets.iter().flat_map(|_| bias.iter().copied()).collect();
+        self.prefetch_operands(b, signature, place);
 
         // Panels are as wide as the first; the weights of whole blocks of channels come first, for all panels.
         let panel_weights = whole * window * lanes * lanes;
@@ -210,6 +211,20 @@ impl Work<'_> {
             sums
         });
         self.store(b, signature, place, &sums);
+    }
+
+    /// Asks for what the program will read, while the sums are computed.
+    fn prefetch_operands(&self, b: &Builder, signature: &Signature<'_>, place: &Place) {
+        for (access, &pointer) in self.accesses.iter().zip(&signature.buffers[3..]) {
+            for row in 0..place.rows {
+                for column in 0..place.columns {
+                    for vector in 0..place.vectors as i64 {
+                        let (y, x) = (b.plus(place.y, row), b.plus(place.x, column));
+                        access.prefetch(b, pointer, place.image, b.plus(place.block, vector), y, x);
+                    }
+                }
+            }
+        }
     }
 
     /// What is computed of the sums, and where it goes.

@@ -41,6 +41,8 @@ pub(super) struct Work {
     panels_outside: bool,
 }
 
+/// Elements of a line of the cache.
+const LINE: i64 = 16;
 /// A panel stays in the second cache if it is smaller.
 const SMALL_WEIGHTS: i64 = 300 * 1024;
 
@@ -151,8 +153,19 @@ impl Work {
         };
         const UNROLL: i64 = 4;
         let whole = inner / UNROLL * UNROLL;
+        // Each tile of rows asks for its share of the next panel.
+        let next = (self.is_packed && self.panels_outside).then(|| {
+            let lines = (UNROLL * weight_row / LINE + self.row_tiles() - 1) / self.row_tiles();
+            let share = whole / UNROLL * lines * LINE;
+            (b.add(b.plus(weights, inner * weight_row), b.times(place.tile, share)), lines)
+        });
         let mut sums = b.for_with(b.index(0), b.index(whole), UNROLL, &sums, |k, sums| {
             let mut sums = sums.to_vec();
+            if let Some((next, lines)) = next {
+                let (step, _) = b.div_rem(k, UNROLL);
+                let line = b.add(next, b.times(step, lines * LINE));
+                (0..lines).for_each(|i| b.prefetch(right, b.plus(line, i * LINE)));
+            }
             let (a, weights) = (b.add(a, k), b.add(weights, b.times(k, weight_row)));
             for i in 0..UNROLL {
                 step(b.plus(a, i), b.plus(weights, i * weight_row), &mut sums);

@@ -1,0 +1,205 @@
+//! Models with random weights, compiled and run, against ONNX Runtime with the same weights.
+//!
+//! Some models and plans are quick enough for every run; `DIVI_MODELS=GLOB` runs all whose name is like that instead, `*` every
+//! one that fits the machine.
+
+use divi_codegen::Target;
+use divi_passes::{
+    export::{self, write_model},
+    import::{Options, Source, import},
+    partition,
+};
+use divi_planner::{Objective, plan::Limit};
+use divi_runtime::{Runtime, TensorData, TensorRef, npy};
+use divi_test::{
+    compiled::{Settings, compile},
+    exceptions::matches,
+};
+use melior::{Context, ir::Module};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
+
+const SEED: u64 = 11;
+
+/// The largest difference that rounding explains, as a share of the largest output. Sums of transformers are longer.
+const TOLERANCE: f64 = 1e-4;
+const TRANSFORMER_TOLERANCE: f64 = 1e-3;
+const TRANSFORMERS: [&str; 4] = ["bert", "gpt2", "llama", "vit"];
+
+/// How a model is planned: on how many devices, for what, and with how many inputs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Plan {
+    Single,
+    Latency,
+    Pipeline,
+    Batch(u32),
+}
+
+/// What is run every time.
+const QUICK: &[(&str, &[Plan])] = &[
+    ("squeezenet1_1", &[Plan::Single, Plan::Batch(3)]),
+    ("mobilenet_v2", &[Plan::Single]),
+    ("resnet18", &[Plan::Single]),
+    ("googlenet", &[Plan::Latency, Plan::Pipeline]),
+    ("bert_base_128", &[Plan::Pipeline]),
+];
+
+/// Everything else; openllama_3b takes more memory than the machine that runs the tests has.
+const ALL: &[&str] = &[
+    "alexnet",
+    "bert_base_128",
+    "convnext_tiny",
+    "densenet121",
+    "efficientnet_b0",
+    "googlenet",
+    "gpt2_small_1x128",
+    "inception_v3",
+    "llama_2l_1x128",
+    "mobilenet_v2",
+    "mobilenet_v3_large",
+    "resnet18",
+    "resnet50",
+    "squeezenet1_1",
+    "vgg16",
+    "vit_b_16",
+];
+const ALL_PLANS: &[Plan] = &[Plan::Single, Plan::Latency, Plan::Pipeline];
+
+#[test]
+fn models_compute_what_onnx_runtime_computes() {
+    let chosen: Vec<(&str, &[Plan])> = match env::var("DIVI_MODELS") {
+        Ok(pattern) => ALL.iter().filter(|name| matches(&pattern, name)).map(|&name| (name, ALL_PLANS)).collect(),
+        Err(_) => QUICK.to_vec(),
+    };
+    assert!(!chosen.is_empty(), "no model has the name that DIVI_MODELS asks for");
+    let mut complaints = vec![];
+    for (name, plans) in chosen {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run-models").join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("the target folder can be written");
+        let written = write_original(name, &folder);
+        for &plan in plans {
+            if let Err(problem) = check(name, plan, &written, &folder) {
+                println!("{name}, {plan:?}: {problem}");
+                complaints.push(format!("{name}, {plan:?}: {problem}"));
+            }
+        }
+        fs::remove_dir_all(folder).expect("the folder is ours");
+    }
+    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
+}
+
+fn imported<'c>(context: &'c Context, name: &str) -> Module<'c> {
+    let source = Source::open(&divi_test::models().join(format!("{name}.onnx"))).expect("the model is there");
+    let options = Options { ir_folder: divi_test::models(), ..Options::default() };
+    import(context, &source, &options).expect("the model is right").0
+}
+
+/// The model with its random weights, for ONNX Runtime.
+fn write_original(name: &str, folder: &Path) -> PathBuf {
+    let context = divi_test::context();
+    let module = imported(&context, name);
+    let file = folder.join("original.onnx");
+    let options = export::Options { ir_folder: divi_test::models(), random_seed: Some(SEED), referenced: None };
+    let write = || write_model(module.as_operation().to_raw(), &file, &options);
+    let (outcome, messages) = divi_test::with_diagnostics(&context, write);
+    outcome.unwrap_or_else(|_| panic!("{name}: {messages}"));
+    file
+}
+
+/// Compiles and runs a model, and says how far its outputs are off.
+fn check(name: &str, plan: Plan, original: &Path, folder: &Path) -> Result<(), String> {
+    let (data, bundle) = (folder.join("data"), folder.join("bundle"));
+    fs::create_dir_all(&data).expect("the folder is ours");
+    let count = if let Plan::Batch(count) = plan { count } else { 1 };
+    expect(original, &data, count)?;
+    let context = divi_test::context();
+    let module = imported(&context, name);
+    let start = Instant::now();
+    compile(&context, &module, &bundle, &settings(plan)).map_err(|messages| last_line(&messages))?;
+    let compiled = start.elapsed();
+    // As the plan has it, and with as many threads as there are cores.
+    let threads: &[Option<usize>] = if plan == Plan::Single { &[None, Some(0)] } else { &[None] };
+    let start = Instant::now();
+    for &threads in threads {
+        let options = divi_runtime::Options { threads, ..Default::default() };
+        let runtime = Runtime::load(&bundle, options).map_err(|error| error.to_string())?;
+        let devices = runtime.bundle().stages.iter().map(|stage| stage.device).max().map_or(0, |last| last + 1);
+        let error = largest_error(&runtime, &data)?;
+        let run = start.elapsed();
+        println!(
+            "{name}, {plan:?} on {devices} devices: off by {error:.1e} of the largest; compiled in {compiled:.1?}, run in {run:.1?}"
+        );
+        let is_transformer = TRANSFORMERS.iter().any(|prefix| name.contains(prefix));
+        if error.is_nan() || error > if is_transformer { TRANSFORMER_TOLERANCE } else { TOLERANCE } {
+            return Err(format!("outputs differ by {error:e} of the largest"));
+        }
+    }
+    Ok(())
+}
+
+fn last_line(messages: &str) -> String {
+    messages.lines().next_back().unwrap_or_default().to_owned()
+}
+
+fn settings(plan: Plan) -> Settings {
+    let (objective, inputs) = match plan {
+        Plan::Single | Plan::Latency => (Objective::Latency, None),
+        Plan::Pipeline => (Objective::Pipeline, None),
+        Plan::Batch(inputs) => (Objective::Batch, Some(inputs)),
+    };
+    let planner = divi_planner::Options { inputs, limit: Some(Limit::Iterations(50)), ..Default::default() };
+    let algorithm = if plan == Plan::Single { "single" } else { "auto" }.to_owned();
+    Settings {
+        system: "cpu-2".to_owned(),
+        plan: partition::Options { objective: Some(objective), algorithm, planner, ..Default::default() },
+        seed: Some(SEED),
+        ir_folder: divi_test::models(),
+        target: Target::named("native").unwrap_or_else(|error| panic!("{error}")),
+    }
+}
+
+/// Has ONNX Runtime make inputs and outputs.
+fn expect(model: &Path, data: &Path, count: u32) -> Result<(), String> {
+    let script = divi_test::repository().join("test/tests/run_models/expect.py");
+    let output = Command::new(divi_test::python())
+        .args([&script, model, data])
+        .arg(count.to_string())
+        .output()
+        .expect("tools/setup makes it");
+    output.status.success().then_some(()).ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// The largest difference of outputs, as a share of the largest.
+fn largest_error(runtime: &Runtime, data: &Path) -> Result<f64, String> {
+    let inputs = runtime.inputs().map(|(name, _)| Ok((name, read(data, "in", name)?)));
+    let inputs = inputs.collect::<Result<Vec<(&str, TensorData)>, String>>()?;
+    let named: Vec<(&str, TensorRef<'_>)> = inputs.iter().map(|(name, tensor)| (*name, tensor.view())).collect();
+    let outputs = runtime.run(&named).map_err(|error| error.to_string())?;
+    let (mut difference, mut largest) = (0f64, 0f64);
+    for (name, actual) in outputs {
+        let expected = read(data, "out", &name)?;
+        if actual.shape() != expected.shape() {
+            return Err(format!("'{name}' has shape {:?}, not {:?}", actual.shape(), expected.shape()));
+        }
+        let numbers = actual.to_f32().zip(expected.to_f32());
+        let (actual, expected) = numbers.ok_or_else(|| format!("'{name}' has other numbers than f32"))?;
+        for (actual, expected) in actual.into_iter().zip(expected) {
+            let apart = f64::from(actual - expected).abs();
+            // A number that is none is the largest difference, whatever comes behind it.
+            difference = if apart.is_nan() { f64::INFINITY } else { difference.max(apart) };
+            largest = largest.max(f64::from(expected).abs());
+        }
+    }
+    Ok(difference / largest)
+}
+
+fn read(data: &Path, side: &str, name: &str) -> Result<TensorData, String> {
+    let path = data.join(format!("{side}.{name}.npy"));
+    let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    npy::read(&bytes)
+}

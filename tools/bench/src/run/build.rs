@@ -1,0 +1,102 @@
+//! Models with random weights, as files for other engines and as bundles.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
+
+/// What weights are made from.
+const WEIGHTS: &str = "random:1";
+
+const FOLDER: &str = "target/bench/run";
+
+/// What plans are made for: a system, and options of `divi-opt`.
+pub(super) struct Plan {
+    pub(super) system: PathBuf,
+    pub(super) options: Vec<String>,
+}
+
+impl Plan {
+    /// Everything on one device with so many threads.
+    pub(super) fn single(threads: usize) -> Result<Self, String> {
+        let text = format!(
+            "name = \"cpu-{threads}\"\n\n[[device]]\nid = \"cpu0\"\nkind = \"cpu\"\nmemory = \"64 GiB\"\nthreads = {threads}\n"
+        );
+        Ok(Self { system: write(&format!("one-{threads}.toml"), &text)?, options: vec!["--algorithm=single".into()] })
+    }
+}
+
+/// Where weights come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Weights {
+    /// Made when the bundle is loaded.
+    Seed,
+    /// In a file.
+    File,
+}
+
+/// A bundle, and how many seconds it took to compile.
+pub(super) fn bundle(model: &str, name: &str, weights: Weights, plan: &Plan) -> Result<(PathBuf, f64), String> {
+    let output = Path::new(FOLDER).join(format!("{model}-{name}"));
+    let source = match weights {
+        Weights::Seed => original(model)?,
+        Weights::File => exported(model)?,
+    };
+    let mut command = Command::new(program("divi-opt")?);
+    command.arg(source).arg("--emit=bundle").arg("-q").arg("-o").arg(&output);
+    command.arg(format!("--system={}", plan.system.display())).args(&plan.options);
+    if weights == Weights::Seed {
+        command.arg(format!("--weights={WEIGHTS}"));
+    }
+    let start = Instant::now();
+    output_of(command, model)?;
+    Ok((output, start.elapsed().as_secs_f64()))
+}
+
+/// The model with its weights in a file beside it.
+pub(super) fn exported(model: &str) -> Result<PathBuf, String> {
+    let folder = Path::new(FOLDER).join("models");
+    fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let output = folder.join(format!("{model}.onnx"));
+    if output.exists() {
+        return Ok(output);
+    }
+    // The module refers to what is in the model's own file from where it is written; what it did not find would be made up.
+    let module = folder.join(format!("{model}.mlir"));
+    let mut command = Command::new(program("divi-opt")?);
+    command.arg(original(model)?).arg("-q").arg("-o").arg(&module);
+    let (file, folder) = (output.display(), folder.display());
+    command.arg(format!("--divi-emit-onnx=output={file} weights-dir={folder} weights={WEIGHTS}"));
+    output_of(command, model)?;
+    Ok(output)
+}
+
+fn original(model: &str) -> Result<PathBuf, String> {
+    let path = Path::new("test/models").join(format!("{model}.onnx"));
+    if path.exists() { Ok(path) } else { Err(format!("there is no model '{model}' in test/models")) }
+}
+
+/// Writes a file for a measurement.
+pub(super) fn write(name: &str, text: &str) -> Result<PathBuf, String> {
+    let path = Path::new(FOLDER).join(name);
+    fs::create_dir_all(FOLDER).and_then(|()| fs::write(&path, text)).map_err(|error| error.to_string())?;
+    Ok(path)
+}
+
+/// A program, or a library, that was built with this one.
+pub(super) fn program(name: &str) -> Result<PathBuf, String> {
+    Ok(std::env::current_exe().map_err(|error| error.to_string())?.with_file_name(name))
+}
+
+/// What a command prints.
+pub(super) fn output_of(mut command: Command, model: &str) -> Result<String, String> {
+    let output = command
+        .output()
+        .map_err(|error| format!("cannot run {}: {error}; use tools/divi-bench", command.get_program().display()))?;
+    if !output.status.success() {
+        return Err(format!("{model}: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    String::from_utf8(output.stdout).map_err(|_| format!("{model}: what was printed is no text"))
+}

@@ -1,0 +1,4 @@
+fn main() {
+    divi_build::link_shared_mlir();
+    divi_build::link_shared_highs();
+}

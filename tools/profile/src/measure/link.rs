@@ -1,0 +1,122 @@
+//! What a tensor's way from one CPU device to another takes, by the runtime that will carry it: a plan of two stages, one on
+//! each, and the time from the end of the first to the start of the second.
+
+use super::{
+    kind::Kind,
+    model,
+    progress::Progress,
+    rounds::{lower_quartile, until_stable},
+    scratch::Scratch,
+    settings::Settings,
+};
+use divi_cost::{
+    pytorch::transfers,
+    system::{
+        System,
+        units::{BytesPerSecond, Seconds},
+    },
+};
+use divi_runtime::{
+    Options, Runtime, Span,
+    bundle::{Action, Bundle},
+};
+use std::{collections::HashMap, time::Duration};
+
+/// From 1 KiB to 64 MiB, in steps of four.
+const BYTES: [u64; 9] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26];
+
+/// Copies are stable soon.
+const TIME_LIMIT: Duration = Duration::from_secs(3);
+
+/// Links between devices that are alike.
+pub(super) struct Pair {
+    /// The threads of the devices that they are from, and to.
+    threads: (u32, u32),
+    /// Indices in the system.
+    pub(super) links: Vec<usize>,
+}
+
+/// A link's line: `latency + bytes / bandwidth`.
+#[derive(Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) latency: Seconds,
+    pub(super) bandwidth: BytesPerSecond,
+}
+
+/// The links between CPUs.
+pub(super) fn pairs(system: &System, kinds: &[Kind]) -> Vec<Pair> {
+    let threads = |device| kinds.iter().find(|kind| kind.devices.contains(&device)).map(|kind| kind.threads);
+    let mut pairs: Vec<Pair> = vec![];
+    for (index, link) in system.links.iter().enumerate() {
+        let (Some(from), Some(to)) = (threads(link.from), threads(link.to)) else { continue };
+        match pairs.iter_mut().find(|pair| pair.threads == (from, to)) {
+            Some(pair) => pair.links.push(index),
+            None => pairs.push(Pair { threads: (from, to), links: vec![index] }),
+        }
+    }
+    pairs
+}
+
+/// Copies of all sizes, fitted; `None` if they are on no line.
+pub(super) fn measure(pair: &Pair, settings: &Settings, progress: &Progress) -> Result<Option<Measured>, String> {
+    let mut points = vec![];
+    for (index, bytes) in BYTES.into_iter().enumerate() {
+        let share = |of_size: f64| (index as f64 + of_size.min(1.0)) / BYTES.len() as f64;
+        let text = format!("copies of {} KiB", bytes >> 10);
+        progress.show(share(0.0), &text);
+        let scratch = Scratch::new()?;
+        let folder = scratch.join("bundle");
+        model::compile_plan("copy", &plan(pair, bytes), &folder, settings)?;
+        let runtime = Runtime::load(folder, Options::default()).map_err(|error| error.to_string())?;
+        drop(scratch);
+        let read = |spans: &[Span]| vec![way(runtime.bundle(), spans)];
+        let tell = |of_size: f64, micros: f64| progress.show(share(of_size), &format!("{text}: {micros:.1} µs"));
+        let stable = until_stable(&runtime, settings.time_limit.min(TIME_LIMIT), read, tell)?;
+        points.extend(stable.times.iter().map(|micros| (bytes as f64, micros / 1e6)));
+    }
+    points.retain(|(_, seconds)| *seconds > 0.0);
+    let line = transfers::line(&points);
+    Ok(line.map(|(latency, bandwidth)| Measured { latency: Seconds(latency), bandwidth: BytesPerSecond(bandwidth) }))
+}
+
+/// From the end of the first launch to the start of the second, in microseconds.
+fn way(bundle: &Bundle, spans: &[Span]) -> f64 {
+    let launches = bundle.steps.iter().enumerate().filter(|(_, step)| matches!(step.action, Action::Launch { .. }));
+    let launches: Vec<usize> = launches.map(|(index, _)| index).collect();
+    let &[first, .., last] = &launches[..] else { return 0.0 };
+    let mut ends = HashMap::new();
+    let mut starts = vec![];
+    for span in spans.iter().filter(|span| span.task.is_none()) {
+        if span.step == first {
+            ends.insert(span.request, span.end_ns);
+        } else if span.step == last {
+            starts.push((span.request, span.begin_ns));
+        }
+    }
+    let way = |(request, start): (u64, u64)| Some(start.saturating_sub(*ends.get(&request)?) as f64 / 1e3);
+    lower_quartile(starts.into_iter().filter_map(way).collect())
+}
+
+/// A stage on each of two devices, and a tensor that goes from one to the other.
+fn plan(pair: &Pair, bytes: u64) -> String {
+    let ty = format!("tensor<1x{}xf32>", bytes / 4);
+    let device = |name: &str, threads: u32| {
+        format!("divi.device @{name} {{kind = \"cpu\", memory = {} : i64, threads = {threads} : i64}}", 1u64 << 40)
+    };
+    let stage = |name: &str, device: &str| {
+        format!(
+            "func.func private @{name}(%x: {ty}) -> {ty} attributes {{divi.device = @{device}}} {{\n\
+             %y = \"onnx.Relu\"(%x) : ({ty}) -> {ty}\nreturn %y : {ty}\n}}"
+        )
+    };
+    let (from, to) = (device("from", pair.threads.0), device("to", pair.threads.1));
+    let (send, receive) = (stage("send", "from"), stage("receive", "to"));
+    format!(
+        "{from}\n{to}\ndivi.link @from -> @to {{bandwidth = 1.0e10 : f64, latency = 0.0 : f64}}\n{send}\n{receive}\n\
+         func.func @main(%x: {ty} {{onnx.name = \"x\"}}) -> ({ty} {{onnx.name = \"y\"}}) {{\n\
+         %0 = divi.launch @send(%x) on @from : ({ty}) -> {ty}\n\
+         %1 = divi.transfer %0 from @from to @to : {ty}\n\
+         %2 = divi.launch @receive(%1) on @to : ({ty}) -> {ty}\n\
+         return %2 : {ty}\n}}\n"
+    )
+}

@@ -1,0 +1,117 @@
+//! From a model to a bundle for one device, by the passes that the driver runs.
+
+use super::{plain, settings::Settings};
+use divi_passes::{
+    Failure,
+    bundle::{self, emit_bundle},
+    canonicalize::canonicalize,
+    cost::annotate_cost,
+    fuse::{self, fuse},
+    import::{self, Source, import},
+    outline::outline,
+    partition::{self, partition},
+    rebatch::{Present, rebatch},
+    verify_plan::verify_plan,
+};
+use melior::{
+    Context,
+    diagnostic::DiagnosticSeverity,
+    ir::{BlockLike, Module},
+};
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+/// What became of a model.
+pub(super) enum Compiled {
+    /// Nothing: the profile of the system has all tasks, which are so many.
+    Known(u64),
+    /// A bundle at this batch.
+    Bundle { batch: u64 },
+}
+
+/// Compiles a model for the one device of a system (a file) into a folder, unless all its tasks are measured.
+pub(super) fn compile(
+    model: &Path,
+    batch: Option<u32>,
+    system: &Path,
+    folder: &Path,
+    settings: &Settings,
+) -> Result<Compiled, String> {
+    let fail = |message: String| format!("{}: {message}", model.display());
+    let context = divi_dialect::new_context();
+    let source = Source::open(model).map_err(|error| error.to_string())?;
+    let options = import::Options {
+        batch: Some(batch.unwrap_or(1).into()),
+        weights_dir: settings.weights_dir.clone(),
+        ..Default::default()
+    };
+    let (module, _) = import(&context, &source, &options).map_err(|error| plain(&error.to_string()))?;
+    let raw = module.as_operation().to_raw();
+    let system = system.to_str().ok_or("the folder for temporary files has a name that is not UTF-8")?;
+    let plan = partition::Options { algorithm: "single".to_owned(), ..Default::default() };
+    with_messages(&context, || {
+        if let Some(batch) = batch {
+            rebatch(raw, batch.into())?;
+        }
+        let present = present(&module);
+        canonicalize(raw);
+        fuse(raw, &fuse::Options::default());
+        let counts = annotate_cost(raw, system)?;
+        if counts.measured == counts.tasks {
+            return Ok(Compiled::Known(counts.tasks));
+        }
+        partition(raw, &plan, None)?;
+        verify_plan(raw)?;
+        outline(raw, 1, None)?;
+        verify_plan(raw)?;
+        let name = model.file_stem().unwrap_or_default().to_string_lossy();
+        emit_bundle(raw, folder, &bundle_options(&name, settings))?;
+        Ok(Compiled::Bundle { batch: present })
+    })
+    .map_err(fail)
+}
+
+/// Compiles a plan that is written down into a folder.
+pub(super) fn compile_plan(name: &str, text: &str, folder: &Path, settings: &Settings) -> Result<(), String> {
+    let context = divi_dialect::new_context();
+    with_messages(&context, || {
+        let module = Module::parse(&context, text).ok_or(Failure)?;
+        emit_bundle(module.as_operation().to_raw(), folder, &bundle_options(name, settings))
+    })
+}
+
+fn bundle_options(name: &str, settings: &Settings) -> bundle::Options {
+    bundle::Options {
+        model: name.to_owned(),
+        target: settings.target.clone(),
+        ir_folder: PathBuf::new(),
+        random_seed: settings.seed,
+    }
+}
+
+/// The batch of a model that was imported into its only function. What plans for it look up is divided by that.
+fn present(module: &Module<'_>) -> u64 {
+    let present = module.body().first_operation().map(|function| Present::of(function.to_raw()));
+    match present {
+        Some(Present::Size(size)) => u64::try_from(size).unwrap_or(1).max(1),
+        _ => 1,
+    }
+}
+
+/// Runs passes; the error is what they said.
+fn with_messages<T>(context: &Context, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, String> {
+    let messages: Rc<RefCell<Vec<String>>> = Rc::default();
+    let sink = messages.clone();
+    let handler = context.attach_diagnostic_handler(move |diagnostic| {
+        if matches!(diagnostic.severity(), DiagnosticSeverity::Error) {
+            sink.borrow_mut().push(diagnostic.to_string());
+        }
+        true
+    });
+    let outcome = body();
+    context.detach_diagnostic_handler(handler);
+    outcome.map_err(|Failure| messages.take().join("\n"))
+}

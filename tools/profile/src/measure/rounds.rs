@@ -1,0 +1,134 @@
+//! Runs in rounds, until they say nothing new.
+//!
+//! Other processes only ever make things slower, and for a while. So of each round the lower quartile counts, which a few runs
+//! that were disturbed do not change, and of all rounds the best. It is believed when other rounds come close to it.
+
+use super::inputs;
+use divi_runtime::{Runtime, Span, TensorRef};
+use std::time::{Duration, Instant};
+
+/// About how long a round takes: short enough to find a time when nothing else runs.
+const ROUND: Duration = Duration::from_millis(200);
+
+/// Runs of a round.
+const RUNS: std::ops::RangeInclusive<f64> = 5.0..=1000.0;
+
+/// There are so many rounds at least, unless time is up.
+const LEAST_ROUNDS: usize = 6;
+
+/// How little two more rounds must change.
+const CHANGE: f64 = 0.01;
+
+/// How close to the best other rounds must come, and how many.
+const CLOSE: f64 = 0.05;
+const WITNESSES: usize = 3;
+
+/// What was measured, in microseconds.
+pub(super) struct Stable {
+    /// What was asked for.
+    pub(super) times: Vec<f64>,
+    /// A whole run.
+    pub(super) run: f64,
+    pub(super) rounds: usize,
+    pub(super) runs: usize,
+    /// Whether rounds agreed before time was up.
+    pub(super) is_sure: bool,
+}
+
+/// Runs a bundle until the times that `read` finds in a round's spans are stable or time is up. `tell` is told the share of
+/// the time that has passed, and how much the times are together.
+pub(super) fn until_stable(
+    runtime: &Runtime,
+    limit: Duration,
+    read: impl Fn(&[Span]) -> Vec<f64>,
+    tell: impl Fn(f64, f64),
+) -> Result<Stable, String> {
+    let inputs = inputs::random(runtime)?;
+    let inputs: Vec<(&str, TensorRef<'_>)> = inputs.iter().map(|(name, tensor)| (&name[..], tensor.view())).collect();
+    let run = || {
+        let start = Instant::now();
+        runtime.run(&inputs).map_err(|error| error.to_string())?;
+        Ok::<_, String>(start.elapsed().as_secs_f64() * 1e6)
+    };
+    // The first finds cold caches and pages that are not there.
+    run()?;
+    let micros = run()?;
+    let runs = (ROUND.as_secs_f64() * 1e6 / micros).clamp(*RUNS.start(), *RUNS.end()) as usize;
+    let start = Instant::now();
+    let mut stable = Stable { times: vec![], run: f64::INFINITY, rounds: 0, runs: 0, is_sure: false };
+    let mut history = History::default();
+    loop {
+        runtime.record(true);
+        let mut walls = vec![];
+        while walls.len() < runs && (walls.len() < *RUNS.start() as usize || start.elapsed() < limit) {
+            walls.push(run()?);
+        }
+        runtime.record(false);
+        let (spans, _) = runtime.take_spans();
+        stable.rounds += 1;
+        stable.runs += walls.len();
+        stable.run = stable.run.min(lower_quartile(walls));
+        let times = read(&spans);
+        history.rounds.push(times.iter().sum());
+        if stable.times.is_empty() {
+            stable.times = times;
+        } else {
+            stable.times.iter_mut().zip(times).for_each(|(best, time)| *best = best.min(time));
+        }
+        let best = stable.times.iter().sum();
+        history.best.push(best);
+        tell(start.elapsed().div_duration_f64(limit.max(ROUND)), best);
+        stable.is_sure = history.is_stable();
+        if stable.is_sure || start.elapsed() >= limit {
+            return Ok(stable);
+        }
+    }
+}
+
+/// What all times are together.
+#[derive(Default)]
+struct History {
+    /// In each round.
+    rounds: Vec<f64>,
+    /// At their best, after each round.
+    best: Vec<f64>,
+}
+
+impl History {
+    fn is_stable(&self) -> bool {
+        let [.., before, _, best] = self.best[..] else { return false };
+        let is_close = |round: &&f64| **round <= (1.0 + CLOSE) * best;
+        self.rounds.len() >= LEAST_ROUNDS
+            && before - best <= CHANGE * best
+            && self.rounds.iter().filter(is_close).count() >= WITNESSES
+    }
+}
+
+/// Zero of none.
+pub(super) fn lower_quartile(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len().saturating_sub(1) / 4).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_stable_when_they_agree() {
+        let is_stable = |rounds: &[f64], best: &[f64]| History { rounds: rounds.into(), best: best.into() }.is_stable();
+        let quiet = [100.0; 6];
+        assert!(is_stable(&quiet, &quiet));
+        assert!(!is_stable(&quiet[..5], &quiet[..5]), "too few");
+        assert!(!is_stable(&quiet, &[110.0, 110.0, 110.0, 102.0, 101.0, 100.0]), "still changes");
+        assert!(!is_stable(&[100.0, 104.0, 150.0, 180.0, 120.0, 160.0], &quiet), "no other round is as good");
+        assert!(is_stable(&[100.0, 104.0, 150.0, 180.0, 120.0, 103.0], &quiet));
+    }
+
+    #[test]
+    fn disturbed_runs_do_not_count() {
+        assert_eq!(lower_quartile(vec![90.0, 11.0, 10.0, 10.5, 70.0]), 10.5);
+        assert_eq!(lower_quartile(vec![5.0]), 5.0);
+        assert_eq!(lower_quartile(vec![]), 0.0);
+    }
+}
