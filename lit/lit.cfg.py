@@ -19,7 +19,7 @@ config.suffixes = [".mlir", ".onnxtxt"]
 config.test_source_root = str(ROOT / "lit")
 config.test_exec_root = str(ROOT / "target" / "lit")
 
-for folder, names in ((BUILD, ("divi-opt", "divi-plan", "libdivi.so")), (LLVM, ("FileCheck", "count", "mlir-opt", "not"))):
+for folder, names in ((BUILD, ("divi-opt", "divi-plan", "divi-run", "libdivi.so")), (LLVM, ("FileCheck", "count", "mlir-opt", "not"))):
     for name in names:
         if not (folder / name).exists():
             lit_config.fatal(f"{folder / name} is not there: build divi, or set DIVI_BUILD or MLIR_SYS_220_PREFIX")
@@ -28,6 +28,7 @@ config.environment["PATH"] = os.pathsep.join([str(BUILD), str(LLVM), os.environ[
 
 config.substitutions += [
     ("%libdivi", str(BUILD / "libdivi.so")),
+    ("%python", sys.executable),
     ("%models", str(ROOT / "test" / "models")),
     ("%onnx", f"{sys.executable} {ROOT / 'lit' / 'onnx-from-text.py'}"),
     ("%import", f"{sys.executable} {ROOT / 'lit' / 'import-each.py'}"),

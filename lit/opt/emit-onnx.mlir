@@ -34,6 +34,6 @@
 // NO-WEIGHTS: error: 'onnx.Constant' op '{{.*}}' refers to '{{.*}}', which is not there: put the weights back, say where they are with --weights-dir, or have some made up with --weights=random:SEED
 // SEED: divi-opt: error: --weights is 'some': it must be random:SEED, as in random:1
 // FOLDER: divi-opt: error: --emit=onnx writes a folder, with a model a stage: name it with -o
-// FOR-ONNX: divi-opt: error: --weights is for --emit=onnx: nothing else needs the bytes of weights
+// FOR-ONNX: divi-opt: error: --weights is for --emit=onnx and --emit=bundle: nothing else needs the bytes of weights
 // MISSING: error: output is missing: name a folder for stages, or a file that ends in .onnx for one model
 // NOT-OURS: error: '{{.*}}' has '{{.*}}' in it, which divi did not write: choose another folder, or an empty one

@@ -28,7 +28,7 @@ use std::{
     },
 };
 
-const LOWERING: &str = "builtin.module(convert-scf-to-cf,convert-vector-to-llvm{reassociate-fp-reductions=1},\
+const LOWERING: &str = "builtin.module(convert-scf-to-cf,convert-vector-to-llvm,\
     convert-math-to-llvm,convert-math-to-libm,convert-arith-to-llvm,convert-func-to-llvm,convert-cf-to-llvm,\
     convert-ub-to-llvm,reconcile-unrealized-casts)";
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";

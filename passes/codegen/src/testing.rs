@@ -207,7 +207,7 @@ fn a_graph_is_compiled_and_run() {
     graph.outputs = vec![relu, flat, x];
     for cpu in ["native", "x86-64-v3"] {
         let input = floats(&[2, 3], &[-100.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-        let outputs = graph.run(cpu, &[input.clone()]).unwrap();
+        let outputs = graph.run(cpu, std::slice::from_ref(&input)).unwrap();
         assert_eq!(outputs[1].floats().unwrap(), [-90.0, 14.0, 22.0, 25.0, 33.0, 36.0]);
         assert_eq!(outputs[0].floats().unwrap(), [0.0, 14.0, 22.0, 25.0, 33.0, 36.0]);
         assert_eq!(outputs[2], input);
@@ -226,7 +226,7 @@ fn hot_functions_are_accurate() {
         let y = graph.apply(op, &[x], &[], DType::F32, &[values.len() as i64]);
         graph.outputs = vec![y];
         let input = floats(&[values.len() as i64], &values);
-        let outputs = graph.run("native", &[input.clone()]).unwrap();
+        let outputs = graph.run("native", std::slice::from_ref(&input)).unwrap();
         for (x, y) in input.floats().unwrap().into_iter().zip(outputs[0].floats().unwrap()) {
             let expected = reference(x);
             assert!((y - expected).abs() <= 6e-7 * expected.abs() + 1e-37, "{op}({x}) is {y}, not {expected}");

@@ -50,7 +50,8 @@ impl Builder {
 
     /// Nested loops over all coordinates of a shape.
     pub(crate) fn nest(&self, shape: &[i64], body: impl FnOnce(&[V])) {
-        fn level(b: &Builder, shape: &[i64], coordinates: &mut Vec<V>, body: Box<dyn FnOnce(&[V]) + '_>) {
+        type Body<'a> = Box<dyn FnOnce(&[V]) + 'a>;
+        fn level(b: &Builder, shape: &[i64], coordinates: &mut Vec<V>, body: Body<'_>) {
             match shape.split_first() {
                 None => body(coordinates),
                 Some((&size, rest)) => b.repeat(size, |counter| {

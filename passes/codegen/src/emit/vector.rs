@@ -52,22 +52,6 @@ impl Builder {
         self.append("llvm.intr.masked.store", &[value, address, mask], &[], &[alignment], vec![]);
     }
 
-    /// The sum of a vector's elements, in any order.
-    pub(crate) fn sum_of(&self, vector: V) -> V {
-        self.reduction("add", vector)
-    }
-
-    /// The largest of a vector's elements.
-    pub(crate) fn max_of(&self, vector: V) -> V {
-        self.reduction("maximumf", vector)
-    }
-
-    fn reduction(&self, kind: &str, vector: V) -> V {
-        let element = self.element_of(self.type_of(vector));
-        let kind = format!("#vector.kind<{kind}>");
-        self.op("vector.reduction", &[vector], element, &[("kind", &kind), ("fastmath", "#arith.fastmath<reassoc>")])
-    }
-
     /// Asks for a line of the cache that will be read soon.
     pub(crate) fn prefetch(&self, pointer: V, index: V) {
         let address = self.address(pointer, self.f32(), index);

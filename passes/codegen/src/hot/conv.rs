@@ -27,10 +27,8 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let Some(geometry) = Geometry::of(cx, node)? else { return Ok(None) };
     let (mut result, mut consumed) = (node.output()?, 1);
     let weights = cx.expression(node.input(1)?).cloned().expect("geometries have constant weights");
-    let mut bias = match node.optional(2) {
-        Some(id) => Some(cx.expression(id).cloned().expect("geometries have a constant bias")),
-        None => None,
-    };
+    let constant = |id| cx.expression(id).cloned().expect("geometries have a constant bias");
+    let mut bias = node.optional(2).map(constant);
     let mut scale = None;
     if let Some(next) = nodes.get(position + 1)
         && next.op.starts_with("BatchNormalization")

@@ -51,7 +51,8 @@ impl Tile {
                 count if count >= 8 && geometry.groups == 1 => 4,
                 _ => 2,
             };
-            (vectors, [14, 14, 14, 9, 7][vectors])
+            // With four vectors, a seventh pixel would leave no register for the weights.
+            (vectors, [14, 14, 14, 9, 6][vectors])
         } else {
             let vectors = if group_blocks == 1 { 1 } else { 2 };
             (vectors, [12, 12, 6][vectors])

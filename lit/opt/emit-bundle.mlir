@@ -1,0 +1,36 @@
+// Tests that --emit=bundle compiles a plan for CPUs, and that divi-run runs it.
+
+// RUN: rm -rf %t.bundle %t.out
+// RUN: divi-opt %s --emit=bundle --system=cpu-2 --fuse=none --pin='double=cpu0' --pin='shift=cpu1' -q -o %t.bundle
+// RUN: divi-run %t.bundle --check 2>&1 | FileCheck %s --allow-empty --check-prefix=CHECKED
+// RUN: divi-run %t.bundle --input x=%S/Inputs/four.npy --output %t.out -q
+// RUN: %python -c "import numpy; print(numpy.load('%t.out/y.npy').ravel())" | FileCheck %s --check-prefix=OUTPUT
+// RUN: FileCheck %s --check-prefix=BUNDLE --input-file=%t.bundle/bundle.json
+// CHECKED-NOT: error
+// OUTPUT: [3. 5. 7. 9.]
+// BUNDLE: "format":{{ *}}"divi-bundle/1"
+// BUNDLE: "mode":{{ *}}"latency"
+
+// The same input gives the same bytes.
+// RUN: rm -rf %t.again && divi-opt %s --emit=bundle --system=cpu-2 --fuse=none --pin='double=cpu0' --pin='shift=cpu1' -q -o %t.again
+// RUN: diff -r %t.bundle %t.again
+
+// What cannot be compiled is refused, and nothing is written.
+// RUN: not divi-opt %s --emit=bundle --system=cpu-2 -q 2>&1 | FileCheck %s --check-prefix=FOLDER
+// RUN: not divi-opt %s --emit=bundle --system=cpu-2 --cpu=z80 -q -o %t.none 2>&1 | FileCheck %s --check-prefix=CPU
+// RUN: not divi-opt %s --partition --system=cpu-2 --cpu=native -q 2>&1 | FileCheck %s --check-prefix=FOR-BUNDLE
+// RUN: not divi-opt %s --emit=bundle --system=cpu+h200 -q -o %t.none 2>&1 | FileCheck %s --check-prefix=GPU
+// RUN: not divi-opt %s --emit=bundle --system=cpu-2 -q -o %S 2>&1 | FileCheck %s --check-prefix=NOT-OURS
+// RUN: not ls %t.none
+// FOLDER: divi-opt: error: --emit=bundle writes a folder: name it with -o
+// CPU: error: there are no kernels for the processor 'z80': choose native, x86-64-v3 or x86-64-v4
+// FOR-BUNDLE: divi-opt: error: --cpu is for --emit=bundle: nothing else is compiled
+// GPU: error: device @{{.*}} is of kind "cuda", which no code is generated for yet: plan for a system of CPUs, as --system=cpu-2
+// NOT-OURS: error: '{{.*}}' is not empty, and no bundle.json says that it is a bundle: choose another folder, or an empty one
+
+func.func @main(%x: tensor<1x4xf32> {onnx.name = "x"}) -> (tensor<1x4xf32> {onnx.name = "y"}) {
+  %one = onnx.Constant dense<1.0> : tensor<f32>
+  %0 = "onnx.Add"(%x, %x) {onnx_node_name = "double"} : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+  %1 = "onnx.Add"(%0, %one) {onnx_node_name = "shift"} : (tensor<1x4xf32>, tensor<f32>) -> tensor<1x4xf32>
+  return %1 : tensor<1x4xf32>
+}
