@@ -48,5 +48,13 @@ pub(crate) fn wanted_margins(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id,
         // Where two cannot agree, the first has its margin, and the other makes a copy.
         *known = known.union(&margin).unwrap_or(*known);
     }
+    // What is concatenated can be written in its place if it has the same margin.
+    for node in nodes.iter().rev().filter(|node| node.op == "Concat") {
+        let Some(&margin) = node.result(0).and_then(|result| margins.get(&result)) else { continue };
+        for &input in node.inputs.iter().flatten() {
+            let known = margins.entry(input).or_insert(Margin::NONE);
+            *known = known.union(&margin).unwrap_or(*known);
+        }
+    }
     margins
 }

@@ -1,5 +1,7 @@
 //! A stage on its way from operators to calls of kernels.
 
+mod images;
+
 use crate::{
     arena, constants,
     emit::{Builder, Signature},
@@ -7,7 +9,7 @@ use crate::{
     graph::{Constant, Graph, Id, Node, Value},
     hot::{
         self,
-        layout::{self, Blocked, Margin},
+        layout::{Blocked, Margin},
     },
     kernels::Kernels,
     pool::Pool,
@@ -31,8 +33,8 @@ enum Storage {
     Output(usize),
     /// A constant of the bundle.
     Constant(usize),
-    /// Those of another value.
-    Same(Id),
+    /// Those of another value, from a byte on.
+    Same(Id, u64),
 }
 
 /// A call before its buffers are placed.
@@ -192,7 +194,7 @@ impl Lowering<'_> {
     pub(crate) fn is_constant(&self, id: Id) -> bool {
         match self.storage[id.0] {
             Storage::Constant(_) => true,
-            Storage::Same(other) => self.is_constant(other),
+            Storage::Same(other, _) => self.is_constant(other),
             _ => self.values[id.0].constant.is_some(),
         }
     }
@@ -210,68 +212,6 @@ impl Lowering<'_> {
     /// Whether a value is read by nodes at these positions only.
     pub(crate) fn is_read_only_by(&self, id: Id, positions: Range<usize>) -> bool {
         self.readers.get(&id).is_none_or(|readers| readers.iter().all(|reader| positions.contains(reader)))
-    }
-
-    // --- Images in blocks -----------------------------------------------------------------------------------------
-
-    pub(crate) fn is_blocked(&self, id: Id) -> bool {
-        self.layouts.contains_key(&id)
-    }
-
-    /// A value as others than kernels of blocks read it.
-    pub(crate) fn dense(&mut self, id: Id) -> Id {
-        let Some(&layout) = self.layouts.get(&id) else { return id };
-        if let Some(&dense) = self.dense.get(&id) {
-            return dense;
-        }
-        let shape = self.shape(id).to_vec();
-        let dense = self.temporary(DType::F32, &shape);
-        layout::to_dense(self, id, dense, &layout);
-        self.dense.insert(id, dense);
-        dense
-    }
-
-    /// An image in blocks with at least a margin.
-    pub(crate) fn blocked(&mut self, id: Id, margin: Margin) -> (Id, Blocked) {
-        for known in [Some(id), self.blocked.get(&id).copied()].into_iter().flatten() {
-            if let Some(&layout) = self.layouts.get(&known).filter(|layout| layout.margin.covers(&margin)) {
-                return (known, layout);
-            }
-        }
-        let shape = self.shape(id).to_vec();
-        let wanted = self.margins.get(&id).copied().unwrap_or_default();
-        let margin = if wanted.covers(&margin) { wanted } else { margin };
-        let layout = Blocked::of(&shape, self.lanes(), margin).expect("only images are asked for in blocks");
-        let copy = self.temporary(DType::F32, &shape);
-        self.layouts.insert(copy, layout);
-        match self.layouts.get(&id).copied() {
-            Some(source) => layout::with_margin(self, id, copy, &source, &layout),
-            None => layout::to_blocks(self, id, copy, &layout),
-        }
-        self.blocked.insert(id, copy);
-        (copy, layout)
-    }
-
-    /// Says that a result is written in blocks, with the margin that its readers want, which is filled.
-    pub(crate) fn make_blocked(&mut self, id: Id) -> Blocked {
-        let margin = self.margins.get(&id).copied().unwrap_or_default();
-        let layout = Blocked::of(self.shape(id), self.lanes(), margin).expect("only images are written in blocks");
-        self.layouts.insert(id, layout);
-        layout::fill_margin(self, id, &layout);
-        layout
-    }
-
-    /// Planes of channels with a margin of zeros around them.
-    pub(crate) fn padded_planes(&mut self, id: Id, margin: Margin) -> (Id, Blocked) {
-        let id = self.dense(id);
-        let shape = self.shape(id).to_vec();
-        let layout = hot::planes(&shape, margin);
-        if margin.is_empty() {
-            return (id, layout);
-        }
-        let padded = self.temporary(DType::F32, &[layout.elements()]);
-        layout::pad_planes(self, id, padded, &layout);
-        (padded, layout)
     }
 
     // --- What lowering makes ------------------------------------------------------------------------------------------
@@ -294,7 +234,7 @@ impl Lowering<'_> {
 
     /// Makes a result of an operand, whose bytes it has: nothing is computed.
     pub(crate) fn alias(&mut self, result: Id, of: Id) {
-        self.storage[result.0] = Storage::Same(of);
+        self.storage[result.0] = Storage::Same(of, 0);
     }
 
     /// Calls a kernel whose buffers are those of `reads`, then those of `writes`. Its outermost loop has `extent` iterations;
@@ -335,11 +275,17 @@ impl Lowering<'_> {
     // --- Where things are ---------------------------------------------------------------------------------------------
 
     /// The value whose bytes a value has.
-    fn root(&self, mut id: Id) -> Id {
-        while let Storage::Same(other) = self.storage[id.0] {
-            id = other;
+    fn root(&self, id: Id) -> Id {
+        self.place(id).0
+    }
+
+    /// The value whose bytes a value has, and the first of them that it has.
+    fn place(&self, mut id: Id) -> (Id, u64) {
+        let mut first = 0;
+        while let Storage::Same(other, offset) = self.storage[id.0] {
+            (id, first) = (other, first + offset);
         }
-        id
+        (id, first)
     }
 
     /// The buffer of a value that is not in the arena.
@@ -355,7 +301,7 @@ impl Lowering<'_> {
                 self.storage[root.0] = Storage::Constant(index);
                 Some(Buffer::Constant(index))
             }
-            Storage::Same(_) => unreachable!("roots have bytes of their own"),
+            Storage::Same(..) => unreachable!("roots have bytes of their own"),
         }
     }
 
@@ -390,8 +336,12 @@ impl Lowering<'_> {
         let plan = lives.plan();
         let calls = calls.into_iter().map(|call| {
             let ids: Vec<_> = call.reads.iter().chain(&call.writes).copied().collect();
-            let buffers =
-                ids.into_iter().map(|id| self.placed(id).unwrap_or_else(|| Buffer::Arena(plan.offset(self.root(id)))));
+            let buffers = ids.into_iter().map(|id| {
+                self.placed(id).unwrap_or_else(|| {
+                    let (root, first) = self.place(id);
+                    Buffer::Arena(plan.offset(root) + first)
+                })
+            });
             Call {
                 kernel: call.kernel,
                 buffers: buffers.collect(),

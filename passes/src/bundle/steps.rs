@@ -10,6 +10,7 @@ use crate::{
         integer_attribute, integers_attribute, operands, operation_name, operations, results, signature_attribute,
         string_attribute, symbol_attribute, uses,
     },
+    rebatch::Present,
     tasks::{entry, task_name},
 };
 use divi_codegen::{Program, StageProgram, bundle::tensor, graph::Value as GraphValue};
@@ -38,6 +39,7 @@ pub(super) fn program(module: MlirOperation, model: &str, constants: &Constants<
         links,
         constants,
         places: FxHashMap::default(),
+        model_batch: 1,
         program: Program {
             model: model.to_owned(),
             objective: objective(module),
@@ -55,6 +57,12 @@ pub(super) fn program(module: MlirOperation, model: &str, constants: &Constants<
         return Err(Failure);
     }
     walk.check_devices(module)?;
+    let inputs = walk.program.objective.inputs;
+    if let Present::Size(size) = Present::of(function)
+        && let Some(size) = u64::try_from(size).ok().filter(|size| size.is_multiple_of(inputs))
+    {
+        walk.model_batch = (size / inputs).max(1);
+    }
     let name_in = |list, i| signature_attribute(function, list, i, "onnx.name").and_then(string_attribute);
     let host = walk.host();
     for (i, argument) in arguments_of(block).into_iter().enumerate() {
@@ -118,6 +126,8 @@ struct Walk<'a, 'b> {
     constants: &'a Constants<'b>,
     /// Which of the program's values MLIR's are.
     places: FxHashMap<*const c_void, usize>,
+    /// The batch that the model has for one input.
+    model_batch: u64,
     program: Program,
 }
 
@@ -281,7 +291,7 @@ impl Walk<'_, '_> {
         let tasks = read.tasks.into_iter().map(|task| Task {
             name: task_name(task).to_owned(),
             predicted_us: predicted(task, self.device_names[device], batch),
-            profile: crate::cost::profile_entry(task, batch),
+            profile: crate::cost::profile_entry(task, batch * self.model_batch),
         });
         Ok(StageProgram { name: callee.to_owned(), device, tasks: tasks.collect(), graph: read.graph })
     }

@@ -76,14 +76,20 @@ impl Builder {
 
     /// Zero where a number is negative.
     pub(crate) fn relu(&self, x: V) -> V {
-        self.max_number(x, self.zero(self.type_of(x)))
+        self.clamp(x, Some(0.0), None)
     }
 
-    /// A number within bounds.
+    /// A number within bounds, each one instruction; what is no number stays none.
     pub(crate) fn clamp(&self, x: V, low: Option<f64>, high: Option<f64>) -> V {
         let ty = self.type_of(x);
-        let x = low.map_or(x, |low| self.max_number(x, self.float(low, ty)));
-        high.map_or(x, |high| self.min_number(x, self.float(high, ty)))
+        let bounded = |x, bound: Option<f64>, how| match bound {
+            Some(bound) => {
+                let bound = self.float(bound, ty);
+                self.select(self.compare(how, bound, x, false), bound, x)
+            }
+            None => x,
+        };
+        bounded(bounded(x, low, Compare::Greater), high, Compare::Less)
     }
 
     pub(crate) fn neg(&self, a: V) -> V {

@@ -20,6 +20,9 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
         let (input, source) = cx.blocked(input, Margin::NONE);
         let start = first;
         first += source.channels;
+        if start % lanes == 0 && cx.place_inside(input, result, start / lanes) {
+            continue;
+        }
         if start % lanes == 0 {
             let (blocks, block) = (source.blocks(), start / lanes);
             cx.call(source.batch * blocks, 1, &[input], &[result], |b, kernel| {
