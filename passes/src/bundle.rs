@@ -49,7 +49,8 @@ pub fn write_bundle(module: MlirOperation, folder: &Path, options: &Options) -> 
     let program = steps::program(module, &options.model, &constants)?;
     let draft = Draft::folder(folder).map_err(cannot)?;
     let refer = |path: &str| {
-        let path = relative(&options.ir_folder.join(path), folder);
+        // The draft is beside the folder, which may be a link that it takes the place of.
+        let path = relative(&options.ir_folder.join(path), draft.path());
         path.to_str().map(str::to_owned)
     };
     let settings =

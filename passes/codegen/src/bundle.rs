@@ -39,12 +39,15 @@ pub struct Options<'a> {
 }
 
 /// Compiles a program into an empty folder.
-pub fn write(program: Program, folder: &Path, options: &Options<'_>) -> Result<(), Error> {
+pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<(), Error> {
     let target = &options.target;
     let mut kernels = Kernels::new(target);
     let mut pool = Pool::default();
-    for (expression, bytes) in program.constants {
-        pool.constant(expression, bytes);
+    // The pool has equal constants once, so places change.
+    let constants = std::mem::take(&mut program.constants).into_iter();
+    let places: Vec<_> = constants.map(|(expression, bytes)| pool.constant(expression, bytes)).collect();
+    for value in &mut program.values {
+        value.constant = value.constant.map(|constant| places[constant]);
     }
     let mut stages = vec![];
     for StageProgram { name, device, graph, tasks } in program.stages {
@@ -94,5 +97,43 @@ pub fn tensor(value: &crate::graph::Value) -> Tensor {
         dtype: value.dtype.name().into(),
         shape: value.shape.iter().map(|&size| size as u64).collect(),
         bytes: value.bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph;
+    use divi_onnx::DType;
+    use divi_runtime::{bundle::Mode, prepare::Expression};
+
+    #[test]
+    fn constants_that_are_equal_keep_their_places() {
+        let bytes = [0_f32, 0.0, 5.0].map(|number| Expression::bytes(&number.to_le_bytes()));
+        let value = |i: usize, dtype| Value {
+            name: format!("v{i}"),
+            device: 0,
+            tensor: tensor(&graph::Value { dtype, shape: vec![1], constant: None }),
+            constant: Some(i),
+        };
+        let program = Program {
+            model: "constants".into(),
+            objective: Objective { mode: Mode::Latency, inputs: 1, predicted_us: None, bound_us: None },
+            devices: vec![Device { id: "cpu0".into(), kind: "cpu".into(), threads: 1, memory: 1 << 30 }],
+            values: vec![value(0, DType::I32), value(1, DType::F32), value(2, DType::F32)],
+            inputs: vec![],
+            outputs: (0..3).map(|i| Port { name: format!("y{i}"), value: i }).collect(),
+            stages: vec![],
+            steps: vec![],
+            constants: bytes.map(|expression| (expression, 4)).to_vec(),
+        };
+        let folder = std::env::temp_dir().join(format!("divi-constants-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let options =
+            Options { target: Target::named("x86-64-v3").unwrap(), weights_folder: Path::new(""), refer: &|_| None };
+        write(program, &folder, &options).unwrap();
+        let places: Vec<_> = Bundle::read(&folder).unwrap().values.iter().map(|value| value.constant).collect();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(places, [Some(0), Some(0), Some(1)]);
     }
 }

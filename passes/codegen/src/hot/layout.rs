@@ -48,7 +48,7 @@ impl Margin {
             left: self.left.max(other.left),
             bottom: self.bottom.max(other.bottom),
             right: self.right.max(other.right),
-            is_lowest: self.is_lowest || other.is_lowest,
+            is_lowest: [self, other].into_iter().any(|margin| margin.is_lowest && !margin.is_empty()),
         })
     }
 }

@@ -42,8 +42,9 @@ impl Window {
             left: padding.1,
             bottom: beyond(out_height, strides.0, kernel.0, padding.0, height),
             right: beyond(out_width, strides.1, kernel.1, padding.1, width),
-            is_lowest: is_maximum,
+            is_lowest: false,
         };
+        let margin = Margin { is_lowest: is_maximum && !margin.is_empty(), ..margin };
         // An average counts what is padded, or there must be none; with 'ceil_mode' it would count otherwise.
         let counts = is_maximum || margin.is_empty() || attributes.flag("count_include_pad", false)?;
         let is_plain = pair("dilations", 1)? == (1, 1)
@@ -87,7 +88,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
                     let columns = 0..window.kernel.1;
                     let pixels = columns.map(|kx| b.load_vector(kernel.buffers[0], b.plus(row, kx * source.lanes), ty));
                     vec![pixels.fold(state[0], |state, pixel| match window.is_maximum {
-                        true => b.max_number(state, pixel),
+                        true => b.max(state, pixel, false),
                         false => b.add(state, pixel),
                     })]
                 });
