@@ -102,6 +102,22 @@ impl Builder {
         (0..types.len()).map(|i| self.result(operation, i)).collect()
     }
 
+    /// Code for all of `count` places, of which `index` is one, or, if the last one is special, for the others and for it.
+    pub(crate) fn for_last(&self, index: V, count: i64, is_special: bool, code: impl Fn(bool)) {
+        if !is_special {
+            return code(false);
+        }
+        if count == 1 {
+            return code(true);
+        }
+        let is_usual = self.less(index, self.index(count - 1));
+        let branch = |is_last| {
+            code(is_last);
+            vec![]
+        };
+        self.if_else(is_usual, || branch(false), || branch(true));
+    }
+
     /// What is done under a condition.
     pub(crate) fn when(&self, condition: V, then: impl FnOnce()) {
         let then = self.region(&[], |_| {

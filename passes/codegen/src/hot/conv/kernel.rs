@@ -263,18 +263,7 @@ impl Work<'_> {
 
 /// Code for `usual` sizes and, if the last one of `count` differs, for that too.
 fn either(b: &Builder, index: V, count: i64, usual: i64, last: i64, code: impl Fn(i64)) {
-    if last == usual {
-        return code(usual);
-    }
-    if count == 1 {
-        return code(last);
-    }
-    let is_usual = b.less(index, b.index(count - 1));
-    let branch = |size| {
-        code(size);
-        vec![]
-    };
-    b.if_else(is_usual, || branch(usual), || branch(last));
+    b.for_last(index, count, last != usual, |is_last| code(if is_last { last } else { usual }));
 }
 
 /// Asks for the next panel of weights while this one is computed with: each tile of a panel for its share.

@@ -99,9 +99,9 @@ impl Work {
             let last_vectors = self.all_vectors() - (panels - 1) * self.vectors as i64;
             let columns_left = self.product.columns % self.lanes;
             let is_last_special = last_vectors != self.vectors as i64 || columns_left != 0;
-            when_last(b, tile, tiles, last_rows != self.rows, |is_last| {
+            b.for_last(tile, tiles, last_rows != self.rows, |is_last| {
                 let rows = if is_last { last_rows } else { self.rows };
-                when_last(b, panel, panels, is_last_special, |is_last| {
+                b.for_last(panel, panels, is_last_special, |is_last| {
                     let vectors = if is_last { last_vectors } else { self.vectors as i64 };
                     let masked = if is_last { columns_left } else { 0 };
                     let place = Place { batch, panel, tile, rows, vectors, masked };
@@ -214,20 +214,4 @@ struct Place {
     rows: i64,
     vectors: i64,
     masked: i64,
-}
-
-/// Code for all of `count` places or, if the last one is special, for the others and for it.
-fn when_last(b: &Builder, index: V, count: i64, is_special: bool, code: impl Fn(bool)) {
-    if !is_special {
-        return code(false);
-    }
-    if count == 1 {
-        return code(true);
-    }
-    let is_usual = b.less(index, b.index(count - 1));
-    let branch = |is_last| {
-        code(is_last);
-        vec![]
-    };
-    b.if_else(is_usual, || branch(false), || branch(true));
 }
