@@ -20,6 +20,8 @@ pub(crate) struct Tile {
 
 /// Weights that stay in the second cache while all of them are read for each tile.
 const SMALL_WEIGHTS: i64 = 300 * 1024;
+/// A panel of four vectors beyond this leaves no room for the next one in the second cache: narrower ones are better.
+const LARGE_PANEL: i64 = 600 * 1024;
 /// Images of fewer pixels are computed with wider tiles of them.
 const SMALL_IMAGE: i64 = 64;
 
@@ -41,7 +43,8 @@ impl Tile {
             let columns = balanced(output.1, most);
             return Self { vectors: 1, rows: 1, columns, blocks, output, is_flat, panels_outside: true };
         }
-        let is_small = pixels <= SMALL_IMAGE || is_planar;
+        let panel = geometry.channels * geometry.kernel.0 * geometry.kernel.1 * 4 * lanes * 4;
+        let is_small = pixels <= SMALL_IMAGE || panel > LARGE_PANEL || is_planar;
         let (vectors, most) = if registers >= 32 {
             let vectors = match group_blocks {
                 1 => 1,

@@ -43,6 +43,8 @@ pub(super) struct Work {
 
 /// Elements of a line of the cache.
 const LINE: i64 = 16;
+/// Larger panels would be gone from the second cache before they are read.
+const LARGE_PANEL: i64 = 1024 * 1024;
 /// A panel stays in the second cache if it is smaller.
 const SMALL_WEIGHTS: i64 = 300 * 1024;
 
@@ -154,7 +156,8 @@ impl Work {
         const UNROLL: i64 = 4;
         let whole = inner / UNROLL * UNROLL;
         // Each tile of rows asks for its share of the next panel.
-        let next = (self.is_packed && self.panels_outside).then(|| {
+        let is_read_again = self.row_tiles() > 1 && inner * weight_row * 4 <= LARGE_PANEL;
+        let next = (self.is_packed && self.panels_outside && is_read_again).then(|| {
             let lines = (UNROLL * weight_row / LINE + self.row_tiles() - 1) / self.row_tiles();
             let share = whole / UNROLL * lines * LINE;
             (b.add(b.plus(weights, inner * weight_row), b.times(place.tile, share)), lines)
