@@ -3,7 +3,10 @@
 use crate::{code::Kernel, cpu, error::Error, phase::Phase};
 use std::{
     cell::UnsafeCell,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
     thread::{Builder, JoinHandle},
     time::Duration,
 };
@@ -43,9 +46,34 @@ const DONE: u32 = 3;
 struct Share {
     /// `None` if the helper is to stop.
     work: Option<Work>,
-    begin: i64,
-    end: i64,
+    /// Pieces of the work that threads take one by one, and the next of them.
+    pieces: i64,
+    next: *const AtomicI64,
     status: i32,
+}
+
+/// Pieces for each thread: where one is slower, or its core is taken by somebody else, others do more.
+const PIECES: i64 = 4;
+
+impl Share {
+    /// Does pieces as long as there are some. Returns what the first one that failed returned.
+    ///
+    /// # Safety
+    /// As for [`Team::run`]; and the counter is alive.
+    unsafe fn run(&self, work: Work) -> i32 {
+        let border = |piece: i64| (i128::from(work.extent) * i128::from(piece) / i128::from(self.pieces)) as i64;
+        let mut status = 0;
+        loop {
+            // SAFETY: the caller's. Nothing but the counter is handed over by it.
+            let piece = unsafe { &*self.next }.fetch_add(1, Ordering::Relaxed);
+            if piece >= self.pieces {
+                return status;
+            }
+            // SAFETY: the caller's.
+            let code = unsafe { (work.kernel)(work.buffers, border(piece), border(piece + 1)) };
+            status = if status == 0 { code } else { status };
+        }
+    }
 }
 
 // SAFETY: the cell is used by one thread at a time, see above; what its pointers lead to is the caller's care, see `run`.
@@ -59,7 +87,7 @@ impl Team {
     pub(crate) fn new(name: &str, threads: usize, cores: &[usize], patience: Duration) -> Result<Self, Error> {
         let mut team = Self { helpers: Vec::with_capacity(threads.saturating_sub(1)) };
         for index in 1..threads {
-            let share = UnsafeCell::new(Share { work: None, begin: 0, end: 0, status: 0 });
+            let share = UnsafeCell::new(Share { work: None, pieces: 0, next: std::ptr::null(), status: 0 });
             let desk = Arc::new(Desk { phase: Phase::new(patience), share });
             let (its, core) = (desk.clone(), cores.get(index).copied());
             let thread = Builder::new().name(format!("{name}.{index}")).spawn(move || {
@@ -73,31 +101,29 @@ impl Team {
         Ok(team)
     }
 
-    /// Runs a kernel, split into shares that are worth it, one a thread. Returns what the first share that failed returned.
-    /// Shares that their helpers have not begun when the caller is done with his own are the caller's, too: a helper may
-    /// take longer to wake up than the kernel takes, or have its core taken by somebody else.
+    /// Runs a kernel, split into pieces that are worth it, which threads take as they are ready for them. Returns what one that
+    /// failed returned. Helpers that have not begun when all pieces are taken need not begin: one may take longer to wake up
+    /// than the kernel takes.
     ///
     /// # Safety
     /// The kernel may be called with these buffers and any part of its iterations, by several threads at once.
     pub(crate) unsafe fn run(&mut self, work: Work) -> i32 {
-        let shares = (work.extent / work.grain).clamp(1, self.helpers.len() as i64 + 1);
-        let border = |share: i64| (i128::from(work.extent) * i128::from(share) / i128::from(shares)) as i64;
-        let helpers = &self.helpers[..shares as usize - 1];
-        for (share, helper) in (1..).zip(helpers) {
-            let share = Share { work: Some(work), begin: border(share), end: border(share + 1), status: 0 };
+        let worth = (work.extent / work.grain).max(1);
+        let threads = worth.min(self.helpers.len() as i64 + 1);
+        let next = AtomicI64::new(0);
+        let pieces = if threads == 1 { 1 } else { worth.min(threads * PIECES) };
+        let share = Share { work: Some(work), pieces, next: &raw const next, status: 0 };
+        let helpers = &self.helpers[..threads as usize - 1];
+        for helper in helpers {
             // SAFETY: no share of this helper is taken.
             unsafe { *helper.desk.share.get() = share };
             helper.desk.phase.set(POSTED);
         }
-        // SAFETY: the caller's.
-        let own = unsafe { (work.kernel)(work.buffers, 0, border(1)) };
+        // SAFETY: the caller's; the counter lives until all helpers are done.
+        let own = unsafe { share.run(work) };
         for helper in helpers.iter().rev() {
-            if helper.desk.phase.replace(POSTED, DONE) {
-                // SAFETY: the share is not taken, and will not be.
-                let share = unsafe { &mut *helper.desk.share.get() };
-                // SAFETY: the caller's.
-                share.status = unsafe { (work.kernel)(work.buffers, share.begin, share.end) };
-            }
+            // Nothing is left to do for a helper that has not begun.
+            helper.desk.phase.replace(POSTED, DONE);
         }
         // All must be done, whatever some of them returned.
         helpers.iter().fold(own, |status, helper| {
@@ -120,7 +146,7 @@ impl Desk {
             let share = unsafe { &mut *self.share.get() };
             let Some(work) = share.work else { return };
             // SAFETY: the promise of `run`, whose caller waits for this.
-            share.status = unsafe { (work.kernel)(work.buffers, share.begin, share.end) };
+            share.status = unsafe { share.run(work) };
             self.phase.set(DONE);
         }
     }
@@ -143,7 +169,6 @@ impl Drop for Team {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicI64, Ordering};
 
     /// Adds the numbers of its iterations up, in its only buffer.
     unsafe extern "C" fn sum(buffers: *const *mut u8, begin: i64, end: i64) -> i32 {
