@@ -223,14 +223,7 @@ impl Builder {
         }
         let value = self.named("value", attribute());
         let operation = self.create("arith.constant", &[], &[ty], &[value], vec![]);
-        // SAFETY: the function's first block and what is in it are alive, and nobody owns the operation yet.
-        unsafe {
-            match self.last_constant.get() {
-                Some(last) => mlirBlockInsertOwnedOperationAfter(self.entry.get(), last, operation),
-                None => mlirBlockInsertOwnedOperation(self.entry.get(), 0, operation),
-            }
-        }
-        self.last_constant.set(Some(operation));
+        self.at_entry(operation);
         let value = self.result(operation, 0);
         self.constants.borrow_mut().insert((ty.0.ptr as usize, bits), value);
         value

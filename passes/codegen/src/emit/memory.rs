@@ -115,7 +115,7 @@ impl Builder {
     }
 
     /// Puts an operation to the function's beginning, behind what was put there before.
-    fn at_entry(&self, operation: MlirOperation) {
+    pub(super) fn at_entry(&self, operation: MlirOperation) {
         // SAFETY: the function's first block and what is in it are alive, and nobody owns the operation yet.
         unsafe {
             match self.last_constant.get() {

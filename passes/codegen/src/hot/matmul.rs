@@ -138,7 +138,7 @@ fn pack(product: &Product, weights: Weights, vectors: i64, lanes: i64) -> (Expre
     (expression, all * lanes * product.inner)
 }
 
-/// The dense version of a product's operand.
+/// Whether an operand has one number a column of a result.
 pub(super) fn is_column(cx: &Lowering<'_>, id: Id, shape: &[i64]) -> bool {
     let own = cx.shape(id);
     own.last() == shape.last() && own.iter().product::<i64>() == *shape.last().unwrap_or(&0) && own.len() <= shape.len()

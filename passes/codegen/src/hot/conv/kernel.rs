@@ -275,7 +275,6 @@ struct Prefetch {
     /// Lines that each step of the innermost loop asks for, and elements of weights that it reads.
     lines: i64,
     step: i64,
-    lanes: i64,
 }
 
 impl Prefetch {
@@ -288,14 +287,14 @@ impl Prefetch {
         let lines = (step / 16 + tiles - 1) / tiles;
         let share = elements / step * lines * 16;
         let from = b.add(b.plus(panel, elements), b.times(place.number, share));
-        Self { from, panel, lines, step, lanes: lanes.min(16) }
+        Self { from, panel, lines, step }
     }
 
     fn emit(&self, b: &Builder, weights: V, at: V) {
         let done = b.div(b.sub(at, self.panel), b.index(self.step), true);
         let line = b.add(self.from, b.times(done, self.lines * 16));
         for i in 0..self.lines {
-            b.prefetch(weights, b.plus(line, i * self.lanes.max(16)));
+            b.prefetch(weights, b.plus(line, i * 16));
         }
     }
 }
