@@ -5,7 +5,7 @@ use std::{
     cell::UnsafeCell,
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     thread::{Builder, JoinHandle},
     time::Duration,
@@ -22,6 +22,8 @@ pub(crate) struct Work {
 
 pub(crate) struct Team {
     helpers: Vec<Helper>,
+    /// A thread's pieces of the work at hand that nobody has taken, for each thread.
+    pieces: Arc<[Pieces]>,
 }
 
 struct Helper {
@@ -46,33 +48,61 @@ const DONE: u32 = 3;
 struct Share {
     /// `None` if the helper is to stop.
     work: Option<Work>,
-    /// Pieces of the work that threads take one by one, and the next of them.
-    pieces: i64,
-    next: *const AtomicI64,
+    /// Pieces of the work, and the threads that have some.
+    count: u32,
+    threads: usize,
     status: i32,
 }
 
 /// Pieces for each thread: where one is slower, or its core is taken by somebody else, others do more.
-const PIECES: i64 = 4;
+const PIECES: i64 = 8;
+
+/// Pieces that follow each other: the first in the lower half of the number, the one behind the last in the upper half. On a
+/// cache line of its own, as one thread takes most of them.
+#[repr(align(64))]
+struct Pieces(AtomicU64);
+
+impl Pieces {
+    fn set(&self, first: u32, end: u32) {
+        self.0.swap(u64::from(end) << 32 | u64::from(first), Ordering::Relaxed);
+    }
+
+    /// Takes the first piece, or the last one: whose pieces they are reads on where it was, and others stay out of its way.
+    fn take(&self, is_first: bool) -> Option<u32> {
+        let mut both = self.0.load(Ordering::Relaxed);
+        loop {
+            let (first, end) = (both as u32, (both >> 32) as u32);
+            if first >= end {
+                return None;
+            }
+            let (piece, rest) = if is_first { (first, both + 1) } else { (end - 1, both - (1 << 32)) };
+            // Nothing but the piece is handed over by it.
+            match self.0.compare_exchange_weak(both, rest, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(piece),
+                Err(now) => both = now,
+            }
+        }
+    }
+}
 
 impl Share {
-    /// Does pieces as long as there are some. Returns what the first one that failed returned.
+    /// Does pieces as long as there are some: a thread's own, then those of others. Returns what the first one that failed
+    /// returned.
     ///
     /// # Safety
-    /// As for [`Team::run`]; and the counter is alive.
-    unsafe fn run(&self, work: Work) -> i32 {
-        let border = |piece: i64| (i128::from(work.extent) * i128::from(piece) / i128::from(self.pieces)) as i64;
+    /// As for [`Team::run`].
+    unsafe fn run(&self, work: Work, pieces: &[Pieces], own: usize) -> i32 {
+        let border = |piece: u32| (i128::from(work.extent) * i128::from(piece) / i128::from(self.count)) as i64;
         let mut status = 0;
-        loop {
-            // SAFETY: the caller's. Nothing but the counter is handed over by it.
-            let piece = unsafe { &*self.next }.fetch_add(1, Ordering::Relaxed);
-            if piece >= self.pieces {
-                return status;
+        for turn in 0..self.threads {
+            let whose = (own + turn) % self.threads;
+            while let Some(piece) = pieces[whose].take(turn == 0) {
+                // SAFETY: the caller's.
+                let code = unsafe { (work.kernel)(work.buffers, border(piece), border(piece + 1)) };
+                status = if status == 0 { code } else { status };
             }
-            // SAFETY: the caller's.
-            let code = unsafe { (work.kernel)(work.buffers, border(piece), border(piece + 1)) };
-            status = if status == 0 { code } else { status };
         }
+        status
     }
 }
 
@@ -85,16 +115,17 @@ impl Team {
     /// A team of as many threads; the first is the one that calls [`Team::run`]. Helpers are kept on the cores that are
     /// given for them. They look for work for as long as `patience` before they sleep.
     pub(crate) fn new(name: &str, threads: usize, cores: &[usize], patience: Duration) -> Result<Self, Error> {
-        let mut team = Self { helpers: Vec::with_capacity(threads.saturating_sub(1)) };
+        let pieces = (0..threads.max(1)).map(|_| Pieces(AtomicU64::new(0))).collect();
+        let mut team = Self { helpers: Vec::with_capacity(threads.saturating_sub(1)), pieces };
         for index in 1..threads {
-            let share = UnsafeCell::new(Share { work: None, pieces: 0, next: std::ptr::null(), status: 0 });
+            let share = UnsafeCell::new(Share { work: None, count: 0, threads: 0, status: 0 });
             let desk = Arc::new(Desk { phase: Phase::new(patience), share });
-            let (its, core) = (desk.clone(), cores.get(index).copied());
+            let (its, pieces, core) = (desk.clone(), team.pieces.clone(), cores.get(index).copied());
             let thread = Builder::new().name(format!("{name}.{index}")).spawn(move || {
                 if let Some(core) = core {
                     cpu::pin(core);
                 }
-                its.serve();
+                its.serve(&pieces, index);
             });
             team.helpers.push(Helper { desk, thread: Some(thread.map_err(Error::Thread)?) });
         }
@@ -110,17 +141,23 @@ impl Team {
     pub(crate) unsafe fn run(&mut self, work: Work) -> i32 {
         let worth = (work.extent / work.grain).max(1);
         let threads = worth.min(self.helpers.len() as i64 + 1);
-        let next = AtomicI64::new(0);
-        let pieces = if threads == 1 { 1 } else { worth.min(threads * PIECES) };
-        let share = Share { work: Some(work), pieces, next: &raw const next, status: 0 };
+        if threads == 1 {
+            // SAFETY: the caller's.
+            return unsafe { (work.kernel)(work.buffers, 0, work.extent) };
+        }
+        let count = worth.min(threads * PIECES);
+        for (index, pieces) in (0..threads).zip(&*self.pieces) {
+            pieces.set((count * index / threads) as u32, (count * (index + 1) / threads) as u32);
+        }
+        let share = Share { work: Some(work), count: count as u32, threads: threads as usize, status: 0 };
         let helpers = &self.helpers[..threads as usize - 1];
         for helper in helpers {
             // SAFETY: no share of this helper is taken.
             unsafe { *helper.desk.share.get() = share };
             helper.desk.phase.set(POSTED);
         }
-        // SAFETY: the caller's; the counter lives until all helpers are done.
-        let own = unsafe { share.run(work) };
+        // SAFETY: the caller's.
+        let own = unsafe { share.run(work, &self.pieces, 0) };
         for helper in helpers.iter().rev() {
             // Nothing is left to do for a helper that has not begun.
             helper.desk.phase.replace(POSTED, DONE);
@@ -136,7 +173,7 @@ impl Team {
 }
 
 impl Desk {
-    fn serve(&self) {
+    fn serve(&self, pieces: &[Pieces], own: usize) {
         loop {
             self.phase.wait_for(POSTED);
             if !self.phase.replace(POSTED, TAKEN) {
@@ -146,7 +183,7 @@ impl Desk {
             let share = unsafe { &mut *self.share.get() };
             let Some(work) = share.work else { return };
             // SAFETY: the promise of `run`, whose caller waits for this.
-            share.status = unsafe { share.run(work) };
+            share.status = unsafe { share.run(work, pieces, own) };
             self.phase.set(DONE);
         }
     }
@@ -169,6 +206,7 @@ impl Drop for Team {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicI64;
 
     /// Adds the numbers of its iterations up, in its only buffer.
     unsafe extern "C" fn sum(buffers: *const *mut u8, begin: i64, end: i64) -> i32 {
