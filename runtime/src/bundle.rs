@@ -3,9 +3,11 @@
 //! The compiler fills these types in, the runtime reads them; neither knows more of the other.
 
 mod file;
+mod gpu;
 mod steps;
 mod validate;
 
+pub use gpu::{Convolution, Epilogue, GpuCode, Launch, Library, Product};
 pub use steps::Lanes;
 pub(crate) use steps::unit;
 
@@ -29,6 +31,9 @@ pub struct Bundle {
     /// The name of the model.
     pub model: String,
     pub target: Target,
+    /// Kernels for GPUs, an entry for each architecture that devices have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<GpuCode>,
     pub objective: Objective,
     pub devices: Vec<Device>,
     /// Every other file of the bundle, as it was written.
@@ -86,8 +91,11 @@ pub enum Mode {
 #[serde(deny_unknown_fields)]
 pub struct Device {
     pub id: String,
-    /// `cpu`
+    /// `cpu` or `cuda`
     pub kind: String,
+    /// A GPU's architecture (`sm_90`), which `gpus` has code for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arch: Option<String>,
     /// Worker threads; 0 for as many as the machine has cores.
     pub threads: u64,
     /// Bytes it may hold.
@@ -207,6 +215,9 @@ pub struct Call {
     /// An index of the stage's `tasks`; 0 in `prepare`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub task: usize,
+    /// How a GPU runs it, which all calls of a GPU's stages say, and no others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Launch>,
 }
 
 fn one() -> i64 {

@@ -76,6 +76,7 @@ pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Resu
         format: FORMAT.into(),
         model: program.model,
         target: BundleTarget { cpu: target.cpu.clone(), features: target.features.clone(), code },
+        gpus: vec![],
         objective: program.objective,
         devices: program.devices,
         files: files.map_err(unfinished)?,
@@ -119,7 +120,7 @@ mod tests {
         let program = Program {
             model: "constants".into(),
             objective: Objective { mode: Mode::Latency, inputs: 1, predicted_us: None, bound_us: None },
-            devices: vec![Device { id: "cpu0".into(), kind: "cpu".into(), threads: 1, memory: 1 << 30 }],
+            devices: vec![Device { id: "cpu0".into(), kind: "cpu".into(), arch: None, threads: 1, memory: 1 << 30 }],
             values: vec![value(0, DType::I32), value(1, DType::F32), value(2, DType::F32)],
             inputs: vec![],
             outputs: (0..3).map(|i| Port { name: format!("y{i}"), value: i }).collect(),

@@ -269,7 +269,7 @@ impl Lowering<'_> {
         let ids: Vec<_> = call.reads.iter().chain(&call.writes).copied().collect();
         let buffers = ids.into_iter().map(|id| self.placed(id).expect("what is prepared is made of constants"));
         let buffers = buffers.collect();
-        self.pool.prepare.push(Call { kernel: call.kernel, buffers, extent, grain: call.grain, task: 0 });
+        self.pool.prepare.push(Call { kernel: call.kernel, buffers, extent, grain: call.grain, task: 0, launch: None });
     }
 
     // --- Where things are ---------------------------------------------------------------------------------------------
@@ -348,6 +348,7 @@ impl Lowering<'_> {
                 extent: call.extent,
                 grain: call.grain,
                 task: call.task,
+                launch: None,
             }
         });
         Ok(Lowered { calls: calls.collect(), arena: plan.bytes })

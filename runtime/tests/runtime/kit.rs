@@ -92,7 +92,7 @@ pub(crate) fn numbers(outputs: &[(String, TensorData)], name: &str) -> Vec<f32> 
 }
 
 pub(crate) fn call(kernel: &str, buffers: &[Buffer]) -> Call {
-    Call { kernel: kernel.into(), buffers: buffers.to_vec(), extent: SIZE as i64, grain: 1, task: 0 }
+    Call { kernel: kernel.into(), buffers: buffers.to_vec(), extent: SIZE as i64, grain: 1, task: 0, launch: None }
 }
 
 /// A bundle that is being made.
@@ -104,11 +104,13 @@ pub(crate) struct Maker {
 impl Maker {
     /// For devices with one thread each.
     pub(crate) fn new(mode: Mode, devices: usize) -> Self {
-        let device = |index| Device { id: format!("cpu{index}"), kind: "cpu".into(), threads: 1, memory: 1 << 30 };
+        let device =
+            |index| Device { id: format!("cpu{index}"), kind: "cpu".into(), arch: None, threads: 1, memory: 1 << 30 };
         let bundle = Bundle {
             format: FORMAT.into(),
             model: "test".into(),
             target: Target { cpu: "x86-64-v3".into(), features: vec![], code: CODE.into() },
+            gpus: vec![],
             objective: Objective { mode, inputs: 1, predicted_us: None, bound_us: None },
             devices: (0..devices).map(device).collect(),
             files: vec![],

@@ -1,0 +1,90 @@
+//! What a bundle says of GPUs.
+
+use serde::{Deserialize, Serialize};
+
+/// Kernels for GPUs of an architecture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GpuCode {
+    /// `sm_90`
+    pub arch: String,
+    /// A file of the bundle, in PTX.
+    pub code: String,
+}
+
+/// How a GPU runs a call: a kernel `(buffers…, extent: i64, status: *mut i32)` on a grid, whose threads share its iterations. The
+/// status is there only where the kernel `can_fail`; it is left alone by those that do not fail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    pub blocks: u32,
+    pub threads: u32,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub can_fail: bool,
+    /// A vendor's library that computes the same on the same buffers, and is used where it is installed and not slower.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<Library>,
+    /// Earlier calls of the stage (by index) that must be done before it: those whose results it reads, or whose buffers it
+    /// writes. Those that they come after themselves need not be there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Library {
+    Convolution(Convolution),
+    Product(Product),
+}
+
+/// What is computed of each sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Epilogue {
+    #[default]
+    None,
+    Relu,
+}
+
+/// A convolution of `f32` images, `[batch, channels, rows, columns]`. Its buffers: input, filters `[filters, channels / groups, rows,
+/// columns]`, a bias for each filter, the residual if there is one, output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Convolution {
+    pub input: [u32; 4],
+    pub filters: [u32; 4],
+    pub output: [u32; 4],
+    /// Elements from an image to the next one, in input, output and residual: more than an image has where it is a part of
+    /// another tensor.
+    pub image_strides: [u64; 3],
+    /// At the top and on the left; as much at the bottom and on the right, or less where no window reaches it.
+    pub padding: [u32; 2],
+    pub strides: [u32; 2],
+    pub dilations: [u32; 2],
+    pub groups: u32,
+    /// Whether a tensor of the output's shape is added before the epilogue.
+    pub has_residual: bool,
+    pub epilogue: Epilogue,
+}
+
+/// Products of row-major `f32` matrices, `alpha * left * right`: `[rows, depth]` or turned, `[depth, columns]` or turned. Buffers:
+/// left, right, a bias for each column if there is one, output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Product {
+    /// How many products there are, and how far apart their matrices lie: 0 for a matrix that all of them share.
+    pub count: u32,
+    pub left_stride: u64,
+    pub right_stride: u64,
+    pub output_stride: u64,
+    pub rows: u32,
+    pub columns: u32,
+    pub depth: u32,
+    /// Whether matrices lie as `[depth, rows]` and `[columns, depth]`.
+    pub left_is_turned: bool,
+    pub right_is_turned: bool,
+    /// The bits of an `f32`.
+    pub alpha: u32,
+    pub has_bias: bool,
+    pub epilogue: Epilogue,
+}
