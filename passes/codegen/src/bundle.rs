@@ -1,8 +1,15 @@
 //! A plan with its stages as graphs becomes a bundle.
 
-use crate::{error::Error, graph::Graph, kernels::Kernels, lowering, machine_code, pool::Pool, target::Target};
+use crate::{
+    error::Error,
+    graph::Graph,
+    kernels::Kernels,
+    lowering, machine_code,
+    pool::Pool,
+    target::{Gpu, Target},
+};
 use divi_runtime::bundle::{
-    Bundle, Device, FORMAT, File, Objective, Port, Stage, Step, Target as BundleTarget, Task, Tensor, Value, WEIGHTS,
+    Bundle, Device, FORMAT, File, GpuCode, Objective, Port, Stage, Step, Target as BundleTarget, Task, Tensor, Value, WEIGHTS,
 };
 use std::{fs, path::Path};
 
@@ -42,6 +49,7 @@ pub struct Options<'a> {
 pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<(), Error> {
     let target = &options.target;
     let mut kernels = Kernels::new(target);
+    let mut gpu_kernels = Kernels::of_gpu();
     let mut pool = Pool::default();
     // The pool has equal constants once, so places change.
     let constants = std::mem::take(&mut program.constants).into_iter();
@@ -53,7 +61,8 @@ pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Resu
     for StageProgram { name, device, graph, tasks } in program.stages {
         let tensors = |ids: &[crate::graph::Id]| ids.iter().map(|id| tensor(&graph.values[id.0])).collect();
         let (inputs, outputs) = (tensors(&graph.inputs), tensors(&graph.outputs));
-        let lowered = lowering::lower(&name, graph, &mut kernels, &mut pool)?;
+        let gpu = (program.devices[device].kind == "cuda").then_some(&mut gpu_kernels);
+        let lowered = lowering::lower(&name, graph, &mut kernels, gpu, &mut pool)?;
         stages.push(Stage { name, device, arena: lowered.arena, inputs, outputs, tasks, calls: lowered.calls });
     }
     let cannot = |problem| Error::Write { path: folder.to_owned(), problem };
@@ -62,11 +71,16 @@ pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Resu
     fs::create_dir_all(&scratch).map_err(cannot)?;
     machine_code::compile(&mut kernels, target, &scratch, &folder.join(&code))?;
     fs::remove_dir_all(&scratch).map_err(cannot)?;
+    let gpus = gpus(&program.devices)?;
+    let ptx: Vec<_> = gpus.iter().map(|gpu| (gpu.clone(), folder.join(ptx_name(gpu)))).collect();
+    let ptx: Vec<_> = ptx.iter().map(|(gpu, path)| (gpu.clone(), path.as_path())).collect();
+    machine_code::compile_for_gpu(&mut gpu_kernels, &ptx)?;
     let prepare = std::mem::take(&mut pool.prepare);
     let (constants, has_weights) = pool
         .write(folder, options.weights_folder, options.refer)
         .map_err(|message| Error::Stage { name: "weights".into(), message })?;
     let mut files = vec![code.clone()];
+    files.extend(gpus.iter().map(ptx_name));
     if has_weights {
         files.push(WEIGHTS.into());
     }
@@ -76,7 +90,7 @@ pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Resu
         format: FORMAT.into(),
         model: program.model,
         target: BundleTarget { cpu: target.cpu.clone(), features: target.features.clone(), code },
-        gpus: vec![],
+        gpus: gpus.iter().map(|gpu| GpuCode { arch: gpu.arch.clone(), code: ptx_name(gpu) }).collect(),
         objective: program.objective,
         devices: program.devices,
         files: files.map_err(unfinished)?,
@@ -90,6 +104,26 @@ pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Resu
         sha256: String::new(),
     };
     bundle.write(folder).map_err(unfinished)
+}
+
+/// The GPUs of a plan, each once.
+fn gpus(devices: &[Device]) -> Result<Vec<Gpu>, Error> {
+    let mut gpus: Vec<Gpu> = vec![];
+    for device in devices.iter().filter(|device| device.kind == "cuda") {
+        let Some(arch) = &device.arch else {
+            let message = format!("device '{}' does not say which GPU it is: give its arch, as sm_90", device.id);
+            return Err(Error::Target(message));
+        };
+        let gpu = Gpu::named(arch)?;
+        if !gpus.contains(&gpu) {
+            gpus.push(gpu);
+        }
+    }
+    Ok(gpus)
+}
+
+fn ptx_name(gpu: &Gpu) -> String {
+    format!("{}.ptx", gpu.arch)
 }
 
 /// A value as bundles describe it.

@@ -6,13 +6,15 @@
 mod arithmetic;
 mod control;
 mod function;
+mod gpu;
 mod math;
 mod memory;
 mod small_float;
 mod vector;
 
 pub(crate) use arithmetic::Compare;
-pub(crate) use function::{Kernel, Signature};
+pub(crate) use gpu::shared_name;
+pub(crate) use function::{Form, Grid, Kernel, Signature};
 
 use divi_onnx::DType;
 use melior::StringRef;
@@ -44,8 +46,11 @@ pub(crate) struct Builder {
     entry: Cell<MlirBlock>,
     /// The last constant at the function's beginning, behind which the next one goes.
     last_constant: Cell<Option<MlirOperation>>,
-    /// Elements of `f32` in a register.
-    lanes: usize,
+    form: Form,
+    /// Bytes of the memory that the threads of a GPU's block share.
+    shared: Cell<u64>,
+    /// A function that there is no code for.
+    missing: RefCell<Option<String>>,
     /// Where the kernel keeps its status, if it can fail.
     status: Cell<Option<V>>,
 }
@@ -53,7 +58,12 @@ pub(crate) struct Builder {
 impl Builder {
     /// Elements of `f32` that a register holds.
     pub(crate) fn lanes(&self) -> usize {
-        self.lanes
+        self.form.lanes
+    }
+
+    /// Whether a GPU's thread runs it, and neighbours are other threads'.
+    pub(crate) fn is_gpu(&self) -> bool {
+        self.form.grid.is_some()
     }
 
     // --- Types ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ pub(crate) mod layout;
 mod map;
 mod matmul;
 mod pool;
-mod program;
+pub(crate) mod program;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +20,7 @@ use crate::{
     lowering::Lowering,
 };
 pub(crate) use conv::planes;
+pub(crate) use map::lower as map;
 use layout::Margin;
 use rustc_hash::FxHashMap;
 

@@ -1,12 +1,15 @@
 //! The kernels of a bundle, each built once.
 
 use crate::{
-    emit::{Builder, Kernel, Signature},
+    emit::{Builder, Form, Grid, Kernel, Signature},
     target::Target,
 };
 use melior::{Context, dialect::DialectRegistry, utility::register_all_dialects};
 use mlir_sys::mlirOperationDestroy;
 use rustc_hash::FxHashSet;
+
+/// Threads of a GPU's block that share iterations.
+pub(crate) const THREADS: u32 = 128;
 
 pub(crate) struct Kernels {
     context: Context,
@@ -18,15 +21,24 @@ pub(crate) struct Kernels {
 
 impl Kernels {
     pub(crate) fn new(target: &Target) -> Self {
+        Self::with(target.lanes, target.registers)
+    }
+
+    /// Those of GPUs, whose registers hold one element.
+    pub(crate) fn of_gpu() -> Self {
+        Self::with(1, 255)
+    }
+
+    fn with(lanes: usize, registers: usize) -> Self {
         let registry = DialectRegistry::new();
         register_all_dialects(&registry);
         let context = Context::new();
         context.append_dialect_registry(&registry);
         // Those that kernels are made of; loading all that there are takes longer than compiling a small kernel.
-        for dialect in ["arith", "cf", "func", "llvm", "math", "scf", "ub", "vector"] {
+        for dialect in ["arith", "cf", "func", "llvm", "math", "nvvm", "scf", "ub", "vector"] {
             context.get_or_load_dialect(dialect);
         }
-        Self { context, lanes: target.lanes, registers: target.registers, built: vec![], names: FxHashSet::default() }
+        Self { context, lanes, registers, built: vec![], names: FxHashSet::default() }
     }
 
     /// Elements of `f32` that a register holds.
@@ -42,17 +54,24 @@ impl Kernels {
         &self.context
     }
 
-    /// The kernel with this body, by name.
-    pub(crate) fn add(&mut self, buffers: usize, body: impl FnOnce(&Builder, Signature<'_>)) -> String {
-        let kernel = Builder::kernel(&self.context, self.lanes, buffers, body);
-        let name = kernel.name.clone();
+    /// The kernel with this body: its name, whether it can fail, and a function that it lacks.
+    pub(crate) fn add(
+        &mut self,
+        grid: Option<Grid>,
+        is_narrow: bool,
+        buffers: usize,
+        body: impl FnOnce(&Builder, Signature<'_>),
+    ) -> (String, bool, Option<String>) {
+        let form = Form { lanes: self.lanes, grid, is_narrow };
+        let kernel = Builder::kernel(&self.context, form, buffers, body);
+        let (name, can_fail, missing) = (kernel.name.clone(), kernel.can_fail, kernel.missing.clone());
         if self.names.insert(name.clone()) {
             self.built.push(kernel);
         } else {
             // SAFETY: nobody else knows the function.
             unsafe { mlirOperationDestroy(kernel.function) };
         }
-        name
+        (name, can_fail, missing)
     }
 
     /// Hands the functions over.

@@ -1,4 +1,4 @@
-//! Code for CPUs: stages of operators become kernels, kernels a shared object, and all of it a bundle that the runtime runs.
+//! Code for CPUs and GPUs: stages of operators become kernels, kernels a shared object or PTX, and all of it a bundle that the runtime runs.
 //!
 //! A stage is a [`graph::Graph`]. Its operators are lowered one by one (`ops`) to calls of kernels, which are built in
 //! upstream's MLIR dialects (`emit`); what they compute lies in one arena a stage. Nothing here knows the `onnx` dialect.
@@ -8,6 +8,7 @@ pub mod bundle;
 mod constants;
 mod emit;
 pub mod error;
+mod gpu;
 pub mod graph;
 mod hot;
 mod kernels;

@@ -1,25 +1,27 @@
 //! A stage on its way from operators to calls of kernels.
 
 mod images;
+mod order;
 
 use crate::{
     arena, constants,
-    emit::{Builder, Signature},
+    emit::{Builder, Grid, Signature},
     error::{Error, Result},
+    gpu,
     graph::{Constant, Graph, Id, Node, Value},
     hot::{
         self,
         layout::{Blocked, Margin},
     },
-    kernels::Kernels,
+    kernels::{Kernels, THREADS},
     pool::Pool,
 };
 use divi_onnx::{DType, Tensor};
 use divi_runtime::{
-    bundle::{Buffer, Call},
+    bundle::{Buffer, Call, Launch, Library},
     prepare::Expression,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
 /// Where the bytes of a value are.
@@ -45,11 +47,17 @@ struct PendingCall {
     extent: i64,
     grain: i64,
     task: usize,
+    launch: Option<Launch>,
 }
+
+/// Blocks beyond these do more than one round.
+const MOST_BLOCKS: i64 = 1 << 20;
 
 /// What the lowering of operators works on.
 pub(crate) struct Lowering<'a> {
     kernels: &'a mut Kernels,
+    /// The kernels of the GPU that the stage is for.
+    gpu: Option<&'a mut Kernels>,
     pool: &'a mut Pool,
     values: Vec<Value>,
     storage: Vec<Storage>,
@@ -66,6 +74,10 @@ pub(crate) struct Lowering<'a> {
     blocked: FxHashMap<Id, Id>,
     /// Who reads a value, by position; what the stage hands on is read behind its last node.
     readers: FxHashMap<Id, Vec<usize>>,
+    /// Values that others are written into.
+    wholes: FxHashSet<Id>,
+    /// A function that a GPU's kernel needs, and that there is no code for.
+    missing: Option<String>,
 }
 
 /// What is left of a stage.
@@ -74,11 +86,12 @@ pub(crate) struct Lowered {
     pub(crate) calls: Vec<Call>,
 }
 
-/// Lowers a stage's graph.
+/// Lowers a stage's graph, for a GPU if its kernels are given; what is computed once is computed by a CPU.
 pub(crate) fn lower(
     name: &str,
     graph: Graph,
     kernels: &mut Kernels,
+    gpu: Option<&mut Kernels>,
     pool: &mut Pool,
 ) -> std::result::Result<Lowered, Error> {
     let Graph { values, nodes, inputs, outputs } = graph;
@@ -90,6 +103,7 @@ pub(crate) fn lower(
     }
     let mut lowering = Lowering {
         kernels,
+        gpu,
         pool,
         values,
         storage,
@@ -101,14 +115,25 @@ pub(crate) fn lower(
         dense: FxHashMap::default(),
         blocked: FxHashMap::default(),
         readers,
+        wholes: FxHashSet::default(),
+        missing: None,
     };
-    lowering.margins = hot::wanted_margins(&lowering, &nodes);
+    if !lowering.is_gpu() {
+        lowering.margins = hot::wanted_margins(&lowering, &nodes);
+    }
     for (i, &input) in inputs.iter().enumerate() {
         lowering.storage[input.0] = Storage::Input(i);
     }
     let mut position = 0;
     while position < nodes.len() {
+        let node = &nodes[position];
         position += lowering.nodes(&nodes, position)?;
+        if let Some(function) = lowering.missing.take() {
+            let message = format!(
+                "GPUs have no code for the function '{function}' of its elements yet: keep it on a CPU with divi.pin = @cpu0"
+            );
+            return Err(Error::Node { op: node.op.clone(), name: node.name.clone(), message });
+        }
     }
     lowering.place_outputs(&outputs);
     lowering.finish().map_err(|message| Error::Stage { name: name.into(), message })
@@ -134,9 +159,12 @@ impl Lowering<'_> {
             self.is_preparing = false;
             return Ok(1);
         }
-        if !self.is_preparing
-            && let Some(count) = hot::lower(self, nodes, position).map_err(at)?
-        {
+        let fast = match (self.is_preparing, self.is_gpu()) {
+            (true, _) => None,
+            (false, true) => gpu::lower(self, nodes, position).map_err(at)?,
+            (false, false) => hot::lower(self, nodes, position).map_err(at)?,
+        };
+        if let Some(count) = fast {
             return Ok(count);
         }
         let lower = crate::ops::find(&node.op).ok_or_else(|| {
@@ -199,6 +227,16 @@ impl Lowering<'_> {
         }
     }
 
+    /// Whether a GPU runs what is lowered now.
+    pub(crate) fn is_gpu(&self) -> bool {
+        self.gpu.is_some() && !self.is_preparing
+    }
+
+    /// How many neighbours one iteration computes where that is of use: on a GPU, each is a thread's.
+    pub(crate) fn at_once(&self, neighbours: i64) -> i64 {
+        if self.is_gpu() { 1 } else { neighbours }
+    }
+
     /// Elements of `f32` that a register holds.
     pub(crate) fn lanes(&self) -> usize {
         self.kernels.lanes()
@@ -237,6 +275,24 @@ impl Lowering<'_> {
         self.storage[result.0] = Storage::Same(of, 0);
     }
 
+    /// Makes a value be written into a part of another one, from a byte on, or copies it if it lies elsewhere already. What a
+    /// stage hands on is read behind its last node, and lies elsewhere.
+    pub(crate) fn place_part(&mut self, part: Id, whole: Id, first: u64, node_count: usize) {
+        self.wholes.insert(whole);
+        let is_free = self.storage[part.0] == Storage::Unplaced
+            && self.values[part.0].constant.is_none()
+            && first.is_multiple_of(16)
+            && self.is_read_only_by(part, 0..node_count);
+        if is_free {
+            self.storage[part.0] = Storage::Same(whole, first);
+            return;
+        }
+        let Value { dtype, shape, .. } = self.values[part.0].clone();
+        let place = self.temporary(dtype, &shape);
+        self.storage[place.0] = Storage::Same(whole, first);
+        crate::ops::copy(self, part, place);
+    }
+
     /// Calls a kernel whose buffers are those of `reads`, then those of `writes`. Its outermost loop has `extent` iterations;
     /// fewer than `grain` are not worth a thread.
     pub(crate) fn call(
@@ -260,9 +316,19 @@ impl Lowering<'_> {
         if extent <= 0 {
             return;
         }
-        let kernel = self.kernels.add(reads.len() + writes.len(), body);
+        let buffers = reads.len() + writes.len();
+        if self.is_gpu() {
+            // Bytes that have several elements are one thread's.
+            let is_shared = writes.iter().any(|&id| self.dtype(id).bits() < 8);
+            let threads = if is_shared { 1 } else { THREADS };
+            let blocks = if is_shared { 1 } else { (extent as u64).div_ceil(THREADS.into()) as i64 };
+            let grid = (Grid::Iterations, blocks.min(MOST_BLOCKS), threads);
+            return self.push_launch(grid, extent, None, reads, writes, body);
+        }
+        let (kernel, ..) = self.kernels.add(None, false, buffers, body);
         let (reads, writes) = (reads.to_vec(), writes.to_vec());
-        let call = PendingCall { kernel, reads, writes, extent, grain: grain.clamp(1, extent), task: self.task };
+        let grain = grain.clamp(1, extent);
+        let call = PendingCall { kernel, reads, writes, extent, grain, task: self.task, launch: None };
         if !self.is_preparing {
             return self.calls.push(call);
         }
@@ -270,6 +336,38 @@ impl Lowering<'_> {
         let buffers = ids.into_iter().map(|id| self.placed(id).expect("what is prepared is made of constants"));
         let buffers = buffers.collect();
         self.pool.prepare.push(Call { kernel: call.kernel, buffers, extent, grain: call.grain, task: 0, launch: None });
+    }
+
+    /// Launches a kernel whose threads, so many a block, find out themselves what they do; a library may do the same.
+    pub(crate) fn launch(
+        &mut self,
+        blocks: i64,
+        threads: u32,
+        library: Option<Library>,
+        reads: &[Id],
+        writes: &[Id],
+        body: impl FnOnce(&Builder, Signature<'_>),
+    ) {
+        self.push_launch((Grid::Blocks(threads), blocks, threads), blocks, library, reads, writes, body);
+    }
+
+    fn push_launch(
+        &mut self,
+        (grid, blocks, threads): (Grid, i64, u32),
+        extent: i64,
+        library: Option<Library>,
+        reads: &[Id],
+        writes: &[Id],
+        body: impl FnOnce(&Builder, Signature<'_>),
+    ) {
+        const MOST: i64 = i32::MAX as i64;
+        let is_narrow = extent < MOST && reads.iter().chain(writes).all(|&id| self.count(id) < MOST);
+        let kernels = self.gpu.as_mut().expect("only stages of GPUs are launched");
+        let (kernel, can_fail, missing) = kernels.add(Some(grid), is_narrow, reads.len() + writes.len(), body);
+        self.missing = self.missing.take().or(missing);
+        let launch = Some(Launch { blocks: blocks as u32, threads, can_fail, library, after: vec![] });
+        let (reads, writes, task) = (reads.to_vec(), writes.to_vec(), self.task);
+        self.calls.push(PendingCall { kernel, reads, writes, extent, grain: 1, task, launch });
     }
 
     // --- Where things are ---------------------------------------------------------------------------------------------
@@ -310,7 +408,10 @@ impl Lowering<'_> {
         for (i, &output) in outputs.iter().enumerate() {
             let output = self.dense(output);
             let root = self.root(output);
-            let is_free = self.storage[root.0] == Storage::Unplaced && self.values[root.0].constant.is_none();
+            // Buffers of parts are in the arena: an output has no places inside.
+            let is_free = self.storage[root.0] == Storage::Unplaced
+                && self.values[root.0].constant.is_none()
+                && !self.wholes.contains(&root);
             if is_free {
                 self.storage[root.0] = Storage::Output(i);
                 continue;
@@ -325,7 +426,8 @@ impl Lowering<'_> {
     fn finish(mut self) -> std::result::Result<Lowered, String> {
         let calls = std::mem::take(&mut self.calls);
         let mut lives = arena::Lives::default();
-        for (time, call) in calls.iter().enumerate() {
+        let times = self.times(&calls);
+        for (&time, call) in times.iter().zip(&calls) {
             for &id in call.reads.iter().chain(&call.writes) {
                 if self.placed(id).is_none() {
                     let root = self.root(id);
@@ -334,7 +436,8 @@ impl Lowering<'_> {
             }
         }
         let plan = lives.plan();
-        let calls = calls.into_iter().map(|call| {
+        let after = self.dependencies(&calls, &plan);
+        let calls = calls.into_iter().zip(after).map(|(call, after)| {
             let ids: Vec<_> = call.reads.iter().chain(&call.writes).copied().collect();
             let buffers = ids.into_iter().map(|id| {
                 self.placed(id).unwrap_or_else(|| {
@@ -348,7 +451,7 @@ impl Lowering<'_> {
                 extent: call.extent,
                 grain: call.grain,
                 task: call.task,
-                launch: None,
+                launch: call.launch.map(|launch| Launch { after, ..launch }),
             }
         });
         Ok(Lowered { calls: calls.collect(), arena: plan.bytes })

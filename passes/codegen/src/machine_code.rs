@@ -1,4 +1,8 @@
-//! From kernels to a shared object: MLIR's lowering, LLVM, the linker.
+//! From kernels to a shared object, or to PTX: MLIR's lowering, LLVM, the linker.
+
+mod gpu;
+
+pub(crate) use gpu::compile as compile_for_gpu;
 
 use crate::{emit::Kernel, error::Error, kernels::Kernels, target::Target};
 use inkwell::{
@@ -35,13 +39,7 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
 /// Compiles kernels into the shared object `output`; `scratch` is a folder for what is between.
 pub(crate) fn compile(kernels: &mut Kernels, target: &Target, scratch: &Path, output: &Path) -> Result<(), Error> {
-    static INITIALIZED: Once = Once::new();
-    INITIALIZED.call_once(|| {
-        register_all_passes();
-        LlvmTarget::initialize_x86(&InitializationConfig::default());
-    });
-    let context = kernels.context();
-    register_all_llvm_translations(context);
+    initialize(kernels.context());
     let taken = kernels.take();
     let context = kernels.context();
     // Passes load dialects, which several threads must not do at once: an empty module makes them load all.
@@ -71,6 +69,17 @@ pub(crate) fn compile(kernels: &mut Kernels, target: &Target, scratch: &Path, ou
     }
     let objects: Vec<PathBuf> = objects.into_inner().expect("no thread panics").into_iter().flatten().collect();
     link(&objects, output)
+}
+
+/// Gets MLIR and LLVM ready, once, and a context for translation.
+fn initialize(context: &Context) {
+    static INITIALIZED: Once = Once::new();
+    INITIALIZED.call_once(|| {
+        register_all_passes();
+        LlvmTarget::initialize_x86(&InitializationConfig::default());
+        LlvmTarget::initialize_nvptx(&InitializationConfig::default());
+    });
+    register_all_llvm_translations(context);
 }
 
 /// A module that one thread at a time works on.
@@ -106,16 +115,32 @@ fn module(context: &Context, kernels: Vec<Kernel>) -> Module<'_> {
             let name = mlirStringAttrGet(context.to_raw(), StringRef::new(&inner).to_raw());
             mlirOperationSetAttributeByName(kernel.function, StringRef::new("sym_name").to_raw(), name);
             mlirBlockAppendOwnedOperation(body, kernel.function);
-            let entry = entry_text(&kernel.name, &inner, kernel.buffers);
-            let parsed = mlirModuleCreateParse(context.to_raw(), StringRef::new(&entry).to_raw());
-            let function = mlirBlockGetFirstOperation(mlirModuleGetBody(parsed));
-            let function = mlirOperationGetNextInBlock(function);
-            mlirOperationRemoveFromParent(function);
-            mlirBlockAppendOwnedOperation(body, function);
-            mlirModuleDestroy(parsed);
+            append_last(context, body, &entry_text(&kernel.name, &inner, kernel.buffers));
         }
     }
     module
+}
+
+/// Moves the last operation of a module, which is given as text, to the end of a block.
+///
+/// # Safety
+/// The block is alive.
+unsafe fn append_last(context: &Context, body: MlirBlock, text: &str) {
+    // SAFETY: what is parsed is alive until it is destroyed, and nobody owns what is removed from it.
+    unsafe {
+        let parsed = mlirModuleCreateParse(context.to_raw(), StringRef::new(text).to_raw());
+        let mut last = mlirBlockGetFirstOperation(mlirModuleGetBody(parsed));
+        loop {
+            let next = mlirOperationGetNextInBlock(last);
+            if next.ptr.is_null() {
+                break;
+            }
+            last = next;
+        }
+        mlirOperationRemoveFromParent(last);
+        mlirBlockAppendOwnedOperation(body, last);
+        mlirModuleDestroy(parsed);
+    }
 }
 
 /// A function that takes the pointers to a kernel's buffers from a list, behind a declaration of the kernel.
@@ -139,22 +164,9 @@ fn entry_text(name: &str, inner: &str, buffers: usize) -> String {
 }
 
 fn compile_module(module: &Module<'_>, target: &Target, object: &Path) -> Result<(), Error> {
-    let internal = |what: &str, problem: &dyn std::fmt::Display| Error::Internal(format!("{what}: {problem}"));
     let llvm_context = LlvmContext::create();
-    let llvm = {
-        lower_to_llvm(module)?;
-        // SAFETY: the module is in LLVM's dialect; the context of the result outlives it.
-        unsafe {
-            let raw = mlirTranslateModuleToLLVMIR(module.as_operation().to_raw(), (&llvm_context).as_ctx_ref().cast());
-            if raw.is_null() {
-                return Err(Error::Internal("kernels cannot be translated to LLVM IR".into()));
-            }
-            LlvmModule::new(raw.cast())
-        }
-    };
     let machine = target_machine(target)?;
-    llvm.set_triple(&machine.get_triple());
-    llvm.set_data_layout(&machine.get_target_data().get_data_layout());
+    let llvm = translate(module, &llvm_context, &machine)?;
     let width = llvm_context.create_string_attribute("prefer-vector-width", &(target.lanes * 32).to_string());
     let mut next = llvm.get_first_function();
     while let Some(function) = next {
@@ -163,12 +175,40 @@ fn compile_module(module: &Module<'_>, target: &Target, object: &Path) -> Result
         }
         next = function.get_next_function();
     }
-    llvm.verify().map_err(|error| internal("LLVM finds fault with kernels", &error.to_string()))?;
-    let options = PassBuilderOptions::create();
-    llvm.run_passes("default<O2>", &machine, options).map_err(|error| internal("LLVM", &error.to_string()))?;
+    optimize(&llvm, &machine)?;
     machine
         .write_to_file(&llvm, FileType::Object, object)
         .map_err(|error| internal("LLVM cannot write an object", &error.to_string()))
+}
+
+fn internal(what: &str, problem: &dyn std::fmt::Display) -> Error {
+    Error::Internal(format!("{what}: {problem}"))
+}
+
+/// LLVM's form of a module.
+fn translate<'c>(
+    module: &Module<'_>,
+    context: &'c LlvmContext,
+    machine: &TargetMachine,
+) -> Result<LlvmModule<'c>, Error> {
+    lower_to_llvm(module)?;
+    // SAFETY: the module is in LLVM's dialect; the context of the result outlives it.
+    let llvm = unsafe {
+        let raw = mlirTranslateModuleToLLVMIR(module.as_operation().to_raw(), context.as_ctx_ref().cast());
+        if raw.is_null() {
+            return Err(Error::Internal("kernels cannot be translated to LLVM IR".into()));
+        }
+        LlvmModule::new(raw.cast())
+    };
+    llvm.set_triple(&machine.get_triple());
+    llvm.set_data_layout(&machine.get_target_data().get_data_layout());
+    Ok(llvm)
+}
+
+fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine) -> Result<(), Error> {
+    llvm.verify().map_err(|error| internal("LLVM finds fault with kernels", &error.to_string()))?;
+    let options = PassBuilderOptions::create();
+    llvm.run_passes("default<O2>", machine, options).map_err(|error| internal("LLVM", &error.to_string()))
 }
 
 /// Runs MLIR's own passes on a module, which this thread alone works on.
@@ -190,17 +230,21 @@ fn lower_to_llvm(module: &Module<'_>) -> Result<(), Error> {
 }
 
 fn target_machine(target: &Target) -> Result<TargetMachine, Error> {
-    let triple = TargetTriple::create(TRIPLE);
+    machine_of(TRIPLE, &target.llvm_cpu, &target.llvm_features)
+}
+
+fn machine_of(triple: &str, processor: &str, features: &str) -> Result<TargetMachine, Error> {
+    let triple = TargetTriple::create(triple);
     let llvm = LlvmTarget::from_triple(&triple).map_err(|error| Error::Internal(error.to_string()))?;
     llvm.create_target_machine(
         &triple,
-        &target.llvm_cpu,
-        &target.llvm_features,
+        processor,
+        features,
         OptimizationLevel::Default,
         RelocMode::PIC,
         CodeModel::Default,
     )
-    .ok_or_else(|| Error::Target(format!("LLVM knows no processor '{}'", target.llvm_cpu)))
+    .ok_or_else(|| Error::Target(format!("LLVM knows no processor '{processor}'")))
 }
 
 /// Links objects into a shared object that needs nothing but the C library's mathematics.

@@ -18,6 +18,28 @@ pub struct Target {
     pub(crate) registers: usize,
 }
 
+/// A GPU that code is made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gpu {
+    /// LLVM's and the vendor's name of it: `sm_90`.
+    pub arch: String,
+    /// The version of PTX that has what the code needs.
+    pub(crate) ptx: &'static str,
+}
+
+impl Gpu {
+    /// A GPU by its architecture: `sm_80` and newer ones.
+    pub fn named(arch: &str) -> Result<Self, Error> {
+        let version = arch.strip_prefix("sm_").and_then(|version| version.parse::<u32>().ok());
+        match version {
+            Some(version) if version >= 80 => Ok(Self { arch: arch.into(), ptx: "+ptx80" }),
+            _ => Err(Error::Target(format!(
+                "there are no kernels for the GPU architecture '{arch}': choose sm_80 or a newer one, as sm_90"
+            ))),
+        }
+    }
+}
+
 const V3: &[&str] = &["avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"];
 const V4: &[&str] = &["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"];
 

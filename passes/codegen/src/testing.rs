@@ -76,7 +76,7 @@ impl Graph {
         let mut kernels = Kernels::new(&target);
         let mut pool = Pool::default();
         let lowered =
-            lowering::lower("test", self.clone(), &mut kernels, &mut pool).map_err(|error| error.to_string())?;
+            lowering::lower("test", self.clone(), &mut kernels, None, &mut pool).map_err(|error| error.to_string())?;
         let library = folder.join("kernels.so");
         machine_code::compile(&mut kernels, &target, folder, &library).map_err(|error| error.to_string())?;
         let prepare = std::mem::take(&mut pool.prepare);

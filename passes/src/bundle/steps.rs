@@ -134,10 +134,10 @@ struct Walk<'a, 'b> {
 
 impl Walk<'_, '_> {
     fn check_devices(&self, module: MlirOperation) -> Result<(), Failure> {
-        let other = self.program.devices.iter().find(|device| device.kind != "cpu");
+        let other = self.program.devices.iter().find(|device| !["cpu", "cuda"].contains(&device.kind.as_str()));
         let Some(device) = other else { return Ok(()) };
         let message = format!(
-            "device @{} is of kind \"{}\", which no code is generated for yet: plan for a system of CPUs, as --system=cpu-2",
+            "device @{} is of kind \"{}\", which no code is generated for: plan for a system of CPUs and CUDA devices, as --system=cpu-2",
             device.id, device.kind
         );
         error(module, &message);

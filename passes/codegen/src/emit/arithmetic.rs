@@ -217,6 +217,11 @@ impl Builder {
         if by == 1 {
             return (a, self.index(0));
         }
+        if self.form.is_narrow {
+            let (narrow, wide) = (self.int(32), self.i64());
+            let (a, by) = (self.resize(a, narrow, true), self.integer(by, narrow));
+            return (self.resize(self.div(a, by, true), wide, true), self.resize(self.rem(a, by, true), wide, true));
+        }
         let by = self.index(by);
         (self.div(a, by, true), self.rem(a, by, true))
     }

@@ -15,10 +15,37 @@ pub(crate) struct Kernel {
     /// Comes from what it does: equal kernels have one name.
     pub(crate) name: String,
     pub(crate) function: MlirOperation,
+    pub(crate) form: Form,
     /// Buffers it takes.
     pub(crate) buffers: usize,
+    /// Whether it may return another status than that it is done.
+    pub(crate) can_fail: bool,
+    /// Bytes of the memory that the threads of a GPU's block share.
+    pub(crate) shared: u64,
+    /// A function that it needs, and that the processor has no code for.
+    pub(crate) missing: Option<String>,
     /// About how long it takes to compile, in characters of its text.
     pub(crate) length: usize,
+}
+
+/// What a kernel is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// Elements of `f32` in a register.
+    pub(crate) lanes: usize,
+    /// What GPUs do with it.
+    pub(crate) grid: Option<Grid>,
+    /// Whether all numbers that are divided fit into 32 bits, which some processors divide faster.
+    pub(crate) is_narrow: bool,
+}
+
+/// How the threads of a GPU run a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grid {
+    /// Each does some of its iterations.
+    Iterations,
+    /// Each does all of it, and knows which one it is; this many of them are a block.
+    Blocks(u32),
 }
 
 /// What a kernel's body is given.
@@ -34,7 +61,7 @@ impl Builder {
     /// Builds a function `(pointers, begin, end) -> status`.
     pub(crate) fn kernel(
         context: &Context,
-        lanes: usize,
+        form: Form,
         buffers: usize,
         body: impl FnOnce(&Builder, Signature<'_>),
     ) -> Kernel {
@@ -49,7 +76,9 @@ impl Builder {
                 constants: RefCell::default(),
                 entry: Cell::new(block),
                 last_constant: Cell::new(None),
-                lanes,
+                form,
+                shared: Cell::new(0),
+                missing: RefCell::default(),
                 status: Cell::new(None),
             };
             // The types come from a builder, which needs a block.
@@ -86,7 +115,9 @@ impl Builder {
             let function = b.create("func.func", &[], &[], &attributes, vec![region]);
             mlirBlockDestroy(nowhere);
             let (hash, length) = fingerprint(function);
-            Kernel { name: format!("k{hash}"), function, buffers, length }
+            let (can_fail, shared) = (b.status.get().is_some(), b.shared.get());
+            let missing = b.missing.take();
+            Kernel { name: format!("k{hash}"), function, form, buffers, can_fail, shared, missing, length }
         }
     }
 }

@@ -3,9 +3,20 @@
 
 use super::{Builder, V};
 
+/// What GPUs have instructions for; they have no C library.
+const INSTRUCTIONS: [&str; 9] =
+    ["absf", "absi", "ceil", "copysign", "floor", "fma", "roundeven", "sqrt", "trunc"];
+
 impl Builder {
     /// An operation of the `math` dialect by name (`sin`), on numbers of one type.
     pub(crate) fn math(&self, name: &str, operands: &[V]) -> V {
+        if self.is_gpu() && !INSTRUCTIONS.contains(&name) {
+            match name {
+                "log" if self.is_single(operands[0]) => return self.log(operands[0]),
+                "powf" if self.is_single(operands[0]) => return self.power(operands[0], operands[1]),
+                _ => *self.missing.borrow_mut() = Some(name.to_owned()),
+            }
+        }
         self.op(&format!("math.{name}"), operands, self.type_of(operands[0]), &[])
     }
 
@@ -64,6 +75,63 @@ impl Builder {
         };
         let result = self.mul(self.mul(y, power(half)), power(self.sub(n, half)));
         self.select(self.is_nan(x), x, result)
+    }
+
+    /// The natural logarithm of an `f32`.
+    fn log(&self, x: V) -> V {
+        let ty = self.type_of(x);
+        let int = self.with_element(ty, self.int(32));
+        let (float, integer) = (|value| self.float(value, ty), |value| self.integer(value, int));
+        // Numbers below the normal ones are made normal.
+        let is_small = self.less(x, float(f64::from(f32::MIN_POSITIVE)));
+        let scaled = self.select(is_small, self.mul(x, float(8_388_608.0)), x);
+        let bits = self.bitcast(scaled, int);
+        let exponent = self.sub(self.shift_right(bits, integer(23), true), integer(126));
+        let fraction = self.bitcast(self.or(self.and(bits, integer(0x7f_ffff)), integer(0x3f00_0000)), ty);
+        // A fraction around 1.
+        let is_low = self.less(fraction, float(std::f64::consts::FRAC_1_SQRT_2));
+        let fraction = self.select(is_low, self.add(fraction, fraction), fraction);
+        let exponent = self.select(is_low, self.sub(exponent, integer(1)), exponent);
+        let exponent = self.select(is_small, self.sub(exponent, integer(23)), exponent);
+        let (e, r) = (self.int_to_float(exponent, ty, false), self.sub(fraction, float(1.0)));
+        let square = self.mul(r, r);
+        let p = self.polynomial(
+            r,
+            &[
+                7.037_683_629_2e-2,
+                -1.151_461_031_0e-1,
+                1.167_699_874_0e-1,
+                -1.242_014_084_6e-1,
+                1.424_932_278_7e-1,
+                -1.666_805_766_5e-1,
+                2.000_071_476_5e-1,
+                -2.499_999_399_3e-1,
+                3.333_333_117_4e-1,
+            ],
+        );
+        let y = self.mul(self.mul(r, square), p);
+        let y = self.fma(e, float(-2.121_944_4e-4), y);
+        let y = self.fma(square, float(-0.5), y);
+        let result = self.fma(e, float(0.693_359_375), self.add(r, y));
+        let is_finite = self.less(x, float(f64::INFINITY));
+        let result = self.select(is_finite, result, x);
+        let is_zero = self.equal(x, float(0.0));
+        let result = self.select(is_zero, float(f64::NEG_INFINITY), result);
+        self.select(self.less(x, float(0.0)), float(f64::NAN), result)
+    }
+
+    /// `x ^ y` of `f32`, by logarithm and exponential.
+    fn power(&self, x: V, y: V) -> V {
+        let ty = self.type_of(x);
+        let float = |value| self.float(value, ty);
+        let size = self.exp(self.mul(y, self.log(self.abs(x))));
+        let is_whole = self.equal(self.floor(y), y);
+        let half = self.mul(y, float(0.5));
+        let is_odd = self.and(is_whole, self.not(self.equal(self.floor(half), half)));
+        let signed = self.select(is_odd, self.neg(size), size);
+        let negative = self.select(is_whole, signed, float(f64::NAN));
+        let result = self.select(self.less(x, float(0.0)), negative, size);
+        self.select(self.equal(y, float(0.0)), float(1.0), result)
     }
 
     pub(crate) fn sigmoid(&self, x: V) -> V {

@@ -6,7 +6,7 @@ use mlir_sys::*;
 impl Builder {
     /// A register of `f32`.
     pub(crate) fn vector(&self) -> Type {
-        self.vector_of(self.lanes, self.f32())
+        self.vector_of(self.lanes(), self.f32())
     }
 
     /// All elements the same.
@@ -33,9 +33,9 @@ impl Builder {
 
     /// Ones for the first `count` lanes.
     pub(crate) fn mask(&self, count: usize) -> V {
-        let bits: Vec<_> = (0..self.lanes).map(|lane| if lane < count { "true" } else { "false" }).collect();
-        let ty = self.vector_of(self.lanes, self.i1());
-        let text = format!("dense<[{}]> : vector<{}xi1>", bits.join(", "), self.lanes);
+        let bits: Vec<_> = (0..self.lanes()).map(|lane| if lane < count { "true" } else { "false" }).collect();
+        let ty = self.vector_of(self.lanes(), self.i1());
+        let text = format!("dense<[{}]> : vector<{}xi1>", bits.join(", "), self.lanes());
         self.constant(ty, count as u64 | 1 << 32, || self.attribute(&text))
     }
 

@@ -12,7 +12,7 @@ use crate::{
 use divi_onnx::DType;
 
 /// Lowers a chain of operators on `f32`; says how many nodes that are.
-pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
+pub(crate) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
     let Some(result) = nodes[position].result(0).filter(|&id| cx.dtype(id) == DType::F32) else { return Ok(None) };
     let shape = cx.shape(result).to_vec();
     // The chain begins with an operand that has the result's shape, preferably an image in blocks.

@@ -63,6 +63,24 @@ impl Program {
         Argument::Operand(index)
     }
 
+    /// What libraries can compute with a product: a sum with another tensor, if there is one, and whether what is below zero
+    /// becomes that. `None` if it is anything else.
+    pub(crate) fn as_epilogue(&self) -> Option<(Option<Id>, bool)> {
+        use Argument::{Operand, Start, Step};
+        match &self.steps[..] {
+            [] => Some((None, false)),
+            [(Function::Relu, _)] => Some((None, true)),
+            [(Function::Add, sum), rest @ ..] if matches!(rest, [] | [(Function::Relu, _)]) => match sum[..] {
+                [Start, Operand(0)] | [Operand(0), Start] => {
+                    let is_relu_of_it = rest.iter().all(|(_, arguments)| arguments[..] == [Step(0)]);
+                    is_relu_of_it.then_some((Some(self.operands[0]), !rest.is_empty()))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The result for an element, or for a vector of them.
     pub(crate) fn emit(&self, b: &Builder, start: V, operands: &[V]) -> V {
         let mut results: Vec<V> = vec![];

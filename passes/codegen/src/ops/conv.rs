@@ -46,12 +46,12 @@ fn convolve(cx: &mut Lowering<'_>, node: &Node, x: Id, w: Id, bias: Option<Id>, 
     let (dtype, result_dtype) = (cx.dtype(x), cx.dtype(y));
     let sum = accumulator(result_dtype);
     let reads: Vec<_> = [x, w].into_iter().chain(bias).collect();
-    let rows: i64 = result[..result.len() - 1].iter().product();
     if result.contains(&0) {
         return Ok(());
     }
     let work = weights[1..].iter().product::<i64>() * result[result.len() - 1];
-    cx.call(rows, grain(work), &reads, &[y], |b, kernel| {
+    let extent = Slide::extent(cx, &result);
+    cx.call(extent, grain(work), &reads, &[y], |b, kernel| {
         let (x, w, y) = (kernel.buffers[0], kernel.buffers[1], kernel.buffers[reads.len()]);
         let slide = Slide {
             axes: &axes,

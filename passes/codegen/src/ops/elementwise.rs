@@ -10,7 +10,7 @@ mod variadic;
 
 use super::Lower;
 use crate::{
-    emit::{Builder, V},
+    emit::{Builder, Signature, V},
     error::{Result, unsupported},
     graph::{Id, Node, broadcast_strides},
     lowering::Lowering,
@@ -81,24 +81,49 @@ pub(super) fn nest(
 ) {
     let walks: Vec<_> = operands.iter().chain([result]).collect();
     let (shape, strides) = collapse(shape, walks.iter().map(|walk| walk.strides.clone()).collect());
-    // One axis alone is split over threads as it is, several at the first.
-    let (outer, inner) = shape.split_first().map_or((1, &[][..]), |(&outer, inner)| (outer, inner));
-    let inner_count: i64 = inner.iter().product();
     let reads: Vec<_> = operands.iter().map(|walk| walk.id).collect();
-    let grain = grain(result.dtype, outer, GRAIN / inner_count.max(1));
-    cx.call(outer, grain, &reads, &[result.id], |b, kernel| {
-        b.for_each(kernel.begin, kernel.end, 1, |first| {
-            b.nest(inner, |rest| {
-                let mut place = vec![first];
-                place.extend(rest);
-                let at = |i: usize| b.plus(b.offset(&place, &strides[i]), walks[i].start);
-                let values: Vec<_> =
-                    (0..operands.len()).map(|i| b.load(kernel.buffers[i], operands[i].dtype, at(i))).collect();
-                let value = compute(b, &values);
-                b.store(value, kernel.buffers[operands.len()], result.dtype, at(operands.len()));
-            });
+    let loops = Loops::over(cx, &shape);
+    let grain = grain(result.dtype, loops.extent(), GRAIN / loops.inner_count().max(1));
+    cx.call(loops.extent(), grain, &reads, &[result.id], |b, kernel| {
+        loops.emit(b, &kernel, |place| {
+            let at = |i: usize| b.plus(b.offset(place, &strides[i]), walks[i].start);
+            let values: Vec<_> =
+                (0..operands.len()).map(|i| b.load(kernel.buffers[i], operands[i].dtype, at(i))).collect();
+            let value = compute(b, &values);
+            b.store(value, kernel.buffers[operands.len()], result.dtype, at(operands.len()));
         });
     });
+}
+
+/// Loops over all places of a shape: the first axes are split over threads, the others are inside. A CPU's threads get whole
+/// rows, a GPU's single elements.
+pub(super) struct Loops {
+    outer: Vec<i64>,
+    inner: Vec<i64>,
+}
+
+impl Loops {
+    pub(super) fn over(cx: &Lowering<'_>, shape: &[i64]) -> Self {
+        let split = if cx.is_gpu() { shape.len() } else { shape.len().min(1) };
+        let (outer, inner) = shape.split_at(split);
+        Self { outer: outer.to_vec(), inner: inner.to_vec() }
+    }
+
+    pub(super) fn extent(&self) -> i64 {
+        self.outer.iter().product()
+    }
+
+    pub(super) fn inner_count(&self) -> i64 {
+        self.inner.iter().product()
+    }
+
+    /// The loops of a kernel: `body` gets a place's coordinates.
+    pub(super) fn emit(&self, b: &Builder, kernel: &Signature<'_>, body: impl FnOnce(&[V])) {
+        b.for_each(kernel.begin, kernel.end, 1, |number| {
+            let outer = b.coordinates(number, &self.outer);
+            b.nest(&self.inner, |inner| body(&[&outer[..], inner].concat()));
+        });
+    }
 }
 
 /// How many iterations are worth a thread: all of them where threads would share bytes.

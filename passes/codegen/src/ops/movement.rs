@@ -13,7 +13,7 @@ mod transpose;
 
 use super::{
     Lower,
-    elementwise::{Walk, nest},
+    elementwise::{Loops, Walk, nest},
 };
 use crate::{
     emit::{Builder, V},
@@ -98,24 +98,21 @@ pub(super) fn copy_by_tables(cx: &mut Lowering<'_>, from: Id, to: Id, tables: &[
     let dtype = raw(cx.dtype(to))?;
     let shape = cx.shape(to).to_vec();
     let ids: Vec<_> = tables.iter().map(|values| table(cx, values)).collect();
-    let Some((&outer, inner)) = shape.split_first() else {
+    if shape.is_empty() {
         copy(cx, from, to);
         return Ok(());
-    };
+    }
     let mut reads = vec![from];
     reads.extend(&ids);
-    let grain = super::elementwise::grain(dtype, outer, GRAIN / inner.iter().product::<i64>().max(1));
-    cx.call(outer, grain, &reads, &[to], |b, kernel| {
-        b.for_each(kernel.begin, kernel.end, 1, |first| {
-            b.nest(inner, |rest| {
-                let mut place = vec![first];
-                place.extend(rest);
-                let offsets = place.iter().zip(&kernel.buffers[1..]);
-                let offsets = offsets.map(|(&at, &table)| b.load(table, DType::I64, at));
-                let offset = offsets.reduce(|sum, offset| b.add(sum, offset)).unwrap_or_else(|| b.index(0));
-                let value = b.load(kernel.buffers[0], dtype, offset);
-                b.store(value, kernel.buffers[reads.len()], dtype, b.offset(&place, &strides(&shape)));
-            });
+    let loops = Loops::over(cx, &shape);
+    let grain = super::elementwise::grain(dtype, loops.extent(), GRAIN / loops.inner_count().max(1));
+    cx.call(loops.extent(), grain, &reads, &[to], |b, kernel| {
+        loops.emit(b, &kernel, |place| {
+            let offsets = place.iter().zip(&kernel.buffers[1..]);
+            let offsets = offsets.map(|(&at, &table)| b.load(table, DType::I64, at));
+            let offset = offsets.reduce(|sum, offset| b.add(sum, offset)).unwrap_or_else(|| b.index(0));
+            let value = b.load(kernel.buffers[0], dtype, offset);
+            b.store(value, kernel.buffers[reads.len()], dtype, b.offset(place, &strides(&shape)));
         });
     });
     Ok(())

@@ -58,8 +58,8 @@ fn pool(
         return Ok(());
     }
     let kernel_count: i64 = axes.iter().map(|axis| axis.kernel).product();
-    let rows = result[..result.len() - 1].iter().product();
-    cx.call(rows, grain(kernel_count * result[result.len() - 1]), &[x], &[y], |b, kernel| {
+    let extent = Slide::extent(cx, &result);
+    cx.call(extent, grain(kernel_count * result[result.len() - 1]), &[x], &[y], |b, kernel| {
         let start = start(b);
         let slide = Slide {
             axes: &axes,

@@ -4,6 +4,7 @@ use crate::{
     emit::{Builder, V},
     error::{Result, unsupported},
     graph::{Node, strides},
+    lowering::Lowering,
 };
 use divi_onnx::DType;
 
@@ -12,16 +13,16 @@ const CHUNK: i64 = 1024;
 
 /// One spatial axis: an image, positions on it, and the window between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     /// Elements of the image.
-    pub(super) image: i64,
+    pub(crate) image: i64,
     /// Places at which the window is.
-    pub(super) positions: i64,
-    pub(super) kernel: i64,
-    pub(super) stride: i64,
-    pub(super) dilation: i64,
+    pub(crate) positions: i64,
+    pub(crate) kernel: i64,
+    pub(crate) stride: i64,
+    pub(crate) dilation: i64,
     /// Padding at the image's beginning and end.
-    pub(super) before: i64,
+    pub(crate) before: i64,
     pub(super) after: i64,
 }
 
@@ -32,12 +33,12 @@ impl Axis {
     }
 
     /// Where on the image an element of the window is, at a position.
-    pub(super) fn place(&self, b: &Builder, position: V, element: V) -> V {
+    pub(crate) fn place(&self, b: &Builder, position: V, element: V) -> V {
         b.plus(b.add(b.times(position, self.stride), b.times(element, self.dilation)), -self.before)
     }
 
     /// Whether all places of the window are on the image, at all positions.
-    fn is_inside(&self) -> bool {
+    pub(crate) fn is_inside(&self) -> bool {
         self.before <= 0 && (self.positions - 1) * self.stride - self.before + self.extent() <= self.image
     }
 
@@ -75,7 +76,7 @@ fn padding(node: &Node) -> Result<Padding> {
 }
 
 /// The axes of a window whose kernel slides over an image.
-pub(super) fn sliding(node: &Node, image: &[i64], positions: &[i64], kernel: &[i64]) -> Result<Vec<Axis>> {
+pub(crate) fn sliding(node: &Node, image: &[i64], positions: &[i64], kernel: &[i64]) -> Result<Vec<Axis>> {
     let mut axes = given(node, image, positions, kernel)?;
     let padding = padding(node)?;
     if padding != Padding::Explicit {
@@ -161,8 +162,16 @@ impl Slide<'_> {
         self.lead.iter().copied().chain(outer.iter().map(|axis| axis.positions)).collect()
     }
 
-    /// Does rows `begin..end`.
+    /// How many iterations there are: rows, or on a GPU single positions.
+    pub(super) fn extent(cx: &Lowering<'_>, result: &[i64]) -> i64 {
+        if cx.is_gpu() { result.iter().product() } else { result[..result.len() - 1].iter().product() }
+    }
+
+    /// Does the iterations `begin..end`.
     pub(super) fn emit(&self, b: &Builder, begin: V, end: V) {
+        if b.is_gpu() {
+            return self.by_position(b, begin, end);
+        }
         let Some((inner, outer)) = self.axes.split_last() else { return };
         let ty = b.computed(self.accumulator);
         let length = inner.positions;
@@ -188,6 +197,39 @@ impl Slide<'_> {
                     (self.finish)(&place, value);
                 });
             });
+        });
+    }
+
+    /// One position an iteration, whose intermediate result stays in a register.
+    fn by_position(&self, b: &Builder, begin: V, end: V) {
+        let lead = self.lead.len();
+        let shape: Vec<_> = self.lead.iter().copied().chain(self.axes.iter().map(|axis| axis.positions)).collect();
+        let image: Vec<_> = self.axes.iter().map(|axis| axis.image).collect();
+        let steps = strides(&image);
+        let window: Vec<_> = [self.depth].into_iter().chain(self.axes.iter().map(|axis| axis.kernel)).collect();
+        b.for_each(begin, end, 1, |number| {
+            let place = b.coordinates(number, &shape);
+            let row = &place[..place.len() - 1];
+            let start = (self.start)(row);
+            let result = b.fold_nest(&window, &[start], |element, state| {
+                let (plane, element) = (element[0], &element[1..]);
+                let mut offset = (self.plane)(row, plane);
+                let mut inside = None;
+                for (i, axis) in self.axes.iter().enumerate() {
+                    let at = axis.place(b, place[lead + i], element[i]);
+                    offset = b.add(offset, b.times(at, steps[i]));
+                    if !axis.is_inside() {
+                        let is_on = is_below(b, at, axis.image);
+                        inside = Some(inside.map_or(is_on, |all| b.and(all, is_on)));
+                    }
+                }
+                let combined = || vec![(self.combine)(state[0], offset, (self.factor)(row, plane, element))];
+                match inside {
+                    Some(inside) => b.if_else(inside, combined, || vec![state[0]]),
+                    None => combined(),
+                }
+            });
+            (self.finish)(&place, result[0]);
         });
     }
 
@@ -251,6 +293,6 @@ impl Slide<'_> {
 }
 
 /// Whether `0 <= place < size`.
-pub(super) fn is_below(b: &Builder, place: V, size: i64) -> V {
+pub(crate) fn is_below(b: &Builder, place: V, size: i64) -> V {
     b.compare(crate::emit::Compare::Less, place, b.index(size), true)
 }

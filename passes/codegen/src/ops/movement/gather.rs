@@ -31,13 +31,17 @@ fn gather(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (outer, size, inner) = around(cx.shape(data), axis);
     let (count, index_dtype) = (cx.count(indices), cx.dtype(indices));
     let dtype = raw(cx.dtype(data))?;
-    let extent = outer * count;
-    cx.call(extent, grain_of(dtype, extent, inner), &[data, indices], &[output], |b, kernel| {
+    // A CPU's iteration copies a run, a GPU's an element.
+    let run = cx.at_once(inner);
+    let parts = if run == 0 { 1 } else { inner / run };
+    let extent = outer * count * parts;
+    cx.call(extent, grain_of(dtype, extent, run), &[data, indices], &[output], |b, kernel| {
         b.for_each(kernel.begin, kernel.end, 1, |number| {
-            let (outer, place) = b.div_rem(number, count.max(1));
+            let (row, part) = b.div_rem(number, parts.max(1));
+            let (outer, place) = b.div_rem(row, count.max(1));
             let index = b.checked_index(load_index(b, kernel.buffers[1], index_dtype, place), size);
-            let from = b.times(b.add(b.times(outer, size), index), inner);
-            copy_run(b, kernel.buffers[0], from, kernel.buffers[2], b.times(number, inner), dtype, inner);
+            let from = b.add(b.times(b.add(b.times(outer, size), index), inner), part);
+            copy_run(b, kernel.buffers[0], from, kernel.buffers[2], b.times(number, run), dtype, run);
         });
     });
     Ok(())

@@ -85,9 +85,10 @@ impl Fold {
         let (folded, folded_strides): (Vec<_>, Vec<_>) = self.folded.iter().copied().unzip();
         let folded_numbers = crate::graph::strides(&folded);
         let folded_count: i64 = folded.iter().product();
-        let blocks = (self.run + BLOCK - 1) / BLOCK;
+        let at_once = cx.at_once(BLOCK);
+        let blocks = (self.run + at_once - 1) / at_once;
         let extent = kept.iter().product::<i64>() * blocks;
-        let grain = grain(result, extent, GRAIN / (folded_count * self.run.min(BLOCK)).max(1));
+        let grain = grain(result, extent, GRAIN / (folded_count * self.run.min(at_once)).max(1));
         cx.call(extent, grain, &reads, &[output], |b, kernel| {
             let (source, target) = (kernel.buffers[0], kernel.buffers[reads.len()]);
             let load_beside = |at| beside_dtype.map(|dtype| b.load(kernel.buffers[1], dtype, at));
@@ -102,7 +103,7 @@ impl Fold {
                     b.store(finish(b, &state, beside), target, result, number);
                 });
             }
-            let states: Vec<V> = wide.iter().map(|_| b.scratch(BLOCK, b.i64())).collect();
+            let states: Vec<V> = wide.iter().map(|_| b.scratch(at_once, b.i64())).collect();
             let load = |i| states.iter().zip(wide).map(|(&state, &dtype)| b.load(state, dtype, i)).collect::<Vec<_>>();
             let store = |values: Vec<V>, i| {
                 for ((value, &state), &dtype) in values.into_iter().zip(&states).zip(wide) {
@@ -111,8 +112,8 @@ impl Fold {
             };
             b.for_each(kernel.begin, kernel.end, 1, |number| {
                 let (row, block) = b.div_rem(number, blocks);
-                let first = b.times(block, BLOCK);
-                let count = b.min(b.index(BLOCK), b.sub(b.index(self.run), first), false);
+                let first = b.times(block, at_once);
+                let count = b.min(b.index(at_once), b.sub(b.index(self.run), first), false);
                 let base = b.add(b.offset(&b.coordinates(row, &kept), &kept_strides), first);
                 let target_base = b.add(b.times(row, self.run), first);
                 b.for_each(b.index(0), count, 1, |i| store(start(b), i));

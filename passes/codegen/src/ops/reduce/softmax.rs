@@ -81,15 +81,16 @@ fn along_rows(cx: &mut Lowering<'_>, input: Id, output: Id, (rows, size, _): (i6
 fn along_columns(cx: &mut Lowering<'_>, input: Id, output: Id, (outer, size, inner): (i64, i64, i64), is_log: bool) {
     let dtype = cx.dtype(input);
     let wide = accumulated(dtype);
-    let blocks = (inner + BLOCK - 1) / BLOCK;
-    cx.call(outer * blocks, GRAIN / (size * inner.min(BLOCK)).max(1), &[input], &[output], |b, kernel| {
+    let at_once = cx.at_once(BLOCK);
+    let blocks = (inner + at_once - 1) / at_once;
+    cx.call(outer * blocks, GRAIN / (size * inner.min(at_once)).max(1), &[input], &[output], |b, kernel| {
         let ty = b.computed(dtype);
         let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
-        let [largest, sums] = [0, 1].map(|_| b.scratch(BLOCK, b.i64()));
+        let [largest, sums] = [0, 1].map(|_| b.scratch(at_once, b.i64()));
         b.for_each(kernel.begin, kernel.end, 1, |number| {
             let (outer, block) = b.div_rem(number, blocks);
-            let first = b.times(block, BLOCK);
-            let count = b.min(b.index(BLOCK), b.sub(b.index(inner), first), false);
+            let first = b.times(block, at_once);
+            let count = b.min(b.index(at_once), b.sub(b.index(inner), first), false);
             let base = b.add(b.times(outer, size * inner), first);
             let columns = |body: &dyn Fn(V)| b.for_each(b.index(0), count, 1, body);
             let elements = |body: &dyn Fn(V, V)| {

@@ -1,0 +1,302 @@
+//! Convolutions of images as products: filters by pixels, over the terms of a window. Those with a filter for each channel are
+//! computed pixel by pixel.
+
+use super::tile::{Plan, Side, multiply, own_place};
+use crate::{
+    emit::{Builder, Signature, V},
+    error::Result,
+    graph::{Id, Node, broadcast_strides, strides},
+    hot::program::{self, Program},
+    lowering::Lowering,
+    ops::{Axis, is_below, sliding},
+};
+use divi_onnx::DType;
+use divi_runtime::{
+    bundle::{Convolution, Epilogue, Library},
+    prepare::Expression,
+};
+
+/// A convolution of two spatial axes. `channels` and `features` are those of a group.
+struct Work {
+    batch: i64,
+    groups: i64,
+    channels: i64,
+    features: i64,
+    axes: [Axis; 2],
+    result: Vec<i64>,
+}
+
+/// Lowers a convolution and what follows it; says how many nodes that are.
+pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
+    let node = &nodes[position];
+    let Some(work) = Work::of(cx, node)? else { return Ok(None) };
+    let (mut result, mut consumed) = (node.output()?, 1);
+    let mut weights = node.input(1)?;
+    let mut bias = node.optional(2);
+    if let Some(next) = nodes.get(position + 1)
+        && next.op.starts_with("BatchNormalization")
+        && next.task == node.task
+        && next.optional(0) == Some(result)
+        && next.outputs.iter().skip(1).all(Option::is_none)
+        && cx.is_read_only_by(result, position..position + 2)
+        && let Some(filters) = cx.expression(weights).cloned()
+        && bias.is_none_or(|bias| cx.expression(bias).is_some())
+        && let Some((factor, shift)) = program::affine(cx, next, bias.and_then(|bias| cx.expression(bias).cloned()))?
+    {
+        let shape = cx.shape(weights).to_vec();
+        let inner = shape[1..].iter().product::<i64>() as u64;
+        let scaled = Expression::Scale { source: Box::new(filters), by: Box::new(factor), inner };
+        weights = cx.constant(DType::F32, &shape, scaled);
+        bias = Some(cx.constant(DType::F32, &shape[..1], shift));
+        (result, consumed) = (next.output()?, 2);
+    }
+    let accept = |cx: &Lowering<'_>, id| cx.dtype(id) == DType::F32;
+    let (more, program, result) = program::absorb(cx, nodes, position + consumed, result, &accept);
+    let bias = bias.unwrap_or_else(|| {
+        let count = work.features * work.groups;
+        cx.constant(DType::F32, &[count], Expression::Zeros(count as u64))
+    });
+    work.emit(cx, [node.input(0)?, weights, bias], &program, result);
+    Ok(Some(consumed + more))
+}
+
+impl Work {
+    fn of(cx: &Lowering<'_>, node: &Node) -> Result<Option<Self>> {
+        let (input, weights, output) = (node.input(0)?, node.input(1)?, node.output()?);
+        let result = cx.shape(output).to_vec();
+        let (&[batch, _, ref image @ ..], &[filters, channels, ref kernel @ ..]) = (cx.shape(input), cx.shape(weights))
+        else {
+            return Ok(None);
+        };
+        if image.len() != 2 || cx.dtype(input) != DType::F32 || result.contains(&0) || channels == 0 {
+            return Ok(None);
+        }
+        let axes = sliding(node, image, &result[2..], kernel)?;
+        let groups = node.attributes().int_or("group", 1)?;
+        let features = filters / groups.max(1);
+        Ok(Some(Self { batch, groups, channels, features, axes: [axes[0], axes[1]], result }))
+    }
+
+    fn pixels(&self) -> i64 {
+        self.result[2] * self.result[3]
+    }
+
+    /// Terms of each sum.
+    fn depth(&self) -> i64 {
+        self.channels * self.axes[0].kernel * self.axes[1].kernel
+    }
+
+    fn emit(&self, cx: &mut Lowering<'_>, reads: [Id; 3], program: &Program, result: Id) {
+        let operands: Vec<Id> = reads.into_iter().chain(program.operands.iter().copied()).collect();
+        if self.channels == 1 && self.groups > 1 {
+            return self.emit_depthwise(cx, &operands, program, result);
+        }
+        let library = self.library(program, &cx.shape(result).to_vec(), cx);
+        let plan = Plan::of(self.batch * self.groups, self.features, self.pixels(), self.depth());
+        let finish = Finish::of(cx, program, &self.result);
+        let rows = (self.features + plan.tile.rows - 1) / plan.tile.rows;
+        let columns = (self.pixels() + plan.tile.columns - 1) / plan.tile.columns;
+        let blocks = self.batch * self.groups * rows * columns * plan.splits;
+        let threads = plan.tile.threads() as u32;
+        if plan.splits == 1 {
+            cx.launch(blocks, threads, library, &operands, &[result], |b, kernel| {
+                self.tile(b, &kernel, &plan, |b, place, sum| {
+                    let bias = b.load(kernel.buffers[2], DType::F32, place[1]);
+                    let value = finish.emit(b, &kernel.buffers[3..], place, b.add(sum, bias));
+                    b.store(value, kernel.buffers[operands.len()], DType::F32, b.offset(place, &strides(&self.result)));
+                });
+            });
+            return;
+        }
+        let count: i64 = self.result.iter().product();
+        let sums = cx.temporary(DType::F32, &[plan.splits, count]);
+        cx.launch(blocks, threads, None, &operands[..2], &[sums], |b, kernel| {
+            let (split, _) = b.div_rem(b.block(), blocks / plan.splits);
+            let start = b.times(split, count);
+            self.tile(b, &kernel, &plan, |b, place, sum| {
+                let at = b.add(start, b.offset(place, &strides(&self.result)));
+                b.store(sum, kernel.buffers[2], DType::F32, at);
+            });
+        });
+        let mut reads = vec![sums];
+        reads.extend(&operands[2..]);
+        cx.call(count, 1, &reads, &[result], |b, kernel| {
+            b.for_each(kernel.begin, kernel.end, 1, |number| {
+                let place = b.coordinates(number, &self.result);
+                let mut sum = b.load(kernel.buffers[1], DType::F32, place[1]);
+                for split in 0..plan.splits {
+                    sum = b.add(sum, b.load(kernel.buffers[0], DType::F32, b.plus(number, split * count)));
+                }
+                let value = finish.emit(b, &kernel.buffers[2..], &place, sum);
+                b.store(value, kernel.buffers[reads.len()], DType::F32, number);
+            });
+        });
+    }
+
+    /// A tile of one group's filters by one image's pixels; `take` gets each sum with its coordinates.
+    fn tile(&self, b: &Builder, kernel: &Signature<'_>, plan: &Plan, take: impl Fn(&Builder, &[V], V)) {
+        let tile = &plan.tile;
+        let up = |a: i64, by: i64| (a + by - 1) / by;
+        let (rows, columns) = (up(self.features, tile.rows), up(self.pixels(), tile.columns));
+        let place = b.coordinates(b.block(), &[plan.splits, self.batch, self.groups, columns, rows]);
+        let [split, image, group, column, row] = place[..] else { unreachable!("five numbers were asked for") };
+        let (first_row, first_column) = (b.times(row, tile.rows), b.times(column, tile.columns));
+        let depth = self.depth();
+        let per_split = up(up(depth, plan.splits), tile.depth) * tile.depth;
+        let from = b.times(split, per_split);
+        let to = b.min(b.plus(from, per_split), b.index(depth), false);
+        let [down, across] = self.axes;
+        let zero = || vec![b.float(0.0, b.f32())];
+        let filters = Side {
+            width: tile.rows,
+            is_along_depth: true,
+            prepare: &|place| {
+                let filter = b.add(first_row, place);
+                let is_there = b.less(filter, b.index(self.features));
+                vec![b.times(b.add(b.times(group, self.features), filter), depth), is_there]
+            },
+            load: &|state, term| {
+                let value = || vec![b.load(kernel.buffers[1], DType::F32, b.add(state[0], term))];
+                b.if_else(state[1], value, zero)[0]
+            },
+        };
+        let plane = down.image * across.image;
+        let windows = Side {
+            width: tile.columns,
+            is_along_depth: false,
+            prepare: &|place| {
+                let pixel = b.add(first_column, place);
+                let is_there = b.less(pixel, b.index(self.pixels()));
+                let (y, x) = b.div_rem(pixel, across.positions);
+                let corner = |axis: &Axis, at| b.plus(b.times(at, axis.stride), -axis.before);
+                let first = b.times(b.add(b.times(image, self.groups), group), self.channels * plane);
+                vec![corner(&down, y), corner(&across, x), first, is_there]
+            },
+            load: &|state, term| {
+                let place = b.coordinates(term, &[self.channels, down.kernel, across.kernel]);
+                let y = b.add(state[0], b.times(place[1], down.dilation));
+                let x = b.add(state[1], b.times(place[2], across.dilation));
+                let mut is_there = state[3];
+                for (at, axis) in [(y, &down), (x, &across)] {
+                    if !axis.is_inside() {
+                        is_there = b.and(is_there, is_below(b, at, axis.image));
+                    }
+                }
+                let offset = b.add(b.times(place[0], plane), b.add(b.times(y, across.image), x));
+                let value = || vec![b.load(kernel.buffers[0], DType::F32, b.add(state[2], offset))];
+                b.if_else(is_there, value, zero)[0]
+            },
+        };
+        let sums = multiply(b, tile, &filters, &windows, from, to);
+        let (own_row, own_column) = own_place(b, tile);
+        for i in 0..tile.own_rows {
+            let filter = b.add(first_row, b.plus(own_row, i));
+            let is_filter = b.less(filter, b.index(self.features));
+            let channel = b.add(b.times(group, self.features), filter);
+            for j in 0..tile.own_columns {
+                let pixel = b.add(first_column, b.plus(own_column, j));
+                let is_there = b.and(is_filter, b.less(pixel, b.index(self.pixels())));
+                b.when(is_there, || {
+                    let (y, x) = b.div_rem(pixel, across.positions);
+                    take(b, &[image, channel, y, x], sums[(i * tile.own_columns + j) as usize]);
+                });
+            }
+        }
+    }
+
+    /// One filter for each channel, or some: a thread for each pixel.
+    fn emit_depthwise(&self, cx: &mut Lowering<'_>, operands: &[Id], program: &Program, result: Id) {
+        let finish = Finish::of(cx, program, &self.result);
+        let [down, across] = self.axes;
+        let plane = down.image * across.image;
+        cx.call(self.result.iter().product(), 1, operands, &[result], |b, kernel| {
+            b.for_each(kernel.begin, kernel.end, 1, |number| {
+                let place = b.coordinates(number, &self.result);
+                let (channel, _) = b.div_rem(place[1], self.features);
+                let first = b.times(b.add(b.times(place[0], self.groups), channel), plane);
+                let filter = b.times(place[1], down.kernel * across.kernel);
+                let mut sum = b.load(kernel.buffers[2], DType::F32, place[1]);
+                for ky in 0..down.kernel {
+                    let y = down.place(b, place[2], b.index(ky));
+                    for kx in 0..across.kernel {
+                        let x = across.place(b, place[3], b.index(kx));
+                        let load = || {
+                            let at = b.add(first, b.add(b.times(y, across.image), x));
+                            vec![b.load(kernel.buffers[0], DType::F32, at)]
+                        };
+                        let checks = [(y, &down), (x, &across)].into_iter().filter(|(_, axis)| !axis.is_inside());
+                        let is_there = checks.map(|(at, axis)| is_below(b, at, axis.image)).reduce(|a, c| b.and(a, c));
+                        let value = match is_there {
+                            Some(is_there) => b.if_else(is_there, load, || vec![b.float(0.0, b.f32())])[0],
+                            None => load()[0],
+                        };
+                        let at = b.plus(filter, ky * across.kernel + kx);
+                        sum = b.fma(value, b.load(kernel.buffers[1], DType::F32, at), sum);
+                    }
+                }
+                let value = finish.emit(b, &kernel.buffers[3..], &place, sum);
+                b.store(value, kernel.buffers[operands.len()], DType::F32, number);
+            });
+        });
+    }
+
+    /// What a library would have to compute, if one can.
+    fn library(&self, program: &Program, shape: &[i64], cx: &Lowering<'_>) -> Option<Library> {
+        let (residual, is_relu) = program.as_epilogue()?;
+        if residual.is_some_and(|id| cx.shape(id) != shape) {
+            return None;
+        }
+        let number = |value: i64| u32::try_from(value).ok();
+        let [down, across] = self.axes;
+        // What windows read at the bottom and on the right must be padded as much as at the top and on the left.
+        let reaches = |axis: &Axis| (axis.positions - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
+        let is_even = |axis: &Axis| {
+            let padded = axis.image + 2 * axis.before;
+            let window = (axis.kernel - 1) * axis.dilation + 1;
+            reaches(axis) <= padded && (padded - window) / axis.stride + 1 == axis.positions
+        };
+        if !is_even(&down) || !is_even(&across) || down.before < 0 || across.before < 0 {
+            return None;
+        }
+        let image = self.channels * self.groups * down.image * across.image;
+        let filters = self.features * self.groups;
+        let output = filters * self.pixels();
+        let pair = |f: fn(&Axis) -> i64| Some([number(f(&down))?, number(f(&across))?]);
+        let four = |a, b, c, d| Some([number(a)?, number(b)?, number(c)?, number(d)?]);
+        Some(Library::Convolution(Convolution {
+            input: four(self.batch, self.channels * self.groups, down.image, across.image)?,
+            filters: four(filters, self.channels, down.kernel, across.kernel)?,
+            output: four(self.batch, filters, down.positions, across.positions)?,
+            image_strides: [image as u64, output as u64, output as u64],
+            padding: pair(|axis| axis.before)?,
+            strides: pair(|axis| axis.stride)?,
+            dilations: pair(|axis| axis.dilation)?,
+            groups: number(self.groups)?,
+            has_residual: residual.is_some(),
+            epilogue: if is_relu { Epilogue::Relu } else { Epilogue::None },
+        }))
+    }
+}
+
+/// What is computed of each sum, and where its operands are.
+pub(super) struct Finish<'a> {
+    program: &'a Program,
+    steps: Vec<Vec<i64>>,
+}
+
+impl<'a> Finish<'a> {
+    /// For results of a shape.
+    pub(super) fn of(cx: &Lowering<'_>, program: &'a Program, shape: &[i64]) -> Self {
+        let steps = program.operands.iter().map(|&id| {
+            if cx.count(id) == 1 { vec![0; shape.len()] } else { broadcast_strides(cx.shape(id), shape) }
+        });
+        Self { program, steps: steps.collect() }
+    }
+
+    /// The result at a place.
+    pub(super) fn emit(&self, b: &Builder, buffers: &[V], place: &[V], sum: V) -> V {
+        let operands = self.steps.iter().zip(buffers);
+        let operands: Vec<_> = operands.map(|(steps, &pointer)| b.load(pointer, DType::F32, b.offset(place, steps))).collect();
+        self.program.emit(b, sum, &operands)
+    }
+}

@@ -1,0 +1,286 @@
+//! Products of matrices: in tiles, or, where there are hardly any rows, a warp for each column.
+
+use super::{
+    conv::Finish,
+    tile::{Plan, Side, multiply, own_place},
+};
+use crate::{
+    emit::{Builder, Signature, V},
+    error::Result,
+    graph::{Id, Node, strides},
+    hot::program::{self, Program},
+    lowering::Lowering,
+};
+use divi_onnx::DType;
+use divi_runtime::bundle::{Epilogue, Library, Product};
+
+/// Rows up to this many have a warp for each column, which reads the column once for all of them.
+const FEW: i64 = 4;
+/// Threads of a warp, and of a block of some.
+const WARP: i64 = 32;
+const WARPS: i64 = 4;
+
+/// `count` products of `rows x depth` and `depth x columns`.
+#[derive(Clone, Debug)]
+struct Work {
+    count: i64,
+    rows: i64,
+    columns: i64,
+    depth: i64,
+    /// From one matrix to the next one; 0 if there is one for all.
+    left_stride: i64,
+    right_stride: i64,
+    left_is_turned: bool,
+    right_is_turned: bool,
+    alpha: f32,
+}
+
+/// Lowers a product and what follows it; says how many nodes that are.
+pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
+    let node = &nodes[position];
+    let Some((work, bias)) = Work::of(cx, node)? else { return Ok(None) };
+    let accept = |cx: &Lowering<'_>, id| cx.dtype(id) == DType::F32;
+    let (more, program, result) = program::absorb(cx, nodes, position + 1, node.output()?, &accept);
+    work.emit(cx, [node.input(0)?, node.input(1)?], bias, &program, result);
+    Ok(Some(1 + more))
+}
+
+impl Work {
+    /// The product, and what is added to each of its rows.
+    fn of(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Self, Option<Id>)>> {
+        let (left, right, output) = (node.input(0)?, node.input(1)?, node.output()?);
+        if cx.dtype(left) != DType::F32 || cx.count(output) == 0 || cx.count(left) == 0 {
+            return Ok(None);
+        }
+        let (a, b) = (cx.shape(left), cx.shape(right));
+        if node.op == "Gemm" {
+            let attributes = node.attributes();
+            let (alpha, beta) = (attributes.float("alpha")?.unwrap_or(1.0), attributes.float("beta")?.unwrap_or(1.0));
+            let (left_is_turned, right_is_turned) = (attributes.flag("transA", false)?, attributes.flag("transB", false)?);
+            let &[rows, columns] = cx.shape(output) else { return Ok(None) };
+            let depth = a[usize::from(!left_is_turned)];
+            let bias = node.optional(2);
+            let is_row = |id: Id| cx.count(id) == columns && cx.shape(id).last() == Some(&columns) && beta == 1.0;
+            if bias.is_some_and(|id| !is_row(id)) {
+                return Ok(None);
+            }
+            let work = Self {
+                count: 1,
+                rows,
+                columns,
+                depth,
+                left_stride: 0,
+                right_stride: 0,
+                left_is_turned,
+                right_is_turned,
+                alpha,
+            };
+            return Ok(Some((work, bias)));
+        }
+        let ([outer @ .., rows, depth], [right_outer @ .., _, columns]) = (a, b) else { return Ok(None) };
+        let (rows, depth, columns) = (*rows, *depth, *columns);
+        let count = |sizes: &[i64]| sizes.iter().product::<i64>();
+        let work = |count, rows, left_stride, right_stride| Self {
+            count,
+            rows,
+            columns,
+            depth,
+            left_stride,
+            right_stride,
+            left_is_turned: false,
+            right_is_turned: false,
+            alpha: 1.0,
+        };
+        if count(right_outer) == 1 && right_outer.len() <= outer.len() {
+            // All rows meet one matrix.
+            return Ok(Some((work(1, rows * count(outer), 0, 0), None)));
+        }
+        let strip = |sizes: &[i64]| sizes.iter().copied().skip_while(|&size| size == 1).collect::<Vec<_>>();
+        let (left_outer, right_outer) = (strip(outer), strip(right_outer));
+        if left_outer != right_outer && !left_outer.is_empty() {
+            return Ok(None);
+        }
+        let left_stride = if left_outer.is_empty() { 0 } else { rows * depth };
+        Ok(Some((work(count(&right_outer), rows, left_stride, depth * columns), None)))
+    }
+
+    fn emit(&self, cx: &mut Lowering<'_>, sides: [Id; 2], bias: Option<Id>, program: &Program, result: Id) {
+        let operands: Vec<Id> =
+            sides.into_iter().chain(bias).chain(program.operands.iter().copied()).collect();
+        let shape = cx.shape(result).to_vec();
+        let finish = Finish::of(cx, program, &shape);
+        let library = self.library(program, bias.is_some());
+        // What becomes of a sum, by its number.
+        let done = |b: &Builder, buffers: &[V], out: V, number: V, sum: V| {
+            let place = b.coordinates(number, &shape);
+            let scaled = if self.alpha == 1.0 { sum } else { b.mul(sum, b.float(self.alpha.into(), b.f32())) };
+            let biased = match bias {
+                Some(_) => b.add(scaled, b.load(buffers[0], DType::F32, place[shape.len() - 1])),
+                None => scaled,
+            };
+            let value = finish.emit(b, &buffers[usize::from(bias.is_some())..], &place, biased);
+            b.store(value, out, DType::F32, number);
+        };
+        if self.rows <= FEW && !self.left_is_turned && self.right_is_turned && self.depth % 4 == 0 {
+            let blocks = (self.count * self.columns + WARPS - 1) / WARPS;
+            cx.launch(blocks, (WARP * WARPS) as u32, library, &operands, &[result], |b, kernel| {
+                self.by_columns(b, &kernel, |b, number, sum| {
+                    done(b, &kernel.buffers[2..], kernel.buffers[operands.len()], number, sum);
+                });
+            });
+            return;
+        }
+        let plan = Plan::of(self.count, self.rows, self.columns, self.depth);
+        let up = |a: i64, by: i64| (a + by - 1) / by;
+        let blocks = self.count * up(self.rows, plan.tile.rows) * up(self.columns, plan.tile.columns) * plan.splits;
+        let threads = plan.tile.threads() as u32;
+        if plan.splits == 1 {
+            cx.launch(blocks, threads, library, &operands, &[result], |b, kernel| {
+                self.tile(b, &kernel, &plan, |b, number, sum| {
+                    done(b, &kernel.buffers[2..], kernel.buffers[operands.len()], number, sum);
+                });
+            });
+            return;
+        }
+        let count = self.count * self.rows * self.columns;
+        let sums = cx.temporary(DType::F32, &[plan.splits, count]);
+        cx.launch(blocks, threads, None, &operands[..2], &[sums], |b, kernel| {
+            let (split, _) = b.div_rem(b.block(), blocks / plan.splits);
+            self.tile(b, &kernel, &plan, |b, number, sum| {
+                b.store(sum, kernel.buffers[2], DType::F32, b.add(b.times(split, count), number));
+            });
+        });
+        let mut reads = vec![sums];
+        reads.extend(&operands[2..]);
+        cx.call(count, 1, &reads, &[result], |b, kernel| {
+            b.for_each(kernel.begin, kernel.end, 1, |number| {
+                let terms = (0..plan.splits).map(|i| b.load(kernel.buffers[0], DType::F32, b.plus(number, i * count)));
+                let sum = terms.reduce(|sum, term| b.add(sum, term)).expect("sums have parts");
+                done(b, &kernel.buffers[1..], kernel.buffers[reads.len()], number, sum);
+            });
+        });
+    }
+
+    /// A tile; `take` gets each sum with its number.
+    fn tile(&self, b: &Builder, kernel: &Signature<'_>, plan: &Plan, take: impl Fn(&Builder, V, V)) {
+        let tile = &plan.tile;
+        let up = |a: i64, by: i64| (a + by - 1) / by;
+        let (rows, columns) = (up(self.rows, tile.rows), up(self.columns, tile.columns));
+        let place = b.coordinates(b.block(), &[plan.splits, self.count, rows, columns]);
+        let [split, product, row, column] = place[..] else { unreachable!("four numbers were asked for") };
+        let (first_row, first_column) = (b.times(row, tile.rows), b.times(column, tile.columns));
+        let per_split = up(up(self.depth, plan.splits), tile.depth) * tile.depth;
+        let from = b.times(split, per_split);
+        let to = b.min(b.plus(from, per_split), b.index(self.depth), false);
+        let zero = || vec![b.float(0.0, b.f32())];
+        // An element's place, and whether it is there.
+        let prepare = |first: V, size: i64, start: V, stride: i64| {
+            move |place: V| {
+                let at = b.add(first, place);
+                vec![b.add(start, b.times(at, stride)), b.less(at, b.index(size))]
+            }
+        };
+        let load = |buffer: usize, stride: i64| {
+            move |state: &[V], term: V| {
+                let value = || {
+                    vec![b.load(kernel.buffers[buffer], DType::F32, b.add(state[0], b.times(term, stride)))]
+                };
+                b.if_else(state[1], value, zero)[0]
+            }
+        };
+        let (left_steps, right_steps) = (
+            if self.left_is_turned { (1, self.rows) } else { (self.depth, 1) },
+            if self.right_is_turned { (self.depth, 1) } else { (1, self.columns) },
+        );
+        let left_prepare = prepare(first_row, self.rows, b.times(product, self.left_stride), left_steps.0);
+        let right_prepare = prepare(first_column, self.columns, b.times(product, self.right_stride), right_steps.0);
+        let (left_load, right_load) = (load(0, left_steps.1), load(1, right_steps.1));
+        let left = Side {
+            width: tile.rows,
+            is_along_depth: !self.left_is_turned,
+            prepare: &left_prepare,
+            load: &left_load,
+        };
+        let right = Side {
+            width: tile.columns,
+            is_along_depth: self.right_is_turned,
+            prepare: &right_prepare,
+            load: &right_load,
+        };
+        let sums = multiply(b, tile, &left, &right, from, to);
+        let (own_row, own_column) = own_place(b, tile);
+        let steps = strides(&[self.count, self.rows, self.columns]);
+        for i in 0..tile.own_rows {
+            let row = b.add(first_row, b.plus(own_row, i));
+            let is_row = b.less(row, b.index(self.rows));
+            for j in 0..tile.own_columns {
+                let column = b.add(first_column, b.plus(own_column, j));
+                let is_there = b.and(is_row, b.less(column, b.index(self.columns)));
+                b.when(is_there, || {
+                    let number = b.offset(&[product, row, column], &steps);
+                    take(b, number, sums[(i * tile.own_columns + j) as usize]);
+                });
+            }
+        }
+    }
+
+    /// A warp for each column, whose threads add every 32nd group of four terms.
+    fn by_columns(&self, b: &Builder, kernel: &Signature<'_>, take: impl Fn(&Builder, V, V)) {
+        let (warp, lane) = b.div_rem(b.thread(), WARP);
+        let number = b.add(b.times(b.block(), WARPS), warp);
+        let (product, column) = b.div_rem(number, self.columns);
+        let is_there = b.less(number, b.index(self.count * self.columns));
+        // Threads of a warp have the same number, so none of them waits for one that is not there.
+        b.when(is_there, || {
+            let left = b.times(product, self.left_stride);
+            let right = b.add(b.times(product, self.right_stride), b.times(column, self.depth));
+            let zeros = vec![b.float(0.0, b.f32()); self.rows as usize];
+            let sums = b.for_with(b.times(lane, 4), b.index(self.depth), 4 * WARP, &zeros, |term, sums| {
+                let weights = b.load_wide(kernel.buffers[1], b.add(right, term), 4);
+                let add = |(row, &sum): (usize, &V)| {
+                    let at = b.add(b.plus(left, row as i64 * self.depth), term);
+                    let values = b.load_wide(kernel.buffers[0], at, 4);
+                    (0..4).fold(sum, |sum, i| b.fma(b.element(values, i), b.element(weights, i), sum))
+                };
+                sums.iter().enumerate().map(add).collect()
+            });
+            let sums: Vec<_> = sums.into_iter().map(|sum| warp_sum(b, sum)).collect();
+            b.when(b.equal(lane, b.index(0)), || {
+                for (row, &sum) in sums.iter().enumerate() {
+                    let at = b.offset(
+                        &[product, b.index(row as i64), column],
+                        &strides(&[self.count, self.rows, self.columns]),
+                    );
+                    take(b, at, sum);
+                }
+            });
+        });
+    }
+
+    fn library(&self, program: &Program, has_bias: bool) -> Option<Library> {
+        let (residual, is_relu) = program.as_epilogue()?;
+        if residual.is_some() {
+            return None;
+        }
+        let number = |value: i64| u32::try_from(value).ok();
+        Some(Library::Product(Product {
+            count: number(self.count)?,
+            left_stride: self.left_stride as u64,
+            right_stride: self.right_stride as u64,
+            output_stride: (self.rows * self.columns) as u64,
+            rows: number(self.rows)?,
+            columns: number(self.columns)?,
+            depth: number(self.depth)?,
+            left_is_turned: self.left_is_turned,
+            right_is_turned: self.right_is_turned,
+            alpha: self.alpha.to_bits(),
+            has_bias,
+            epilogue: if is_relu { Epilogue::Relu } else { Epilogue::None },
+        }))
+    }
+}
+
+/// The sum of a number of each thread of a warp, which all of them get.
+pub(super) fn warp_sum(b: &Builder, value: V) -> V {
+    [16, 8, 4, 2, 1].into_iter().fold(value, |sum, bits| b.add(sum, b.shuffled(sum, bits)))
+}

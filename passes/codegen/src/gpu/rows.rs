@@ -1,0 +1,164 @@
+//! Rows of neighbours that a block of threads works on together: sums, largest elements, and what is relative to them.
+
+use crate::{
+    emit::{Builder, V},
+    error::Result,
+    graph::{Id, Node},
+    lowering::Lowering,
+};
+use divi_onnx::{
+    DType,
+    node::{normalize_axes, normalize_axis},
+};
+
+const WARP: i64 = 32;
+/// Shorter rows are left to a thread each.
+const SHORT: i64 = 32;
+
+/// Threads for a row: a warp for short ones.
+fn threads(size: i64) -> i64 {
+    match size {
+        ..=256 => 32,
+        ..=1024 => 128,
+        _ => 256,
+    }
+}
+
+/// One number of all threads of a block, combined; all of them get it. `memory` has a place for each warp.
+fn combined(b: &Builder, value: V, threads: i64, memory: V, combine: &dyn Fn(V, V) -> V) -> V {
+    let warp = [16, 8, 4, 2, 1].into_iter().fold(value, |all, bits| combine(all, b.shuffled(all, bits)));
+    if threads == WARP {
+        return warp;
+    }
+    let (number, lane) = b.div_rem(b.thread(), WARP);
+    // What was combined before may still be read.
+    b.barrier();
+    b.when(b.equal(lane, b.index(0)), || b.store(warp, memory, DType::F32, number));
+    b.barrier();
+    let others = (0..threads / WARP).map(|i| b.load(memory, DType::F32, b.index(i)));
+    others.reduce(combine).expect("a block has warps")
+}
+
+/// The places of a row that are this thread's, from `start` on.
+fn fold(b: &Builder, size: i64, threads: i64, start: V, first: V, step: &dyn Fn(V, V) -> V) -> V {
+    b.for_with(b.thread(), b.index(size), threads, &[first], |i, state| vec![step(b.add(start, i), state[0])])[0]
+}
+
+fn each(b: &Builder, size: i64, threads: i64, start: V, body: &dyn Fn(V, V)) {
+    b.for_each(b.thread(), b.index(size), threads, |i| body(i, b.add(start, i)));
+}
+
+/// Rows and their length, where the last axes are those of a node.
+fn rows(cx: &Lowering<'_>, id: Id, axis: usize) -> (i64, i64) {
+    let shape = cx.shape(id);
+    (shape[..axis].iter().product(), shape[axis..].iter().product())
+}
+
+pub(super) fn softmax(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
+    let (input, output) = (node.input(0)?, node.output()?);
+    let rank = cx.shape(input).len();
+    let axis = normalize_axis(node.attributes().int_or("axis", -1)?, rank)?;
+    let (count, size) = rows(cx, input, axis);
+    if axis + 1 != rank || cx.dtype(input) != DType::F32 || size < SHORT || count == 0 {
+        return Ok(None);
+    }
+    let threads = threads(size);
+    cx.launch(count, threads as u32, None, &[input], &[output], |b, kernel| {
+        let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
+        let memory = b.shared(WARP);
+        let start = b.times(b.block(), size);
+        let load = |at| b.load(source, DType::F32, at);
+        let lowest = b.float(f64::NEG_INFINITY, b.f32());
+        let largest = fold(b, size, threads, start, lowest, &|at, most| b.max_number(most, load(at)));
+        let largest = combined(b, largest, threads, memory, &|x, y| b.max_number(x, y));
+        let zero = b.float(0.0, b.f32());
+        let sum = fold(b, size, threads, start, zero, &|at, sum| b.add(sum, b.exp(b.sub(load(at), largest))));
+        let sum = combined(b, sum, threads, memory, &|x, y| b.add(x, y));
+        let factor = b.div(b.float(1.0, b.f32()), sum, false);
+        each(b, size, threads, start, &|_, at| {
+            b.store(b.mul(b.exp(b.sub(load(at), largest)), factor), target, DType::F32, at);
+        });
+    });
+    Ok(Some(1))
+}
+
+pub(super) fn layer_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
+    let (input, output) = (node.input(0)?, node.output()?);
+    let rank = cx.shape(input).len();
+    let axis = normalize_axis(node.attributes().int_or("axis", -1)?, rank)?;
+    let (count, size) = rows(cx, input, axis);
+    let is_row = |id: Id| cx.dtype(id) == DType::F32 && cx.count(id) == size;
+    let affine = [node.optional(1), node.optional(2)];
+    let has_others = node.result(1).is_some() || node.result(2).is_some();
+    let is_plain = cx.dtype(input) == DType::F32 && !has_others && affine.iter().flatten().all(|&id| is_row(id));
+    if !is_plain || size < SHORT || count == 0 {
+        return Ok(None);
+    }
+    let epsilon: f64 = node.attributes().float("epsilon")?.unwrap_or(1e-5).into();
+    let threads = threads(size);
+    let reads: Vec<Id> = [input].into_iter().chain(affine.into_iter().flatten()).collect();
+    cx.launch(count, threads as u32, None, &reads, &[output], |b, kernel| {
+        let (source, target) = (kernel.buffers[0], kernel.buffers[reads.len()]);
+        let memory = b.shared(WARP);
+        let start = b.times(b.block(), size);
+        let load = |at| b.load(source, DType::F32, at);
+        let (zero, length) = (b.float(0.0, b.f32()), b.float(size as f64, b.f32()));
+        let add = |x, y| b.add(x, y);
+        let sum = fold(b, size, threads, start, zero, &|at, sum| b.add(sum, load(at)));
+        let mean = b.div(combined(b, sum, threads, memory, &add), length, false);
+        let squares = fold(b, size, threads, start, zero, &|at, sum| {
+            let distance = b.sub(load(at), mean);
+            b.fma(distance, distance, sum)
+        });
+        let variance = b.div(combined(b, squares, threads, memory, &add), length, false);
+        let deviation = b.sqrt(b.add(variance, b.float(epsilon, b.f32())));
+        let factor = b.div(b.float(1.0, b.f32()), deviation, false);
+        each(b, size, threads, start, &|i, at| {
+            let mut value = b.mul(b.sub(load(at), mean), factor);
+            let mut buffers = kernel.buffers[1..].iter();
+            if affine[0].is_some() {
+                value = b.mul(value, b.load(*buffers.next().expect("the scale is read"), DType::F32, i));
+            }
+            if affine[1].is_some() {
+                value = b.add(value, b.load(*buffers.next().expect("the bias is read"), DType::F32, i));
+            }
+            b.store(value, target, DType::F32, at);
+        });
+    });
+    Ok(Some(1))
+}
+
+/// Means of rows: of images, or over the last axes.
+pub(super) fn mean(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
+    let (input, output) = (node.input(0)?, node.output()?);
+    let rank = cx.shape(input).len();
+    let first = if node.op == "GlobalAveragePool" {
+        2
+    } else {
+        let Some(axes) = node.optional(1).and_then(|axes| cx.ints(axes)) else { return Ok(None) };
+        let mut axes = normalize_axes(&axes, rank)?;
+        axes.sort_unstable();
+        let is_last = axes.iter().rev().zip((0..rank).rev()).all(|(&axis, expected)| axis == expected);
+        match axes.first() {
+            Some(&first) if is_last => first,
+            _ => return Ok(None),
+        }
+    };
+    let (count, size) = rows(cx, input, first.min(rank));
+    if cx.dtype(input) != DType::F32 || size < SHORT || count == 0 {
+        return Ok(None);
+    }
+    let threads = threads(size);
+    cx.launch(count, threads as u32, None, &[input], &[output], |b, kernel| {
+        let memory = b.shared(WARP);
+        let start = b.times(b.block(), size);
+        let zero = b.float(0.0, b.f32());
+        let sum = fold(b, size, threads, start, zero, &|at, sum| b.add(sum, b.load(kernel.buffers[0], DType::F32, at)));
+        let sum = combined(b, sum, threads, memory, &|x, y| b.add(x, y));
+        b.when(b.equal(b.thread(), b.index(0)), || {
+            let mean = b.div(sum, b.float(size as f64, b.f32()), false);
+            b.store(mean, kernel.buffers[1], DType::F32, b.block());
+        });
+    });
+    Ok(Some(1))
+}

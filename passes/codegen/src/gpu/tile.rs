@@ -1,0 +1,208 @@
+//! Products of matrices, tile by tile: a block of threads brings a piece of both sides into the memory that it shares, and each
+//! thread has some rows and columns of the result in its registers.
+
+use crate::emit::{Builder, V};
+
+/// What a block computes at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tile {
+    pub(super) rows: i64,
+    pub(super) columns: i64,
+    /// Terms of the sums that are in shared memory at once.
+    pub(super) depth: i64,
+    /// Of each thread.
+    pub(super) own_rows: i64,
+    pub(super) own_columns: i64,
+}
+
+/// The tiles of a product, and the parts that its sums are split into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) tile: Tile,
+    pub(super) splits: i64,
+}
+
+const TILES: [Tile; 4] = [
+    Tile { rows: 128, columns: 128, depth: 8, own_rows: 8, own_columns: 8 },
+    Tile { rows: 64, columns: 64, depth: 16, own_rows: 4, own_columns: 4 },
+    Tile { rows: 64, columns: 32, depth: 16, own_rows: 4, own_columns: 4 },
+    Tile { rows: 32, columns: 32, depth: 16, own_rows: 4, own_columns: 2 },
+];
+
+/// Multiprocessors that a large GPU has.
+const PROCESSORS: i64 = 132;
+/// Multiplications of a multiprocessor in a cycle.
+const RATE: f64 = 128.0;
+/// Cycles that another kernel takes, for sums that were split.
+const ANOTHER: f64 = 4000.0;
+/// Bytes of a cycle, to and from memory.
+const BYTES: f64 = 2000.0;
+
+impl Tile {
+    pub(super) fn threads(&self) -> i64 {
+        self.rows / self.own_rows * (self.columns / self.own_columns)
+    }
+
+    /// The share of the peak that its inner loop reaches, when there is enough to do.
+    fn efficiency(&self) -> f64 {
+        match self.own_rows * self.own_columns {
+            64.. => 0.75,
+            16.. => 0.5,
+            _ => 0.35,
+        }
+    }
+}
+
+impl Plan {
+    /// The plan that is likely to be fastest, of `count` products.
+    pub(super) fn of(count: i64, rows: i64, columns: i64, depth: i64) -> Self {
+        let up = |a: i64, b: i64| (a + b - 1) / b;
+        let plans = TILES.iter().flat_map(|&tile| [1, 2, 3, 4, 6, 8, 12, 16, 24, 32].map(|splits| Self { tile, splits }));
+        let plans = plans.filter(|plan| plan.splits == 1 || depth / plan.splits >= 4 * plan.tile.depth);
+        let cost = |plan: &Self| {
+            let Self { tile, splits } = *plan;
+            let blocks = count * up(rows, tile.rows) * up(columns, tile.columns) * splits;
+            let steps = up(up(depth, splits), tile.depth);
+            let cycles = (tile.rows * tile.columns * tile.depth) as f64 / RATE / tile.efficiency();
+            // A block alone waits for memory at each step.
+            let alone = (steps as f64) * cycles.max(700.0) + 1500.0;
+            let together = up(blocks, PROCESSORS) as f64 * steps as f64 * cycles;
+            let sums = if splits > 1 { ANOTHER + (splits * count * rows * columns * 8) as f64 / BYTES } else { 0.0 };
+            alone.max(together) + sums
+        };
+        plans.min_by(|a, b| cost(a).total_cmp(&cost(b))).expect("there are tiles")
+    }
+}
+
+/// One side of a product: how its elements are brought into shared memory.
+pub(super) struct Side<'a> {
+    /// Rows or columns of the tile.
+    pub(super) width: i64,
+    /// Whether neighbours in memory are terms of one sum, rather than of neighbouring sums.
+    pub(super) is_along_depth: bool,
+    /// What is the same for all terms of a row or column, by its place in the tile; made once.
+    pub(super) prepare: &'a dyn Fn(V) -> Vec<V>,
+    /// An element, by what was prepared and the number of the term; zero where there is none.
+    pub(super) load: &'a dyn Fn(&[V], V) -> V,
+}
+
+/// The sums of this thread: its tile's products over the terms `from..to`, row by row.
+pub(super) fn multiply(b: &Builder, tile: &Tile, left: &Side<'_>, right: &Side<'_>, from: V, to: V) -> Vec<V> {
+    let threads = tile.threads();
+    // Rows are a little longer than they must be, so that threads that write a column use different banks.
+    const GAP: i64 = 4;
+    let strides = [left.width + GAP, right.width + GAP];
+    let memory = b.shared(tile.depth * (strides[0] + strides[1]));
+    let bases = [0, tile.depth * strides[0]];
+    let thread = b.thread();
+    let sides = [left, right];
+
+    // What each thread brings: places in the tile, and terms.
+    let items: Vec<Vec<(Vec<V>, V, V)>> = sides
+        .iter()
+        .zip(strides.iter().zip(bases))
+        .map(|(side, (&stride, base))| {
+            let count = side.width * tile.depth / threads;
+            let mut prepared: Option<Vec<V>> = None;
+            (0..count)
+                .map(|i| {
+                    let number = b.plus(thread, i * threads);
+                    let (place, term) = if side.is_along_depth {
+                        b.div_rem(number, tile.depth)
+                    } else {
+                        let (term, place) = b.div_rem(number, side.width);
+                        (place, term)
+                    };
+                    // A thread's places are all the same where a round covers whole rows.
+                    let is_same = !side.is_along_depth && threads % side.width == 0;
+                    let state = match prepared.take().filter(|_| is_same) {
+                        Some(state) => state,
+                        None => (side.prepare)(place),
+                    };
+                    prepared = Some(state.clone());
+                    let at = b.plus(b.add(b.times(term, stride), place), base);
+                    (state, term, at)
+                })
+                .collect()
+        })
+        .collect();
+    let bring = |first: V| -> Vec<V> {
+        let items = sides.iter().zip(&items);
+        items
+            .flat_map(|(side, items)| {
+                items.iter().map(move |(state, term, _)| {
+                    let term = b.add(first, *term);
+                    let is_there = b.less(term, to);
+                    b.if_else(is_there, || vec![(side.load)(state, term)], || vec![b.float(0.0, b.f32())])[0]
+                })
+            })
+            .collect()
+    };
+
+    let across = tile.columns / tile.own_columns;
+    let (down, right_place) = b.div_rem(thread, across);
+    let own = [b.times(down, tile.own_rows), b.plus(b.times(right_place, tile.own_columns), bases[1])];
+    let sum_count = (tile.own_rows * tile.own_columns) as usize;
+    let mut state = vec![b.float(0.0, b.f32()); sum_count];
+    state.extend(bring(from));
+    let state = b.for_with(from, to, tile.depth, &state, |first, state| {
+        let (sums, brought) = state.split_at(sum_count);
+        b.barrier();
+        let places = items.iter().flatten().map(|(_, _, at)| *at);
+        for (&value, at) in brought.iter().zip(places) {
+            b.store(value, memory, divi_onnx::DType::F32, at);
+        }
+        b.barrier();
+        let next = bring(b.plus(first, tile.depth));
+        let mut sums = sums.to_vec();
+        for term in 0..tile.depth {
+            let part = |side: usize, count: i64| -> Vec<V> {
+                let at = b.plus(own[side], term * strides[side]);
+                // Vectors of four at most.
+                let width = count.min(4);
+                (0..count / width)
+                    .flat_map(|i| {
+                        let vector = b.load_wide(memory, b.plus(at, i * width), width as usize);
+                        (0..width as usize).map(move |j| b.element(vector, j)).collect::<Vec<_>>()
+                    })
+                    .collect()
+            };
+            let (rows, columns) = (part(0, tile.own_rows), part(1, tile.own_columns));
+            for (i, &row) in rows.iter().enumerate() {
+                for (j, &column) in columns.iter().enumerate() {
+                    let sum = &mut sums[i * columns.len() + j];
+                    *sum = b.fma(row, column, *sum);
+                }
+            }
+        }
+        sums.extend(next);
+        sums
+    });
+    state[..sum_count].to_vec()
+}
+
+/// Where in its tile the first of a thread's rows and columns is.
+pub(super) fn own_place(b: &Builder, tile: &Tile) -> (V, V) {
+    let (down, across) = b.div_rem(b.thread(), tile.columns / tile.own_columns);
+    (b.times(down, tile.own_rows), b.times(across, tile.own_columns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_products_are_split() {
+        // 7x7 pixels by 512 filters of 4608 terms: 8 tiles would leave most of the GPU idle.
+        assert!(Plan::of(1, 512, 49, 4608).splits >= 8);
+        assert_eq!(Plan::of(1, 4096, 4096, 1024), Plan { tile: TILES[0], splits: 1 });
+    }
+
+    #[test]
+    fn threads_share_tiles_evenly() {
+        for tile in TILES {
+            let threads = tile.threads();
+            assert!(threads <= 256 && tile.rows * tile.depth % threads == 0 && tile.columns * tile.depth % threads == 0);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! From kernels to PTX.
+
+use super::{append_last, initialize, internal, machine_of, optimize, translate};
+use crate::{
+    emit::{Grid, Kernel, shared_name},
+    error::Error,
+    kernels::{Kernels, THREADS},
+    target::Gpu,
+};
+use inkwell::{
+    attributes::{Attribute, AttributeLoc},
+    context::Context as LlvmContext,
+    module::Linkage,
+    targets::FileType,
+};
+use melior::{
+    Context, StringRef,
+    ir::{Location, Module},
+};
+use mlir_sys::*;
+use std::{collections::BTreeSet, fs, path::Path};
+
+const TRIPLE: &str = "nvptx64-nvidia-cuda";
+/// How LLVM calls the convention of functions that the driver launches.
+const PTX_KERNEL: u32 = 71;
+
+/// Threads of a block.
+fn threads(kernel: &Kernel) -> u32 {
+    match kernel.form.grid {
+        Some(Grid::Blocks(threads)) => threads,
+        _ => THREADS,
+    }
+}
+
+/// Compiles kernels for each of some GPUs into a file of PTX.
+pub(crate) fn compile(kernels: &mut Kernels, targets: &[(Gpu, &Path)]) -> Result<(), Error> {
+    initialize(kernels.context());
+    let mut taken = kernels.take();
+    taken.sort_by(|a, b| a.name.cmp(&b.name));
+    let entries: Vec<(String, u32)> = taken.iter().map(|kernel| (kernel.name.clone(), threads(kernel))).collect();
+    let module = module(kernels.context(), taken);
+    for (gpu, output) in targets {
+        let llvm_context = LlvmContext::create();
+        let machine = machine_of(TRIPLE, &gpu.arch, gpu.ptx)?;
+        // What is lowered already stays as it is.
+        let llvm = translate(&module, &llvm_context, &machine)?;
+        for (name, threads) in &entries {
+            let Some(function) = llvm.get_function(name) else { continue };
+            function.set_call_conventions(PTX_KERNEL);
+            if let Some(body) = llvm.get_function(&body_name(name)) {
+                // Whose memory pointers lead to is known in the entry alone.
+                let kind = Attribute::get_named_enum_kind_id("alwaysinline");
+                body.set_linkage(Linkage::Internal);
+                body.add_attribute(AttributeLoc::Function, llvm_context.create_enum_attribute(kind, 0));
+            }
+            let most = llvm_context.create_string_attribute("nvvm.maxntid", &threads.to_string());
+            function.add_attribute(AttributeLoc::Function, most);
+        }
+        optimize(&llvm, &machine)?;
+        let text = machine
+            .write_to_memory_buffer(&llvm, FileType::Assembly)
+            .map_err(|error| internal("LLVM cannot write PTX", &error.to_string()))?;
+        let text = text.as_slice();
+        let text = text.strip_suffix(&[0]).unwrap_or(text);
+        fs::write(output, text).map_err(|problem| Error::Write { path: output.to_path_buf(), problem })?;
+    }
+    Ok(())
+}
+
+/// A module with kernels, the functions that the driver launches, and the memory that blocks share.
+fn module(context: &Context, kernels: Vec<Kernel>) -> Module<'_> {
+    let module = Module::new(Location::unknown(context));
+    let shared: BTreeSet<u64> = kernels.iter().map(|kernel| kernel.shared).filter(|&bytes| bytes > 0).collect();
+    // SAFETY: the module and its body are alive, and functions that were taken have no other owner.
+    unsafe {
+        let body = mlirModuleGetBody(module.to_raw());
+        for bytes in shared {
+            let name = shared_name(bytes);
+            let text = format!(
+                "llvm.mlir.global internal @{name}() {{addr_space = 3 : i32, alignment = 16 : i64}} : !llvm.array<{bytes} x i8>"
+            );
+            append_last(context, body, &text);
+        }
+        for kernel in kernels {
+            let inner = body_name(&kernel.name);
+            let name = mlirStringAttrGet(context.to_raw(), StringRef::new(&inner).to_raw());
+            mlirOperationSetAttributeByName(kernel.function, StringRef::new("sym_name").to_raw(), name);
+            mlirBlockAppendOwnedOperation(body, kernel.function);
+            append_last(context, body, &entry_text(&kernel, &inner));
+        }
+    }
+    module
+}
+
+fn body_name(kernel: &str) -> String {
+    format!("{kernel}_body")
+}
+
+/// What the driver launches: threads take iterations in turn, or all do the same; whoever fails leaves its status.
+fn entry_text(kernel: &Kernel, inner: &str) -> String {
+    let types = "!llvm.ptr, ".repeat(kernel.buffers);
+    // Buffers are in the memory of the device, which loads and stores that know it reach faster.
+    let arguments: String = (0..kernel.buffers).map(|i| format!("%g{i}: !llvm.ptr<1> {{llvm.noalias}}, ")).collect();
+    let casts: String = (0..kernel.buffers)
+        .map(|i| format!("%p{i} = llvm.addrspacecast %g{i} : !llvm.ptr<1> to !llvm.ptr\n"))
+        .collect();
+    let pointers: String = (0..kernel.buffers).map(|i| format!("%p{i}, ")).collect();
+    let status_argument = if kernel.can_fail { ", %status: !llvm.ptr" } else { "" };
+    let call = |from: &str, to: &str| {
+        let call = format!("%code = func.call @{inner}({pointers}{from}, {to}) : ({types}i64, i64) -> i32\n");
+        let store = "%is_bad = arith.cmpi ne, %code, %done : i32\nscf.if %is_bad {\n\
+                     llvm.store %code, %status : i32, !llvm.ptr\n}\n";
+        if kernel.can_fail { call + store } else { call }
+    };
+    let work = match kernel.form.grid {
+        Some(Grid::Blocks(_)) => call("%zero", "%extent"),
+        _ => {
+            let call = call("%i", "%next");
+            format!(
+                "%t = nvvm.read.ptx.sreg.tid.x : i32\n%b = nvvm.read.ptx.sreg.ctaid.x : i32\n\
+                 %n = nvvm.read.ptx.sreg.ntid.x : i32\n%g = nvvm.read.ptx.sreg.nctaid.x : i32\n\
+                 %t64 = arith.extui %t : i32 to i64\n%b64 = arith.extui %b : i32 to i64\n\
+                 %n64 = arith.extui %n : i32 to i64\n%g64 = arith.extui %g : i32 to i64\n\
+                 %before = arith.muli %b64, %n64 : i64\n%first = arith.addi %before, %t64 : i64\n\
+                 %all = arith.muli %g64, %n64 : i64\n\
+                 scf.for %i = %first to %extent step %all : i64 {{\n\
+                 %next = arith.addi %i, %one : i64\n{call}}}\n"
+            )
+        }
+    };
+    format!(
+        "module {{\nfunc.func private @{inner}({types}i64, i64) -> i32\n\
+         func.func @{}({arguments}%extent: i64{status_argument}) {{\n\
+         %zero = arith.constant 0 : i64\n%one = arith.constant 1 : i64\n%done = arith.constant 0 : i32\n{casts}{work}return\n}}\n}}",
+        kernel.name
+    )
+}
