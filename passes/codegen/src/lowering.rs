@@ -425,9 +425,9 @@ impl Lowering<'_> {
 
     fn finish(mut self) -> std::result::Result<Lowered, String> {
         let calls = std::mem::take(&mut self.calls);
+        let calls = self.ordered(calls);
         let mut lives = arena::Lives::default();
-        let times = self.times(&calls);
-        for (&time, call) in times.iter().zip(&calls) {
+        for &(time, ref call) in &calls {
             for &id in call.reads.iter().chain(&call.writes) {
                 if self.placed(id).is_none() {
                     let root = self.root(id);
@@ -437,7 +437,7 @@ impl Lowering<'_> {
         }
         let plan = lives.plan();
         let after = self.dependencies(&calls, &plan);
-        let calls = calls.into_iter().zip(after).map(|(call, after)| {
+        let calls = calls.into_iter().zip(after).map(|((_, call), after)| {
             let ids: Vec<_> = call.reads.iter().chain(&call.writes).copied().collect();
             let buffers = ids.into_iter().map(|id| {
                 self.placed(id).unwrap_or_else(|| {

@@ -20,32 +20,38 @@ enum Memory {
 }
 
 impl Lowering<'_> {
-    /// When calls run, for the arena. Calls of a CPU run one after the other; a GPU's run as soon as what they read is there, so that
-    /// those of one time can run together.
-    pub(super) fn times(&self, calls: &[PendingCall]) -> Vec<usize> {
+    /// The order in which calls run, with their times, for the arena. Calls of a CPU run one after the other; a GPU's run as soon as
+    /// what they read is there, so that those of one time can run together.
+    pub(super) fn ordered(&self, calls: Vec<PendingCall>) -> Vec<(usize, PendingCall)> {
         if self.gpu.is_none() {
-            return (0..calls.len()).collect();
+            return calls.into_iter().enumerate().collect();
         }
-        let mut done: FxHashMap<Id, usize> = FxHashMap::default();
-        let mut times = vec![];
+        let (mut written, mut read) = (FxHashMap::<Id, usize>::default(), FxHashMap::<Id, usize>::default());
+        let mut ordered: Vec<(usize, PendingCall)> = Vec::with_capacity(calls.len());
         for call in calls {
-            let roots = call.reads.iter().chain(&call.writes).map(|&id| self.root(id));
-            let time = roots.filter_map(|root| done.get(&root).map(|time| time + 1)).max().unwrap_or(0);
-            times.push(time);
-            for &id in &call.writes {
-                done.insert(self.root(id), time);
+            let (reads, writes) = [&call.reads, &call.writes].map(|ids| ids.iter().map(|&id| self.root(id))).into();
+            let after = |times: &FxHashMap<Id, usize>, root| times.get(&root).map(|time| time + 1);
+            let before_reads = reads.clone().filter_map(|root| after(&written, root)).max();
+            let before_writes = writes.clone().filter_map(|root| after(&written, root).max(after(&read, root))).max();
+            let time = before_reads.max(before_writes).unwrap_or(0);
+            for root in reads {
+                let last = read.entry(root).or_default();
+                *last = time.max(*last);
             }
+            written.extend(writes.map(|root| (root, time)));
+            ordered.push((time, call));
         }
-        times
+        ordered.sort_by_key(|(time, _)| *time);
+        ordered
     }
 
     /// For each call of a GPU, those before it whose memory it touches, where one of the two writes; without those that others
     /// of them wait for.
-    pub(super) fn dependencies(&self, calls: &[PendingCall], plan: &Plan) -> Vec<Vec<usize>> {
+    pub(super) fn dependencies(&self, calls: &[(usize, PendingCall)], plan: &Plan) -> Vec<Vec<usize>> {
         if self.gpu.is_none() {
             return vec![vec![]; calls.len()];
         }
-        let touches: Vec<Vec<Touch>> = calls.iter().map(|call| self.touches(call, plan)).collect();
+        let touches: Vec<Vec<Touch>> = calls.iter().map(|(_, call)| self.touches(call, plan)).collect();
         // Everything that comes before a call, directly or not.
         let mut before: Vec<Vec<bool>> = vec![];
         let mut all = vec![];
