@@ -2,7 +2,7 @@
 
 use crate::{
     bundle::{Bundle, Device, Lanes},
-    cpu,
+    cpu, cuda,
     error::Result,
     program::Program,
     runtime::Options,
@@ -34,11 +34,16 @@ pub(crate) type Places = Vec<(usize, usize)>;
 impl Crew {
     pub(crate) fn new(bundle: &Bundle, lanes: &Lanes, options: &Options) -> Self {
         let available = cpu::core_count();
-        let threads = |device: &Device| match options.threads.unwrap_or(device.threads as usize) {
-            0 => available,
+        let is_gpu = |device: &Device| device.kind == cuda::KIND;
+        let gpus = bundle.devices.iter().filter(|device| is_gpu(device)).count();
+        let is_idle = |index: usize| bundle.stages.iter().all(|stage| stage.device != index);
+        let threads = |(index, device): (usize, &Device)| match options.threads.unwrap_or(device.threads as usize) {
+            // A GPU takes one that tells it what to do, and where there is nothing to compute, one moves values.
+            _ if is_gpu(device) || is_idle(index) => 1,
+            0 => available.saturating_sub(gpus).max(1),
             threads => threads.min(available.max(1) * 16),
         };
-        let threads: Vec<usize> = bundle.devices.iter().map(threads).collect();
+        let threads: Vec<usize> = bundle.devices.iter().enumerate().map(threads).collect();
         let total: usize = threads.iter().sum();
         let has_link_threads = options.link_threads.unwrap_or(total + lanes.links.len() <= available);
         let own_links = if has_link_threads { lanes.links.len() } else { 0 };

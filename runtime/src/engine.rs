@@ -1,11 +1,13 @@
 //! Runs steps by data flow: a step that is done makes those ready that waited for it, in the queues of their lanes.
 
+mod gpu;
+
 use crate::{
     admission::Admission,
+    block::Block,
     bundle::{Action, Status, unit},
     error::{Error, Result},
     layout::Layout,
-    memory::Aligned,
     program::{Planned, Program},
     request::{Outputs, Request},
     slot::{Current, Slot},
@@ -31,8 +33,10 @@ pub type LaunchHook = Arc<dyn Fn(&str) + Send + Sync>;
 
 pub(crate) struct Engine {
     pub(crate) layout: Layout,
+    /// By input: whether kernels may read it where its owner has it.
+    pub(crate) may_lend: Vec<bool>,
     /// A device runs one stage at a time, so its stages share one.
-    pub(crate) _arenas: Vec<Aligned>,
+    pub(crate) _arenas: Vec<Block>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) admission: Admission,
     pub(crate) stations: Vec<Station>,
@@ -58,9 +62,13 @@ impl Engine {
         lent: bool,
     ) {
         let slot = &self.slots[slot_index];
-        for (port, input) in self.program.bundle.inputs.iter().zip(inputs) {
+        let failure = self.send_inputs(slot, inputs).err();
+        for ((port, input), may_lend) in self.program.bundle.inputs.iter().zip(inputs).zip(&self.may_lend) {
+            if self.program.gpu_of(port.value).is_some() {
+                continue;
+            }
             let source = input.bytes.as_ptr();
-            let is_usable = lent && source.addr().is_multiple_of(crate::bundle::ALIGNMENT as usize);
+            let is_usable = lent && *may_lend && source.addr().is_multiple_of(crate::bundle::ALIGNMENT as usize);
             // SAFETY: the slot was given to this thread, and none of its steps is ready yet.
             unsafe {
                 slot.place_input(&self.program, &self.layout, port.value, is_usable.then_some(source.cast_mut()));
@@ -73,7 +81,7 @@ impl Engine {
         let steps = &self.program.steps;
         {
             let mut progress = slot.progress.lock();
-            progress.current = Some(Current { request, outputs, failure: None });
+            progress.current = Some(Current { request, outputs, failure });
             progress.steps_left = steps.len();
             for (wait, step) in progress.waits.iter_mut().zip(steps) {
                 *wait = step.dependencies.len() as u32;
@@ -137,14 +145,17 @@ impl Engine {
         let Some(Current { request, mut outputs, failure, .. }) = slot.progress.lock().current.take() else { return };
         let outcome = match failure {
             Some(error) => Err(error),
-            None => {
+            None => self.fetch_outputs(slot, &mut outputs).map(|()| {
                 for (index, port) in self.program.bundle.outputs.iter().enumerate() {
+                    if self.program.gpu_of(port.value).is_some() {
+                        continue;
+                    }
                     let bytes = self.program.bundle.values[port.value].tensor.bytes as usize;
                     // SAFETY: the value was written, and the place for it is as long, which was checked.
                     unsafe { ptr::copy_nonoverlapping(slot.value(port.value), outputs.pointer(index), bytes) };
                 }
-                Ok(outputs)
-            }
+                outputs
+            }),
         };
         request.finish(outcome);
         self.admission.leave(slot_index);
@@ -158,28 +169,24 @@ impl Engine {
         let begin_ns = if is_recording { self.now() } else { 0 };
         let bundle = &self.program.bundle;
         match &bundle.steps[index].action {
+            _ if self.program.steps[index].is_on_gpu => {
+                self.perform_on_gpu(seat, slot, index, is_recording.then_some(id))?
+            }
             Action::Launch { .. } => self.launch(seat, slot, request, index, is_recording.then_some(id))?,
             Action::Transfer { input, output } => self.carry(slot, *input, *output)?,
             Action::Slice { input, output, positions, of, outer, .. } => {
                 let part = unit(bundle.values[*input].tensor.bytes, *of, *outer).unwrap_or(0);
-                let places = (0..*outer).flat_map(|o| positions.iter().map(move |position| o * of + position));
                 // SAFETY: a sound bundle's parts are inside both values, and the steps that they depend on are done.
-                places.enumerate().for_each(|(to, from)| unsafe {
-                    copy(slot.value(*input), from * part, slot.value(*output), to as u64 * part, part);
+                sliced(positions, *of, *outer, part).for_each(|(from, to)| unsafe {
+                    copy(slot.value(*input), from, slot.value(*output), to, part);
                 });
             }
             Action::Gather { inputs, output, of, outer, .. } => {
-                let total: u64 = of.iter().sum();
-                let part = unit(bundle.values[*output].tensor.bytes, total, *outer).unwrap_or(0);
-                let mut before = 0;
-                for (input, of) in inputs.iter().zip(of) {
-                    for o in 0..*outer {
-                        let (from, to) = (o * of * part, (o * total + before) * part);
-                        // SAFETY: as above.
-                        unsafe { copy(slot.value(*input), from, slot.value(*output), to, of * part) };
-                    }
-                    before += of;
-                }
+                let part = unit(bundle.values[*output].tensor.bytes, of.iter().sum(), *outer).unwrap_or(0);
+                // SAFETY: as above.
+                gathered(of, *outer, part).for_each(|(which, from, to, bytes)| unsafe {
+                    copy(slot.value(inputs[which]), from, slot.value(*output), to, bytes);
+                });
             }
         }
         if is_recording {
@@ -194,7 +201,7 @@ impl Engine {
         if let Some(hook) = &self.before_launch {
             hook(&stage.name);
         }
-        let table = slot.table(self.program.steps[index].table);
+        let table = slot.table(self.program.steps[index].table).as_ptr();
         let Some(team) = &mut seat.team else { return Ok(()) };
         let mut task_began: Option<(usize, u64)> = None;
         for call in &self.program.stages[stage_index] {
@@ -244,6 +251,21 @@ impl Engine {
     pub(crate) fn now(&self) -> u64 {
         self.loaded.elapsed().as_nanos() as u64
     }
+}
+
+/// Where the parts of a slice are in what it is taken out of, and where they go, in bytes.
+fn sliced(positions: &[u64], of: u64, outer: u64, part: u64) -> impl Iterator<Item = (u64, u64)> {
+    let places = (0..outer).flat_map(move |o| positions.iter().map(move |position| o * of + position));
+    places.enumerate().map(move |(to, from)| (from * part, to as u64 * part))
+}
+
+/// Which value each part of a gather is of, where it is there, where it goes, and its length, in bytes.
+fn gathered(of: &[u64], outer: u64, part: u64) -> impl Iterator<Item = (usize, u64, u64, u64)> {
+    let total: u64 = of.iter().sum();
+    let befores = of.iter().scan(0, |sum, of| Some(std::mem::replace(sum, *sum + of)));
+    of.iter().zip(befores).enumerate().flat_map(move |(which, (of, before))| {
+        (0..outer).map(move |o| (which, o * of * part, (o * total + before) * part, of * part))
+    })
 }
 
 /// # Safety

@@ -18,6 +18,10 @@ pub enum Error {
     Code { path: PathBuf, reason: String },
     /// A device of this kind cannot be run.
     Device { id: String, kind: String },
+    /// A GPU cannot be used: there is none, or not of the kind that the code is for.
+    NoGpu { id: String, arch: String, reason: String },
+    /// A GPU did not do something.
+    Gpu { what: String, problem: String },
     /// A constant cannot be made.
     Constant { index: usize, reason: String },
     /// There is not enough memory for something.
@@ -81,8 +85,16 @@ impl fmt::Display for Error {
             ),
             Self::Code { path, reason } => write!(f, "the code in '{}' cannot be loaded: {reason}", path.display()),
             Self::Device { id, kind } => {
-                write!(f, "device '{id}' is of the kind '{kind}', which this runtime cannot run: plan for kind 'cpu'")
+                write!(
+                    f,
+                    "device '{id}' is of the kind '{kind}', which this runtime cannot run: plan for kinds 'cpu' and 'cuda'"
+                )
             }
+            Self::NoGpu { id, arch, reason } => write!(
+                f,
+                "the bundle needs the CUDA device '{id}' ({arch}), and {reason}: plan for a system of CPUs, as --system=cpu-2"
+            ),
+            Self::Gpu { what, problem } => write!(f, "{what}: {problem}"),
             Self::Constant { index, reason } => write!(f, "constant {index} cannot be made: {reason}"),
             Self::Memory { what, bytes } => write!(f, "there is not enough memory for {what}: it takes {bytes} bytes"),
             Self::Thread(error) => write!(f, "a thread cannot be started: {error}"),
@@ -92,6 +104,7 @@ impl fmt::Display for Error {
                 write!(f, "input '{name}' must be {wanted}, and the one given is {found}")
             }
             Self::WrongOutput { reason } => write!(f, "the outputs do not fit: {reason}"),
+            Self::Failed { stage, task, problem } if task.is_empty() => write!(f, "stage '{stage}' failed: {problem}"),
             Self::Failed { stage, task, problem } => write!(f, "stage '{stage}' failed in '{task}': {problem}"),
             Self::Panicked { stage, message } => write!(f, "stage '{stage}' panicked: {message}"),
             Self::Transfer { value, from, to, problem } => {

@@ -6,14 +6,16 @@
 //!
 //! Requests are let in (`admission`) to one of a fixed number of slots (`slot`), which have memory for all values
 //! (`layout`). The `engine` makes steps ready as their inputs are there; `station`s have queues of ready steps, a thread
-//! that runs them one after the other, and a `team` that splits kernels over cores.
+//! that runs them one after the other, and a `team` that splits kernels over cores. What GPUs run is in `cuda`.
 
 mod admission;
+mod block;
 pub mod bundle;
 mod code;
 mod constants;
 pub mod cpu;
 mod crew;
+mod cuda;
 mod dtype;
 mod engine;
 mod error;
@@ -39,6 +41,7 @@ mod trace;
 mod transfer;
 pub mod weights;
 
+pub use cuda::Cold;
 pub use dtype::DType;
 pub use engine::LaunchHook;
 pub use error::{Error, Result};

@@ -1,10 +1,6 @@
 //! What tasks took, as profiles (`divi-profile/1`) that planning can use.
 
-use crate::{
-    bundle::{Action, Bundle},
-    cpu,
-    span::Span,
-};
+use crate::{bundle::Action, runtime::Runtime, span::Span};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +8,8 @@ const FORMAT: &str = "divi-profile/1";
 
 /// A profile for each kind of device, with the median of what was measured of each task that the compiler has an entry for.
 /// Tasks that are alike are one entry.
-pub fn profiles(bundle: &Bundle, spans: &[Span]) -> Vec<(String, String)> {
+pub fn profiles(runtime: &Runtime, spans: &[Span]) -> Vec<(String, String)> {
+    let bundle = runtime.bundle();
     let mut kinds: Vec<(String, Vec<Measured>)> = Vec::new();
     for ((step, task), micros) in times(spans) {
         let Action::Launch { stage, .. } = bundle.steps[step].action else { continue };
@@ -31,7 +28,13 @@ pub fn profiles(bundle: &Bundle, spans: &[Span]) -> Vec<(String, String)> {
         measured[known].micros.entry(profile.batch).or_default().extend(micros);
         measured[known].count += 1;
     }
-    kinds.into_iter().map(|(kind, measured)| (kind, text(&measured))).collect()
+    kinds
+        .into_iter()
+        .map(|(kind, measured)| {
+            let text = text(&runtime.processor(&kind), &measured);
+            (kind, text)
+        })
+        .collect()
 }
 
 struct Measured {
@@ -56,13 +59,13 @@ fn times(spans: &[Span]) -> BTreeMap<(usize, usize), Vec<f64>> {
     times
 }
 
-fn text(measured: &[Measured]) -> String {
+fn text(processor: &str, measured: &[Measured]) -> String {
     let entries: Vec<String> = measured.iter().map(|measured| format!("    {}", entry(measured))).collect();
     let runtime = concat!("divi-run ", env!("CARGO_PKG_VERSION"));
     format!(
         "{{\n  \"format\": {},\n  \"device\": {},\n  \"runtime\": {},\n  \"entries\": [\n{}\n  ]\n}}\n",
         json!(FORMAT),
-        json!(cpu::name()),
+        json!(processor),
         json!(runtime),
         entries.join(",\n")
     )

@@ -1,22 +1,27 @@
 //! A bundle that is loaded: kernels and constants found, steps put in order.
 
 use crate::{
+    block::Block,
     bundle::{Action, Buffer, Bundle, Call, Lanes, Status},
     code::{self, Code, Kernel},
     constants::Constants,
     cpu,
+    cuda::{self, DeviceMemory, Pinned},
     error::{Error, Result},
+    memory::Aligned,
     team::{Team, Work},
 };
-use std::{ops::Range, path::Path, time::Duration};
+use std::{ops::Range, path::Path, ptr, time::Duration};
 
 pub(crate) struct Program {
     pub(crate) bundle: Bundle,
     pub(crate) steps: Vec<Planned>,
-    /// The calls of each stage.
+    /// The calls of each stage that a CPU runs.
     pub(crate) stages: Vec<Vec<PlannedCall>>,
     pub(crate) lanes: Lanes,
     pub(crate) constants: Constants,
+    /// By device; `None` for CPUs.
+    pub(crate) gpus: Vec<Option<cuda::Device>>,
     /// Kernels are its functions. Not there if the bundle has none.
     _code: Option<Code>,
 }
@@ -25,6 +30,8 @@ pub(crate) struct Program {
 pub(crate) struct Planned {
     /// Where it runs: a device, or behind them a link.
     pub(crate) lane: usize,
+    /// Whether a GPU has a part in it.
+    pub(crate) is_on_gpu: bool,
     /// The first of those that could run is the one with the lowest.
     pub(crate) rank: u32,
     /// The steps that write what it reads.
@@ -45,27 +52,78 @@ pub(crate) struct PlannedCall {
 }
 
 impl Program {
-    pub(crate) fn load(folder: &Path) -> Result<Self> {
+    pub(crate) fn load(folder: &Path, driver: &dyn cuda::Driver, cold: Option<cuda::Cold>) -> Result<Self> {
         let bundle = Bundle::read(folder)?;
-        if let Some(device) = bundle.devices.iter().find(|device| device.kind != "cpu") {
+        if let Some(device) = bundle.devices.iter().find(|device| device.kind != "cpu" && device.kind != cuda::KIND) {
             return Err(Error::Device { id: device.id.clone(), kind: device.kind.clone() });
         }
         code::check_processor(&bundle.target)?;
         for file in &bundle.files {
             // Code is small, and a damaged one could do anything.
-            if file.path == bundle.target.code { file.check(folder)? } else { file.check_size(folder)? }
+            let is_code = file.path == bundle.target.code || bundle.gpus.iter().any(|code| file.path == code.code);
+            if is_code { file.check(folder)? } else { file.check_size(folder)? }
         }
-        let has_code = !bundle.prepare.is_empty() || bundle.stages.iter().any(|stage| !stage.calls.is_empty());
-        let code = has_code.then(|| Code::load(folder, &bundle.target)).transpose()?;
+        let gpus = cuda::open(&bundle, driver)?;
+        let code = bundle.has_native_calls().then(|| Code::load(folder, &bundle.target)).transpose()?;
         let kernels = Kernels(code.as_ref());
-        let stages = bundle.stages.iter().map(|stage| kernels.plan(&stage.calls)).collect::<Result<_>>()?;
+        let stages = bundle.stages.iter().map(|stage| match gpus[stage.device] {
+            Some(_) => Ok(vec![]),
+            None => kernels.plan(&stage.calls),
+        });
+        let stages = stages.collect::<Result<_>>()?;
         let prepare = kernels.plan(&bundle.prepare)?;
         let constants = Constants::load(folder, &bundle)?;
         let lanes = bundle.lanes();
         let steps = plan_steps(&bundle, &lanes);
-        let program = Self { bundle, steps, stages, lanes, constants, _code: code };
+        let mut program = Self { bundle, steps, stages, lanes, constants, gpus: vec![], _code: code };
         program.prepare(&prepare)?;
+        let (bundle, constants) = (&program.bundle, &program.constants);
+        let load = |(index, gpu): (usize, Option<_>)| {
+            gpu.map(|gpu| cuda::Device::load(folder, bundle, index, constants, gpu, cold)).transpose()
+        };
+        program.gpus = gpus.into_iter().enumerate().map(load).collect::<Result<_>>()?;
         Ok(program)
+    }
+
+    /// Memory of a device for values. Those of the host that come from GPUs or go there are where GPUs find them by themselves.
+    pub(crate) fn values(&self, device: usize, bytes: u64) -> Result<Block> {
+        let what = format!("the values on device '{}'", self.bundle.devices[device].id);
+        let partner = self.lanes.links.iter().find_map(|&(from, to)| match device {
+            _ if device == from => self.gpus[to].as_ref(),
+            _ if device == to => self.gpus[from].as_ref(),
+            _ => None,
+        });
+        match (&self.gpus[device], partner) {
+            (None, Some(gpu)) => Ok(Block::Pinned(Pinned::new(&gpu.gpu, bytes, &what)?)),
+            _ => self.block(device, bytes, &what),
+        }
+    }
+
+    /// Memory of a device.
+    pub(crate) fn block(&self, device: usize, bytes: u64, what: &str) -> Result<Block> {
+        match &self.gpus[device] {
+            Some(gpu) => Ok(Block::Gpu(DeviceMemory::new(&gpu.gpu, bytes, what)?)),
+            None => Ok(Block::Host(Aligned::zeroed(bytes, what)?)),
+        }
+    }
+
+    /// Where a device finds a constant.
+    pub(crate) fn constant_on(&self, device: usize, constant: usize) -> *mut u8 {
+        match &self.gpus[device] {
+            Some(gpu) => ptr::without_provenance_mut(gpu.constant(constant).unwrap_or(0) as usize),
+            None => self.constants.constants[constant].pointer(),
+        }
+    }
+
+    /// The GPU that a value is on.
+    pub(crate) fn gpu_of(&self, value: usize) -> Option<&cuda::Device> {
+        self.gpus[self.bundle.values[value].device].as_ref()
+    }
+
+    /// Whether kernels may read an input where its owner has it. GPUs may not, and copies to them begin elsewhere.
+    pub(crate) fn may_lend(&self, value: usize) -> bool {
+        let goes_to_gpu = |action: &Action| matches!(action, Action::Transfer { input, output } if *input == value && self.gpu_of(*output).is_some());
+        self.gpu_of(value).is_none() && !self.bundle.steps.iter().any(|step| goes_to_gpu(&step.action))
     }
 
     /// Computes the constants that are computed once.
@@ -98,7 +156,8 @@ impl Program {
 
     /// How many buffers all calls of a request have.
     pub(crate) fn table_length(&self) -> usize {
-        let of_stage = |stage: usize| self.stages[stage].last().map_or(0, |call| call.buffers.end);
+        let of_stage =
+            |stage: usize| self.bundle.stages[stage].calls.iter().map(|call| call.buffers.len()).sum::<usize>();
         let of_step = |action: &Action| if let Action::Launch { stage, .. } = action { of_stage(*stage) } else { 0 };
         self.bundle.steps.iter().map(|step| of_step(&step.action)).sum()
     }
@@ -126,7 +185,12 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes) -> Vec<Planned> {
     let each = bundle.steps.iter().zip(&lanes.of_step).zip(dependencies(bundle));
     for (index, ((step, &lane), dependencies)) in each.enumerate() {
         dependencies.iter().for_each(|&other| steps[other].dependents.push(index));
-        steps.push(Planned { lane, rank: 0, dependencies, dependents: vec![], table });
+        let is_gpu = |device: usize| bundle.devices[device].kind == cuda::KIND;
+        let is_on_gpu = match &step.action {
+            Action::Launch { stage, .. } => is_gpu(bundle.stages[*stage].device),
+            other => other.reads().iter().chain(other.writes()).any(|&value| is_gpu(bundle.values[value].device)),
+        };
+        steps.push(Planned { lane, is_on_gpu, rank: 0, dependencies, dependents: vec![], table });
         if let Action::Launch { stage, .. } = &step.action {
             table += bundle.stages[*stage].calls.iter().map(|call| call.buffers.len()).sum::<usize>();
         }

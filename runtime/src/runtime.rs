@@ -3,13 +3,14 @@
 use crate::{
     admission::Admission,
     bundle::{Bundle, Tensor},
+    cpu,
     crew::Crew,
+    cuda::{self, Cold},
     dtype::DType,
     engine::{Engine, LaunchHook},
     error::{Error, Result},
     footprint::{self, MemoryUse},
     layout::Layout,
-    memory::Aligned,
     program::{Program, dependencies},
     request::{Outputs, Request, Ticket},
     slot::Slot,
@@ -41,7 +42,9 @@ pub struct Options {
     /// Whether threads that wait look for work for a while before they sleep. If nothing is said, they do where there is a
     /// core for each.
     pub spin: Option<bool>,
-    /// What moves values between devices.
+    /// What the first request does about constants of GPUs. If nothing is said, they are there when the bundle is loaded.
+    pub cold: Option<Cold>,
+    /// What moves values between devices that are not GPUs.
     pub transfer: Arc<dyn Transfer>,
     /// Called before each launch. If it panics, so does the stage.
     pub before_launch: Option<LaunchHook>,
@@ -54,6 +57,7 @@ impl Default for Options {
             in_flight: None,
             link_threads: None,
             spin: None,
+            cold: None,
             transfer: Arc::new(MemoryCopy),
             before_launch: None,
         }
@@ -70,19 +74,27 @@ pub struct Runtime {
 impl Runtime {
     /// Loads the bundle in a folder and starts its threads.
     pub fn load(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
-        let program = Program::load(folder.as_ref())?;
+        Self::load_with(folder.as_ref(), options, &cuda::Cuda)
+    }
+
+    /// Loads a bundle whose GPUs are those of a driver.
+    pub(crate) fn load_with(folder: &Path, options: Options, driver: &dyn cuda::Driver) -> Result<Self> {
+        let program = Program::load(folder, driver, options.cold)?;
         let bundle = &program.bundle;
         let in_flight = options.in_flight.unwrap_or_else(|| footprint::usual_in_flight(bundle)).max(1);
         let layout = Layout::new(bundle, &dependencies(bundle));
-        let arenas = footprint::arena_bytes(bundle).into_iter().zip(&bundle.devices);
-        let arenas = arenas.map(|(bytes, device)| Aligned::zeroed(bytes, &format!("the arena of '{}'", device.id)));
-        let arenas = arenas.collect::<Result<Vec<_>>>()?;
-        let slots = (0..in_flight).map(|_| Slot::new(&program, &layout, &arenas)).collect::<Result<_>>()?;
+        let arena = |(index, &bytes): (usize, &u64)| {
+            program.block(index, bytes, &format!("the arena of '{}'", bundle.devices[index].id))
+        };
+        let arenas = footprint::arena_bytes(bundle).iter().enumerate().map(arena).collect::<Result<Vec<_>>>()?;
+        let slots = (0..in_flight).map(|index| Slot::new(index, &program, &layout, &arenas)).collect::<Result<_>>()?;
+        let may_lend = bundle.inputs.iter().map(|port| program.may_lend(port.value)).collect();
         let crew = Crew::new(bundle, &program.lanes, &options);
         let (stations, lanes) = crew.stations(&program, in_flight)?;
         let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());
         let engine = Arc::new(Engine {
             layout,
+            may_lend,
             _arenas: arenas,
             slots,
             admission: Admission::new(in_flight),
@@ -206,6 +218,13 @@ impl Runtime {
         }
         all.sort_by_key(|span| (span.begin_ns, span.step, span.task));
         (all, left_out)
+    }
+
+    /// What the processors of a kind of devices call themselves.
+    pub fn processor(&self, kind: &str) -> String {
+        let devices = self.bundle().devices.iter().zip(&self.engine.program.gpus);
+        let gpu = devices.filter(|(device, _)| device.kind == kind).find_map(|(_, gpu)| gpu.as_ref());
+        gpu.map_or_else(cpu::name, |gpu| gpu.gpu.name().to_owned())
     }
 
     /// What each device has in memory.

@@ -2,10 +2,11 @@
 //! flight, made once.
 
 use crate::{
-    bundle::{Action, Buffer},
+    block::Block,
+    bundle::{Action, Buffer, Port},
+    cuda::Pinned,
     error::{Error, Result},
     layout::Layout,
-    memory::Aligned,
     program::Program,
     request::{Outputs, Request},
     sync::Mutex,
@@ -13,10 +14,44 @@ use crate::{
 use std::{cell::UnsafeCell, sync::Arc};
 
 pub(crate) struct Slot {
+    pub(crate) index: usize,
     /// A block for each device.
-    blocks: Vec<Aligned>,
+    blocks: Vec<Block>,
+    /// Where inputs and outputs that are on GPUs come by.
+    pub(crate) inputs: Staging,
+    pub(crate) outputs: Staging,
     pointers: UnsafeCell<Pointers>,
     pub(crate) progress: Mutex<Progress>,
+}
+
+/// Memory of the host for the values of ports that are on GPUs, which copy from and to it by themselves.
+pub(crate) struct Staging {
+    memory: Option<Pinned>,
+    /// By port.
+    offsets: Vec<u64>,
+}
+
+impl Staging {
+    fn new(program: &Program, ports: &[Port]) -> Result<Self> {
+        let mut total = 0;
+        let mut gpu = None;
+        let mut offsets = Vec::with_capacity(ports.len());
+        for port in ports {
+            offsets.push(total);
+            if let Some(its) = program.gpu_of(port.value) {
+                gpu = Some(its);
+                total += program.bundle.values[port.value].tensor.bytes.next_multiple_of(crate::bundle::ALIGNMENT);
+            }
+        }
+        let memory = gpu.map(|gpu| Pinned::new(&gpu.gpu, total, "inputs and outputs of GPUs")).transpose()?;
+        Ok(Self { memory, offsets })
+    }
+
+    /// The place of a port whose value is on a GPU.
+    pub(crate) fn place(&self, port: usize) -> *mut u8 {
+        let begin = self.memory.as_ref().map_or(std::ptr::null_mut(), Pinned::pointer);
+        begin.wrapping_add(self.offsets[port] as usize)
+    }
 }
 
 struct Pointers {
@@ -48,14 +83,12 @@ unsafe impl Send for Slot {}
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    pub(crate) fn new(program: &Program, layout: &Layout, arenas: &[Aligned]) -> Result<Self> {
+    pub(crate) fn new(index: usize, program: &Program, layout: &Layout, arenas: &[Block]) -> Result<Self> {
         let bundle = &program.bundle;
-        let block = |(device, &bytes): (usize, &u64)| {
-            Aligned::zeroed(bytes, &format!("the values on device '{}'", bundle.devices[device].id))
-        };
-        let blocks: Vec<Aligned> = layout.bytes.iter().enumerate().map(block).collect::<Result<_>>()?;
+        let block = |(device, &bytes): (usize, &u64)| program.values(device, bytes);
+        let blocks: Vec<Block> = layout.bytes.iter().enumerate().map(block).collect::<Result<_>>()?;
         let place = |(index, value): (usize, &crate::bundle::Value)| match value.constant {
-            Some(constant) => program.constants.constants[constant].pointer(),
+            Some(constant) => program.constant_on(value.device, constant),
             None => blocks[value.device].pointer().wrapping_add(layout.offsets[index] as usize),
         };
         let values: Vec<*mut u8> = bundle.values.iter().enumerate().map(place).collect();
@@ -68,12 +101,13 @@ impl Slot {
                 Buffer::Input(index) => values[inputs[*index]],
                 Buffer::Output(index) => values[outputs[*index]],
                 Buffer::Arena(offset) => arenas[stage.device].pointer().wrapping_add(*offset as usize),
-                Buffer::Constant(index) => program.constants.constants[*index].pointer(),
+                Buffer::Constant(index) => program.constant_on(stage.device, *index),
             }));
         }
         let waits = vec![0; bundle.steps.len()];
         let progress = Mutex::new(Progress { current: None, waits, steps_left: 0 });
-        Ok(Self { blocks, pointers: UnsafeCell::new(Pointers { values, table }), progress })
+        let (inputs, outputs) = (Staging::new(program, &bundle.inputs)?, Staging::new(program, &bundle.outputs)?);
+        Ok(Self { index, blocks, inputs, outputs, pointers: UnsafeCell::new(Pointers { values, table }), progress })
     }
 
     /// Where a value is.
@@ -82,10 +116,10 @@ impl Slot {
         unsafe { (&(*self.pointers.get()).values)[value] }
     }
 
-    /// The buffers of a launch's calls, which begin here in the table.
-    pub(crate) fn table(&self, first: usize) -> *const *mut u8 {
+    /// The buffers of a launch's calls, which begin here in the table, and those behind them.
+    pub(crate) fn table(&self, first: usize) -> &[*mut u8] {
         // SAFETY: as above.
-        unsafe { (&(*self.pointers.get()).table)[first..].as_ptr() }
+        unsafe { &(&(*self.pointers.get()).table)[first..] }
     }
 
     /// Says where an input is: in the slot, or where a caller has it who waits for the request.

@@ -2,8 +2,8 @@
 
 use crate::bundle::Device;
 
-/// What moves the bytes of a value. Devices of one machine share memory; others will need a driver's copy, or messages
-/// between processes.
+/// What moves the bytes of a value. CPUs of one machine share memory; others will need messages between processes. To GPUs and
+/// back, the driver copies.
 pub trait Transfer: Send + Sync {
     /// Moves all of `source`, which `from` can read, to `target`, which `to` can read and which is as long. The error says
     /// why it did not get there.

@@ -37,6 +37,60 @@ pub enum Library {
     Product(Product),
 }
 
+impl Library {
+    /// What is wrong with its numbers, if something is.
+    pub(super) fn problem(&self) -> Option<String> {
+        match self {
+            Self::Convolution(Convolution { input, filters, output, groups, strides, dilations, .. }) => {
+                let fits = input[0] == output[0]
+                    && filters[0] == output[1]
+                    && filters[1].checked_mul(*groups) == Some(input[1])
+                    && strides.iter().chain(dilations).chain([groups]).all(|&number| number > 0);
+                let text = || {
+                    format!(
+                        "the library's filters {filters:?} do not lead from {input:?} to {output:?} in {groups} groups"
+                    )
+                };
+                (!fits).then(text)
+            }
+            Self::Product(Product { count, rows, columns, depth, .. }) => {
+                let is_empty = [count, rows, columns, depth].contains(&&0);
+                is_empty.then(|| format!("the library has {count} products of {rows} by {depth} by {columns}"))
+            }
+        }
+    }
+
+    /// The bytes of each buffer, from the first that is used to the last.
+    pub fn buffer_bytes(&self) -> Vec<u64> {
+        let floats = |count: u64| count.saturating_mul(4);
+        match self {
+            Self::Convolution(it) => {
+                let all = |shape: [u32; 4]| shape.iter().fold(4_u64, |bytes, &size| bytes.saturating_mul(size.into()));
+                let images = |[count, rest @ ..]: [u32; 4], stride: u64| {
+                    let one = all([1, rest[0], rest[1], rest[2]]);
+                    floats(stride).saturating_mul(u64::from(count).saturating_sub(1)).saturating_add(one)
+                };
+                let [input, output, residual] = it.image_strides;
+                let mut bytes = vec![images(it.input, input), all(it.filters), floats(it.filters[0].into())];
+                bytes.extend(it.has_residual.then(|| images(it.output, residual)));
+                bytes.push(images(it.output, output));
+                bytes
+            }
+            Self::Product(it) => {
+                let matrices = |rows: u32, columns: u32, stride: u64| {
+                    let apart = stride.saturating_mul(u64::from(it.count).saturating_sub(1));
+                    floats((u64::from(rows) * u64::from(columns)).saturating_add(apart))
+                };
+                let mut bytes =
+                    vec![matrices(it.rows, it.depth, it.left_stride), matrices(it.depth, it.columns, it.right_stride)];
+                bytes.extend(it.has_bias.then(|| floats(it.columns.into())));
+                bytes.push(matrices(it.rows, it.columns, it.output_stride));
+                bytes
+            }
+        }
+    }
+}
+
 /// What is computed of each sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,13 +1,17 @@
 //! Whether a description is sound: every index inside what it is an index of, every size what it must be. What was
 //! validated can be run without further questions, if the files are those that were written with it.
 
-use super::{ALIGNMENT, Buffer, Bundle, Call, Constant, Port, Source, Stage, Tensor, WEIGHTS};
-use crate::{dtype::DType, prepare::Expression};
+use super::{ALIGNMENT, Buffer, Bundle, Call, Constant, GpuCode, Launch, Port, Source, Stage, Tensor, WEIGHTS};
+use crate::{cuda, dtype::DType, prepare::Expression};
 use std::collections::HashSet;
 use std::path::{Component, Path};
 
 /// More bytes than any of these can have, so that sums of them can be counted.
 const MOST_BYTES: u64 = 1 << 48;
+
+/// As many as a grid has in its first dimension, and a block of threads.
+const MOST_BLOCKS: u32 = i32::MAX as u32;
+const MOST_GPU_THREADS: u32 = 1024;
 
 pub(super) type Verdict = Result<(), String>;
 
@@ -43,13 +47,29 @@ impl Bundle {
         self.validate_steps()
     }
 
+    /// Whether anything runs on CPUs.
+    pub(crate) fn has_native_calls(&self) -> bool {
+        let is_gpu = |stage: &Stage| self.devices.get(stage.device).is_some_and(|device| device.kind == cuda::KIND);
+        let is_native = |stage: &Stage| !stage.calls.is_empty() && !is_gpu(stage);
+        !self.prepare.is_empty() || self.stages.iter().any(is_native)
+    }
+
     fn validate_files(&self) -> Verdict {
         let has = |path: &str| self.files.iter().any(|file| file.path == path);
         let code = &self.target.code;
-        let is_plain = matches!(Path::new(code).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
-        let has_kernels = !self.prepare.is_empty() || self.stages.iter().any(|stage| !stage.calls.is_empty());
-        if has_kernels && !(is_plain && has(code)) {
+        let is_plain =
+            |path: &str| matches!(Path::new(path).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
+        if self.has_native_calls() && !(is_plain(code) && has(code)) {
             return Err(format!("the code '{code}' is not one of the files of the bundle"));
+        }
+        for device in self.devices.iter().filter(|device| device.kind == cuda::KIND) {
+            let arch = device.arch.as_deref().unwrap_or_default();
+            let Some(GpuCode { code, .. }) = self.gpus.iter().find(|code| code.arch == arch) else {
+                return Err(format!("there is no code for '{arch}', which device '{}' is", device.id));
+            };
+            if !is_plain(code) || !has(code) {
+                return Err(format!("the code '{code}' is not one of the files of the bundle"));
+            }
         }
         let is_packed = |constant: &Constant| matches!(constant.source, Source::Packed { .. });
         if self.constants.iter().any(is_packed) && !has(WEIGHTS) {
@@ -101,8 +121,50 @@ impl Bundle {
         inside(stage.device, self.devices.len(), "devices")?;
         countable(stage.arena)?;
         stage.inputs.iter().chain(&stage.outputs).try_for_each(validate_tensor)?;
-        for call in &stage.calls {
-            self.validate_call(call, Some(stage)).map_err(|reason| format!("kernel '{}': {reason}", call.kernel))?;
+        for (index, call) in stage.calls.iter().enumerate() {
+            let sound = self.validate_call(call, Some(stage)).and_then(|()| match &call.launch {
+                Some(launch) => self.validate_launch(launch, call, stage, index),
+                None if self.devices[stage.device].kind == cuda::KIND => {
+                    Err("it does not say how a GPU runs it".to_owned())
+                }
+                None => Ok(()),
+            });
+            sound.map_err(|reason| format!("kernel '{}': {reason}", call.kernel))?;
+        }
+        Ok(())
+    }
+
+    fn validate_launch(&self, launch: &Launch, call: &Call, stage: &Stage, index: usize) -> Verdict {
+        if self.devices[stage.device].kind != cuda::KIND {
+            return Err("it says how a GPU runs it, and runs on none".into());
+        }
+        let Launch { blocks, threads, library, after, .. } = launch;
+        if !(1..=MOST_BLOCKS).contains(blocks) || !(1..=MOST_GPU_THREADS).contains(threads) {
+            return Err(format!("{blocks} blocks of {threads} threads"));
+        }
+        if let Some(other) = after.iter().find(|&&other| other >= index) {
+            return Err(format!("it comes after call {other}, which is not before it"));
+        }
+        let Some(library) = library else { return Ok(()) };
+        if let Some(problem) = library.problem() {
+            return Err(problem);
+        }
+        let wanted = library.buffer_bytes();
+        if wanted.len() != call.buffers.len() {
+            return Err(format!("it has {} buffers, and the library {}", call.buffers.len(), wanted.len()));
+        }
+        for (number, (buffer, wanted)) in call.buffers.iter().zip(wanted).enumerate() {
+            let there = match buffer {
+                Buffer::Input(index) => stage.inputs[*index].bytes,
+                Buffer::Output(index) => stage.outputs[*index].bytes,
+                Buffer::Arena(offset) => stage.arena - offset,
+                Buffer::Constant(index) => self.constants[*index].bytes,
+            };
+            if wanted > there {
+                return Err(format!(
+                    "the library's buffer {number} has {wanted} bytes, more than the {there} there are"
+                ));
+            }
         }
         Ok(())
     }

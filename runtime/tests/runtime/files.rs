@@ -139,7 +139,7 @@ fn spans_become_traces_and_profiles() {
     let tracks: Vec<_> = tracks.iter().map(|event| event["args"]["name"].as_str().unwrap()).collect();
     assert_eq!(tracks, ["cpu0", "cpu1", "cpu0>cpu1", "cpu1>cpu0"]);
 
-    let profiles = profiles(runtime.bundle(), &spans);
+    let profiles = profiles(&runtime, &spans);
     let [(kind, text)] = &profiles[..] else { panic!("{profiles:?}") };
     let profile: Value = serde_json::from_str(text).unwrap();
     assert_eq!((&kind[..], &profile["format"]), ("cpu", &json!("divi-profile/1")));

@@ -110,8 +110,9 @@ fn code_for_another_machine() {
                     processor";
     assert_eq!(refusal(&maker.write()), expected);
     let mut maker = scale_and_add();
-    maker.bundle.devices[0].kind = "cuda".into();
-    let expected = "device 'cpu0' is of the kind 'cuda', which this runtime cannot run: plan for kind 'cpu'";
+    maker.bundle.devices[0].kind = "abacus".into();
+    let expected =
+        "device 'cpu0' is of the kind 'abacus', which this runtime cannot run: plan for kinds 'cpu' and 'cuda'";
     assert_eq!(refusal(&maker.write()), expected);
 }
 

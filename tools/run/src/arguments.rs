@@ -3,6 +3,7 @@
 use std::{fmt::Display, path::PathBuf, str::FromStr};
 
 use crate::files;
+use divi_runtime::Cold;
 use lexopt::{
     Parser,
     prelude::{Long, Short, Value, ValueExt},
@@ -19,6 +20,8 @@ usage: divi-run BUNDLE [OPTIONS]
   --warmup N               how many runs come before them (1 if more than one is measured, else 0)
   --threads N              threads of each device, instead of what the plan says; 0 for all cores
   --in-flight N            how many inputs may be on their way at once; a pipeline's stages and one more, else 1
+  --cold=overlap|copy-first  has the first run copy weights to GPUs, as calls need them or before all calls, and says how long
+                           it took; else they are there before it
   --trace FILE             writes a trace for Chrome or Perfetto: measured and predicted spans
   --profile-out FILE       writes what tasks took as a profile, which planning can use
   --check                  verifies the hashes of all files, and runs nothing
@@ -39,6 +42,7 @@ pub(crate) struct Arguments {
     pub(crate) warmup: usize,
     pub(crate) threads: Option<usize>,
     pub(crate) in_flight: Option<usize>,
+    pub(crate) cold: Option<Cold>,
     pub(crate) trace: Option<PathBuf>,
     pub(crate) profile: Option<PathBuf>,
     pub(crate) is_check: bool,
@@ -78,6 +82,7 @@ impl Arguments {
                 Long("in-flight") => {
                     arguments.in_flight = Some(at_least_one(value(&mut parser, "in-flight")?, "in-flight")?);
                 }
+                Long("cold") => arguments.cold = Some(cold(&value::<String>(&mut parser, "cold")?)?),
                 Long("trace") => arguments.trace = Some(path(&mut parser)?),
                 Long("profile-out") => arguments.profile = Some(path(&mut parser)?),
                 Value(folder) if bundle.is_none() => bundle = Some(PathBuf::from(folder)),
@@ -105,6 +110,14 @@ fn input(text: &str) -> (String, PathBuf) {
     match text.rsplit_once('=') {
         Some((name, file)) => (name.to_owned(), file.into()),
         None => (String::new(), text.into()),
+    }
+}
+
+fn cold(text: &str) -> Result<Cold, String> {
+    match text {
+        "overlap" => Ok(Cold::Overlap),
+        "copy-first" => Ok(Cold::CopyFirst),
+        _ => Err(format!("--cold={text}: it is 'overlap' or 'copy-first'")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files in and out: whole or not at all.
 
 use crate::{arguments::Arguments, measure::Measured};
-use divi_runtime::{TensorData, bundle::Bundle, npy, profiles, trace};
+use divi_runtime::{Runtime, TensorData, npy, profiles, trace};
 use std::{
     collections::HashSet,
     fs,
@@ -59,12 +59,12 @@ fn file_name(name: &str, taken: &mut HashSet<String>) -> String {
     file
 }
 
-pub(crate) fn write_measurements(arguments: &Arguments, bundle: &Bundle, measured: &Measured) -> Result<(), String> {
+pub(crate) fn write_measurements(arguments: &Arguments, runtime: &Runtime, measured: &Measured) -> Result<(), String> {
     if let Some(path) = &arguments.trace {
-        write(path, trace(bundle, &measured.spans).as_bytes())?;
+        write(path, trace(runtime.bundle(), &measured.spans).as_bytes())?;
     }
     if let Some(path) = &arguments.profile {
-        let profiles = profiles(bundle, &measured.spans);
+        let profiles = profiles(runtime, &measured.spans);
         if profiles.is_empty() {
             return Err("--profile-out: the bundle says of none of its tasks what they compute".to_owned());
         }

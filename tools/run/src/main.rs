@@ -47,7 +47,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     }
     let signals = signals::Signals::watch()?;
     let start = Instant::now();
-    let options = Options { threads: arguments.threads, in_flight: arguments.in_flight, ..Options::default() };
+    let &Arguments { threads, in_flight, cold, .. } = arguments;
+    let options = Options { threads, in_flight, cold, ..Options::default() };
     let runtime = Arc::new(Runtime::load(folder, options).map_err(|error| error.to_string())?);
     let load_time = start.elapsed();
     signals.close_on_signal(&runtime);
@@ -63,7 +64,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         other => other.map_err(|error| error.to_string())?,
     };
     files::write_outputs(arguments, &measured.outputs)?;
-    files::write_measurements(arguments, runtime.bundle(), &measured)?;
+    files::write_measurements(arguments, &runtime, &measured)?;
     if !arguments.is_quiet || arguments.is_json {
         files::print(&report::report(&runtime, &measured, arguments, load_time))?;
     }

@@ -11,6 +11,8 @@ pub(crate) struct Measured {
     pub(crate) latencies: Vec<f64>,
     /// Inputs a second.
     pub(crate) throughput: f64,
+    /// Of the first run of all, which copied the weights, in microseconds.
+    pub(crate) cold: Option<f64>,
     pub(crate) spans: Vec<Span>,
     pub(crate) left_out: u64,
 }
@@ -23,11 +25,16 @@ pub(crate) fn measure(
     let inputs: Vec<(&str, TensorRef<'_>)> = inputs.iter().map(|(name, tensor)| (&name[..], tensor.view())).collect();
     let is_stream = runtime.bundle().objective.mode == Mode::Pipeline || runtime.in_flight() > 1;
     let run = if is_stream { stream } else { one_by_one };
+    let cold = match arguments.cold {
+        Some(_) => one_by_one(runtime, &inputs, 1)?.latencies.first().copied(),
+        None => None,
+    };
     if arguments.warmup > 0 {
         run(runtime, &inputs, arguments.warmup)?;
     }
     runtime.record(arguments.wants_spans());
     let mut measured = run(runtime, &inputs, arguments.repeat)?;
+    measured.cold = cold;
     (measured.spans, measured.left_out) = runtime.take_spans();
     Ok(measured)
 }
@@ -44,7 +51,7 @@ fn one_by_one(runtime: &Runtime, inputs: &[(&str, TensorRef<'_>)], runs: usize) 
     (0..runs).try_for_each(|_| ticket())?;
     let total: f64 = latencies.iter().sum();
     let throughput = (runtime.bundle().objective.inputs.max(1) as usize * runs) as f64 / (total / 1e6);
-    Ok(Measured { outputs, latencies, throughput, spans: vec![], left_out: 0 })
+    Ok(Measured { outputs, latencies, throughput, cold: None, spans: vec![], left_out: 0 })
 }
 
 /// As many at once as are let in.
@@ -72,7 +79,7 @@ fn stream(runtime: &Runtime, inputs: &[(&str, TensorRef<'_>)], runs: usize) -> R
         _ => runs as f64 / start.elapsed().as_secs_f64(),
     };
     let throughput = throughput * runtime.bundle().objective.inputs.max(1) as f64;
-    Ok(Measured { outputs, latencies, throughput, spans: vec![], left_out: 0 })
+    Ok(Measured { outputs, latencies, throughput, cold: None, spans: vec![], left_out: 0 })
 }
 
 fn micros_since(start: Instant) -> f64 {

@@ -27,6 +27,9 @@ pub(crate) fn report(runtime: &Runtime, measured: &Measured, arguments: &Argumen
         text += &format!("; predicted {} ({:+.1} %)", time(predicted), (statistics.median / predicted - 1.0) * 100.0);
     }
     text.push('\n');
+    if let Some(cold) = measured.cold {
+        text += &format!("cold      {} with the copies of the weights\n", time(cold));
+    }
     if objective.mode != Mode::Latency || runtime.in_flight() > 1 {
         text += &format!("throughput {:.2} inputs/s", measured.throughput);
         if let Some(predicted) = predicted_throughput(runtime) {
@@ -59,6 +62,7 @@ fn as_json(runtime: &Runtime, measured: &Measured, load_time: Duration) -> Value
         "predicted_us": bundle.objective.predicted_us,
         "bound_us": bundle.objective.bound_us,
         "predicted_throughput_per_s": predicted_throughput(runtime),
+        "cold_us": measured.cold,
         "load_us": load_time.as_secs_f64() * 1e6,
         "peak_memory_bytes": peak_memory(),
         "devices": devices.collect::<Vec<_>>(),

@@ -169,5 +169,6 @@ fn wrong_arguments_are_refused() {
     };
     refused(&["--repeat", "0"], "--repeat must be at least 1");
     refused(&["--threads", "many"], "--threads=many: invalid digit found in string");
+    refused(&["--cold", "warm"], "--cold=warm: it is 'overlap' or 'copy-first'");
     refused(&["--fast"], "invalid option '--fast'; see divi-run --help");
 }

@@ -1,0 +1,159 @@
+//! Whether a vendor's library or our own kernel computes a call, and by which of the library's algorithms: the fastest, as
+//! measured on the GPU at hand.
+
+use super::{
+    driver::{Address, Event, Fault, Function, Gpu, Grid, Outcome, Plan, Stream, capture},
+    memory::DeviceMemory,
+};
+use crate::{
+    bundle::{Bundle, Call, Library},
+    error::Result,
+};
+use std::sync::Arc;
+
+/// Runs in a graph that is measured, and how often that is.
+const RUNS: u32 = 5;
+const ROUNDS: u32 = 3;
+/// Buffers begin at multiples of this.
+const ALIGNMENT: u64 = 256;
+
+pub(crate) struct Chooser {
+    gpu: Arc<dyn Gpu>,
+    stream: Stream,
+    begin: Event,
+    end: Event,
+    /// Where calls may read and write while they are measured.
+    scratch: Option<DeviceMemory>,
+    workspace: Option<(DeviceMemory, u64)>,
+    known: Vec<Known>,
+}
+
+/// What was chosen for calls that are alike.
+struct Known {
+    library: Library,
+    kernel: String,
+    alignment: u64,
+    plan: Option<Arc<dyn Plan>>,
+}
+
+/// How our own kernel is launched.
+pub(crate) struct Own {
+    pub(crate) function: Function,
+    pub(crate) grid: Grid,
+    /// What comes behind the buffers.
+    pub(crate) rest: Vec<u64>,
+}
+
+impl Chooser {
+    /// For the calls of a device.
+    pub(crate) fn new(gpu: &Arc<dyn Gpu>, bundle: &Bundle, device: usize, stream: Stream) -> Result<Self> {
+        let calls = bundle.stages.iter().filter(|stage| stage.device == device).flat_map(|stage| &stage.calls);
+        let libraries = calls.filter_map(|call| call.launch.as_ref()?.library.as_ref());
+        let room = libraries.map(|library| extents(library).1).max();
+        let what = format!("trying the algorithms of libraries on '{}'", bundle.devices[device].id);
+        let scratch = room.map(|bytes| DeviceMemory::new(gpu, bytes, &what)).transpose()?;
+        let event =
+            || gpu.event().map_err(|fault| crate::Error::Gpu { what: what.clone(), problem: fault.to_string() });
+        Ok(Self { gpu: gpu.clone(), stream, begin: event()?, end: event()?, scratch, workspace: None, known: vec![] })
+    }
+
+    /// The plan for a call whose buffers begin at multiples of `alignment`; `None` for its kernel.
+    pub(crate) fn choose(
+        &mut self,
+        call: &Call,
+        library: &Library,
+        own: &Own,
+        alignment: u64,
+    ) -> Outcome<Option<Arc<dyn Plan>>> {
+        let is_alike =
+            |known: &&Known| known.library == *library && known.kernel == call.kernel && known.alignment == alignment;
+        if let Some(known) = self.known.iter().find(is_alike) {
+            return Ok(known.plan.clone());
+        }
+        let plan = self.fastest(library, own, alignment)?;
+        let (library, kernel) = (library.clone(), call.kernel.clone());
+        self.known.push(Known { library, kernel, alignment, plan: plan.clone() });
+        Ok(plan)
+    }
+
+    fn fastest(&mut self, library: &Library, own: &Own, alignment: u64) -> Outcome<Option<Arc<dyn Plan>>> {
+        let Some(plans) = passable(self.gpu.plans(library, alignment))? else { return Ok(None) };
+        let Some(scratch) = self.scratch.as_ref().map(|scratch| scratch.address).filter(|_| !plans.is_empty()) else {
+            return Ok(None);
+        };
+        let buffers: Vec<Address> = extents(library).0.iter().map(|offset| scratch + offset).collect();
+        let arguments: Vec<u64> = buffers.iter().chain(&own.rest).copied().collect();
+        // SAFETY: the kernel takes these buffers, which are long enough for what the library is told of them.
+        let kernel = |gpu: &dyn Gpu, stream| unsafe { gpu.launch(own.function, own.grid, &arguments, stream) };
+        if self.known.is_empty() {
+            // A GPU that was idle is slower.
+            passable(self.measure(kernel))?;
+        }
+        let (mut best, mut chosen) = (passable(self.measure(kernel))?.unwrap_or(f64::INFINITY), None);
+        for plan in plans {
+            let Some(workspace) = passable(self.room(plan.workspace()))? else { continue };
+            // SAFETY: the buffers are as long as the library is told, and the workspace as long as it asked for.
+            let run = |_: &dyn Gpu, stream| unsafe { plan.run(&buffers, workspace, stream) };
+            if let Some(micros) = passable(self.measure(run))?
+                && micros < best
+            {
+                (best, chosen) = (micros, Some(plan));
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// A workspace of at least as many bytes.
+    fn room(&mut self, bytes: u64) -> Outcome<Address> {
+        match &self.workspace {
+            Some((memory, has)) if *has >= bytes => Ok(memory.address),
+            _ => {
+                self.workspace = None;
+                let memory = DeviceMemory::new(&self.gpu, bytes, "a workspace").map_err(|_| Fault::Memory)?;
+                let address = memory.address;
+                self.workspace = Some((memory, bytes));
+                Ok(address)
+            }
+        }
+    }
+
+    /// Microseconds of a run, in a graph, as it will be used.
+    fn measure(&self, run: impl Fn(&dyn Gpu, Stream) -> Outcome<()>) -> Outcome<f64> {
+        let (gpu, stream) = (&*self.gpu, self.stream);
+        // Code that a library loads at its first run is not part of what is captured.
+        run(gpu, stream)?;
+        gpu.finish(stream)?;
+        let graph = capture(gpu, stream, || (0..RUNS).try_for_each(|_| run(gpu, stream)))?;
+        let time = || {
+            gpu.record(self.begin, stream)?;
+            gpu.launch_graph(graph, stream)?;
+            gpu.record(self.end, stream)?;
+            gpu.finish(stream)?;
+            Ok(gpu.micros_between(self.begin, self.end)? / f64::from(RUNS))
+        };
+        // The first time is slower.
+        let best = time().and_then(|_| (0..ROUNDS).try_fold(f64::INFINITY, |best, _| Ok(time()?.min(best))));
+        gpu.drop_graph(graph);
+        best
+    }
+}
+
+/// `None` of what a library refuses; what makes everything else fail as well is a fault.
+fn passable<T>(outcome: Outcome<T>) -> Outcome<Option<T>> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(Fault::Lost(text)) => Err(Fault::Lost(text)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Where buffers for a call can be, one behind the other, and how many bytes they take.
+fn extents(library: &Library) -> (Vec<u64>, u64) {
+    let mut end = 0;
+    let offsets = library.buffer_bytes().into_iter().map(|bytes| {
+        let begin = end;
+        end += bytes.next_multiple_of(ALIGNMENT);
+        begin
+    });
+    (offsets.collect(), end)
+}

@@ -1,0 +1,221 @@
+//! A GPU with a bundle's code and constants on it.
+
+mod copies;
+mod launch;
+
+pub(crate) use copies::Attempt;
+pub(crate) use launch::Launch;
+
+use super::{
+    chains::CHAINS,
+    choice::Chooser,
+    driver::{self, Address, Event, Fault, Function, Gpu, Graph, Outcome, Stream},
+    memory::{DeviceMemory, Pinned},
+    stage::{Events, Stage, Stopwatch},
+    upload::{Cold, Image, Upload},
+};
+use crate::{
+    bundle::Bundle,
+    constants::Constants,
+    error::{Error, Result},
+    sync::Mutex,
+};
+use std::{
+    collections::HashMap,
+    ffi::CString,
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
+};
+
+pub(crate) struct Device {
+    id: String,
+    /// Those of this device.
+    stages: HashMap<usize, Stage>,
+    constants: Upload,
+    workspaces: Vec<DeviceMemory>,
+    shared: Shared,
+    /// Stages run on these, one stage at a time.
+    streams: Vec<Stream>,
+    events: Events,
+    /// Values come and go on these.
+    inward: Stream,
+    outward: Stream,
+    /// When inputs of a slot's request are here.
+    arrivals: Mutex<HashMap<usize, Event>>,
+    /// Whether there are constants that are not here yet.
+    is_cold: AtomicBool,
+    /// When those of them that were sent are here.
+    constants_are_here: Event,
+    state: Mutex<State>,
+    pub(crate) gpu: Arc<dyn Gpu>,
+}
+
+struct State {
+    /// By step and slot; `None` of a stage that cannot be captured.
+    graphs: HashMap<(usize, usize), Option<Graph>>,
+    /// By step and slot: stages whose tasks are measured.
+    measured: HashMap<(usize, usize), (Graph, Stopwatch)>,
+    /// Constants that are not here yet.
+    image: Option<Image>,
+    /// Why nothing can be done any more.
+    lost: Option<String>,
+}
+
+/// What kernels that fail write, on the GPU and on the host.
+pub(crate) struct Shared {
+    there: DeviceMemory,
+    here: Pinned,
+}
+
+impl Shared {
+    pub(crate) fn status(&self) -> Address {
+        self.there.address
+    }
+}
+
+/// The code of a bundle on a GPU.
+pub(crate) struct Module {
+    gpu: Arc<dyn Gpu>,
+    path: PathBuf,
+    module: driver::Module,
+}
+
+impl Module {
+    fn load(gpu: &Arc<dyn Gpu>, path: PathBuf) -> Result<Self> {
+        let failed = |reason: String| Error::Code { path: path.clone(), reason };
+        let text = fs::read(&path).map_err(Error::unreadable(&path))?;
+        let text = CString::new(text).map_err(|_| failed("it is not text".to_owned()))?;
+        let module = gpu.load(&text).map_err(|fault| failed(format!("{}: {fault}", gpu.name())))?;
+        Ok(Self { gpu: gpu.clone(), path, module })
+    }
+
+    pub(crate) fn function(&self, name: &str) -> Result<Function> {
+        let missing = || Error::Code { path: self.path.clone(), reason: format!("it has no kernel '{name}'") };
+        let symbol = CString::new(name).map_err(|_| missing())?;
+        self.gpu.function(self.module, &symbol).map_err(|_| missing())
+    }
+}
+
+impl Device {
+    /// Loads code and constants, and chooses how calls are computed.
+    pub(crate) fn load(
+        folder: &Path,
+        bundle: &Bundle,
+        index: usize,
+        constants: &Constants,
+        gpu: Arc<dyn Gpu>,
+        cold: Option<Cold>,
+    ) -> Result<Self> {
+        let device = &bundle.devices[index];
+        let id = device.id.clone();
+        let failed = |fault: Fault| Error::Gpu { what: format!("device '{id}'"), problem: fault.to_string() };
+        let streams = (0..CHAINS).map(|_| gpu.stream()).collect::<Outcome<Vec<_>>>().map_err(failed)?;
+        let (inward, outward) = (gpu.stream().map_err(failed)?, gpu.stream().map_err(failed)?);
+        let uploaded = Upload::new(&gpu, bundle, index)?;
+        let image = match cold {
+            Some(mode) => Some(uploaded.image(&gpu, constants, mode)?),
+            None => uploaded.copy(&gpu, constants, [inward, outward]).map(|()| None)?,
+        };
+        let what = format!("the status of device '{id}'");
+        let shared = Shared { there: DeviceMemory::new(&gpu, 4, &what)?, here: Pinned::new(&gpu, 4, &what)? };
+        let mut stages = HashMap::new();
+        let code = bundle.gpus.iter().find(|code| Some(&code.arch) == device.arch.as_ref());
+        if let Some(code) = code {
+            let module = Module::load(&gpu, folder.join(&code.code))?;
+            let mut chooser = Chooser::new(&gpu, bundle, index, streams[0])?;
+            for (number, stage) in bundle.stages.iter().enumerate().filter(|(_, stage)| stage.device == index) {
+                stages.insert(number, Stage::plan(stage, &module, &shared, &uploaded, &mut chooser)?);
+            }
+        }
+        let workspace = stages.values().map(|stage| stage.workspace).max().unwrap_or(0);
+        let chains = stages.values().map(|stage| stage.chains).max().unwrap_or(1);
+        let what = format!("a workspace on device '{id}'");
+        let workspaces = (0..chains).map(|_| DeviceMemory::new(&gpu, workspace, &what)).collect::<Result<Vec<_>>>()?;
+        let calls = stages.values().map(Stage::call_count).max().unwrap_or(0);
+        let events = Events::new(&*gpu, chains, calls).map_err(failed)?;
+        let constants_are_here = gpu.event().map_err(failed)?;
+        Ok(Self {
+            id,
+            stages,
+            constants: uploaded,
+            workspaces,
+            shared,
+            streams,
+            events,
+            inward,
+            outward,
+            arrivals: Mutex::new(HashMap::new()),
+            is_cold: AtomicBool::new(image.is_some()),
+            constants_are_here,
+            state: Mutex::new(State { graphs: HashMap::new(), measured: HashMap::new(), image, lost: None }),
+            gpu,
+        })
+    }
+
+    /// Where a constant is, if the device has it.
+    pub(crate) fn constant(&self, constant: usize) -> Option<Address> {
+        self.constants.address(constant)
+    }
+
+    /// Waits until nothing is done any more.
+    pub(crate) fn finish(&self) {
+        for &stream in self.streams.iter().chain([&self.inward, &self.outward]) {
+            // What is lost is done.
+            let _ = self.gpu.finish(stream);
+        }
+    }
+
+    /// For one stage at a time, and for none if the GPU is lost.
+    fn enter(&self, what: &str) -> Result<crate::sync::Guard<'_, State>> {
+        let state = self.state.lock();
+        match &state.lost {
+            Some(text) => Err(self.error(what, text.clone())),
+            None => Ok(state),
+        }
+    }
+
+    fn failed(&self, state: &mut State, fault: Fault, what: &str) -> Error {
+        let problem = remedy(&fault);
+        if matches!(fault, Fault::Lost(_)) {
+            state.lost = Some(problem.clone());
+        }
+        self.error(what, problem)
+    }
+
+    fn problem(&self, fault: Fault) -> String {
+        let problem = remedy(&fault);
+        if matches!(fault, Fault::Lost(_)) {
+            self.state.lock().lost = Some(problem.clone());
+        }
+        problem
+    }
+
+    fn error(&self, what: &str, problem: String) -> Error {
+        Error::Gpu { what: format!("{what} on device '{}' ({})", self.id, self.gpu.name()), problem }
+    }
+}
+
+/// What is wrong, and whether it can be gone on.
+fn remedy(fault: &Fault) -> String {
+    match fault {
+        Fault::Lost(text) => {
+            format!("{text}; CUDA does nothing more on this GPU in this process: start it again")
+        }
+        other => other.to_string(),
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.finish();
+        let mut state = self.state.lock();
+        let measured: Vec<Graph> = state.measured.drain().map(|(_, (graph, _))| graph).collect();
+        state
+            .graphs
+            .drain()
+            .filter_map(|(_, graph)| graph)
+            .chain(measured)
+            .for_each(|graph| self.gpu.drop_graph(graph));
+    }
+}

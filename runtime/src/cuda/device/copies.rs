@@ -1,0 +1,131 @@
+//! What comes to a GPU, goes from it, and is copied on it.
+
+use super::{Device, State};
+use crate::{
+    cuda::driver::{Address, Outcome, Stream},
+    error::Result,
+};
+use std::sync::atomic::Ordering;
+
+/// The error says what is wrong.
+pub(crate) type Attempt = std::result::Result<(), String>;
+
+impl Device {
+    /// Copies values of a slot inside the GPU and waits for it: `(to, from, bytes)`.
+    ///
+    /// # Safety
+    /// The values are there, and what is written is nobody else's.
+    pub(crate) unsafe fn copy(
+        &self,
+        what: &str,
+        slot: usize,
+        parts: impl Iterator<Item = (Address, Address, u64)>,
+    ) -> Result<()> {
+        let (gpu, stream) = (&*self.gpu, self.streams[0]);
+        let mut state = self.enter(what)?;
+        let copy = || {
+            self.await_inputs(slot, stream)?;
+            self.await_constants(&mut state, self.constants.newest_value(), stream)?;
+            for (to, from, bytes) in parts {
+                // SAFETY: the caller's.
+                unsafe { gpu.copy_within(to, from, bytes, stream) }?;
+            }
+            gpu.finish(stream)?;
+            self.forget_image(&mut state)
+        };
+        copy().map_err(|fault| self.failed(&mut state, fault, what))
+    }
+
+    /// Copies values of the host to the GPU and waits for it: `(to, from, bytes)`.
+    ///
+    /// # Safety
+    /// As above.
+    pub(crate) unsafe fn send(&self, parts: impl Iterator<Item = (Address, *const u8, u64)>) -> Attempt {
+        // SAFETY: the caller's.
+        let sent = unsafe { self.begin_to_send(parts) }.and_then(|()| self.gpu.finish(self.inward));
+        sent.map_err(|fault| self.problem(fault))
+    }
+
+    /// Copies inputs of a slot's request to the GPU. They are there when what waits for them runs.
+    ///
+    /// # Safety
+    /// As above; what is copied stays until the request is done.
+    pub(crate) unsafe fn send_inputs(
+        &self,
+        slot: usize,
+        parts: impl Iterator<Item = (Address, *const u8, u64)>,
+    ) -> Attempt {
+        let send = || {
+            // SAFETY: the caller's.
+            unsafe { self.begin_to_send(parts) }?;
+            let mut arrivals = self.arrivals.lock();
+            let arrival = match arrivals.get(&slot) {
+                Some(&arrival) => arrival,
+                None => *arrivals.entry(slot).or_insert(self.gpu.event()?),
+            };
+            self.gpu.record(arrival, self.inward)
+        };
+        send().map_err(|fault| self.problem(fault))
+    }
+
+    /// # Safety
+    /// As above.
+    unsafe fn begin_to_send(&self, mut parts: impl Iterator<Item = (Address, *const u8, u64)>) -> Outcome<()> {
+        // SAFETY: the caller's.
+        parts.try_for_each(|(to, from, bytes)| unsafe { self.gpu.copy_in(to, from, bytes, self.inward) })
+    }
+
+    /// Copies values of a slot to the host and waits for it: `(to, from, bytes)`.
+    ///
+    /// # Safety
+    /// As above.
+    pub(crate) unsafe fn fetch(
+        &self,
+        slot: usize,
+        mut parts: impl Iterator<Item = (*mut u8, Address, u64)>,
+    ) -> Attempt {
+        let (gpu, stream) = (&*self.gpu, self.outward);
+        let mut fetch = || {
+            self.await_inputs(slot, stream)?;
+            if self.is_cold.load(Ordering::Relaxed) {
+                // What is fetched may be a constant.
+                self.await_constants(&mut self.state.lock(), self.constants.newest_value(), stream)?;
+            }
+            // SAFETY: the caller's.
+            parts.try_for_each(|(to, from, bytes)| unsafe { gpu.copy_out(to, from, bytes, stream) })?;
+            gpu.finish(stream)
+        };
+        fetch().map_err(|fault| self.problem(fault))
+    }
+
+    /// Has a stream wait for constants up to one of the upload's order. Calls are on the first stream until all are here, so
+    /// the second is free for constants.
+    pub(super) fn await_constants(&self, state: &mut State, newest: Option<usize>, stream: Stream) -> Outcome<()> {
+        let Some(image) = &mut state.image else { return Ok(()) };
+        // SAFETY: the image is dropped when the stream has finished.
+        let is_new = unsafe { self.constants.send(&*self.gpu, image, newest, self.streams[1]) }?;
+        if is_new {
+            self.gpu.record(self.constants_are_here, self.streams[1])?;
+        }
+        // Another stream may have had them sent.
+        if is_new || newest.is_some() { self.gpu.wait(stream, self.constants_are_here) } else { Ok(()) }
+    }
+
+    /// Drops the constants of a cold start if all of them are here.
+    pub(super) fn forget_image(&self, state: &mut State) -> Outcome<()> {
+        if state.image.as_ref().is_some_and(|image| self.constants.are_all_sent(image)) {
+            self.gpu.finish(self.streams[1])?;
+            state.image = None;
+            self.is_cold.swap(false, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Has a stream wait for the inputs of a slot's request.
+    pub(super) fn await_inputs(&self, slot: usize, stream: Stream) -> Outcome<()> {
+        match self.arrivals.lock().get(&slot) {
+            Some(&arrival) => self.gpu.wait(stream, arrival),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Stages on a GPU: replayed as graphs, but where they are measured, or constants are not there yet.
+
+use super::{Device, State};
+use crate::{
+    bundle::Status,
+    cuda::{
+        driver::{Address, Fault, Outcome, capture},
+        stage::{Stage, Stopwatch, TaskTime},
+    },
+    error::{Error, Result},
+};
+use std::collections::hash_map::Entry;
+
+/// A launch of a stage.
+#[derive(Clone, Copy)]
+pub(crate) struct Launch<'a> {
+    pub(crate) stage: usize,
+    pub(crate) step: usize,
+    pub(crate) slot: usize,
+    /// The addresses of all buffers; always the same for a step and a slot.
+    pub(crate) table: &'a [Address],
+}
+
+impl Device {
+    /// Runs a stage and waits for it. If it is to be `measured`, by a clock that tells nanoseconds, says when that clock showed
+    /// the beginning of the stage, and when its tasks ran.
+    ///
+    /// # Safety
+    /// Inputs are there, outputs and arena are the stage's.
+    pub(crate) unsafe fn launch(
+        &self,
+        launch: Launch<'_>,
+        measured: Option<&dyn Fn() -> u64>,
+    ) -> Result<(u64, Vec<TaskTime>)> {
+        let Some(stage) = self.stages.get(&launch.stage) else { return Ok((0, vec![])) };
+        let what = format!("stage '{}'", stage.name);
+        let mut state = self.enter(&what)?;
+        let outcome = if state.image.is_some() {
+            // SAFETY: the caller's.
+            unsafe { self.start_cold(stage, launch, &mut state) }.map(|()| (0, vec![]))
+        } else if let Some(now) = measured {
+            // SAFETY: the caller's.
+            unsafe { self.measure(stage, launch, &mut state, now) }
+        } else {
+            // SAFETY: the caller's.
+            unsafe { self.replay(stage, launch, &mut state) }.map(|()| (0, vec![]))
+        };
+        let times = outcome.map_err(|fault| self.failed(&mut state, fault, &what))?;
+        if stage.can_fail {
+            // SAFETY: the stage is done, which copied the number there.
+            let status = unsafe { self.shared.here.pointer().cast::<i32>().read() };
+            if let Some(problem) = Status::problem(status) {
+                let (stage, problem) = (stage.name.clone(), problem.to_owned());
+                return Err(Error::Failed { stage, task: String::new(), problem });
+            }
+        }
+        Ok(times)
+    }
+
+    /// Runs a stage as a graph, which is made at its first launch.
+    ///
+    /// # Safety
+    /// As for [`Device::launch`].
+    unsafe fn replay(&self, stage: &Stage, launch: Launch<'_>, state: &mut State) -> Outcome<()> {
+        let (gpu, stream) = (&*self.gpu, self.streams[0]);
+        let key = (launch.step, launch.slot);
+        let graph = match state.graphs.get(&key) {
+            Some(&graph) => graph,
+            None => {
+                // SAFETY: the caller's.
+                let issue = || unsafe { self.issue(stage, launch.table) };
+                let graph = match capture(gpu, stream, issue) {
+                    Ok(graph) => Some(graph),
+                    Err(Fault::Lost(text)) => return Err(Fault::Lost(text)),
+                    // It can still be issued as it is, and what is wrong with it comes to light then.
+                    Err(_) => None,
+                };
+                *state.graphs.entry(key).or_insert(graph)
+            }
+        };
+        self.await_inputs(launch.slot, stream)?;
+        match graph {
+            Some(graph) => gpu.launch_graph(graph, stream)?,
+            // SAFETY: the caller's.
+            None => unsafe { self.issue(stage, launch.table) }?,
+        }
+        gpu.finish(stream)
+    }
+
+    /// Runs a stage one call after the other, as a graph with an event at each task's beginning.
+    ///
+    /// # Safety
+    /// As for [`Device::launch`].
+    unsafe fn measure(
+        &self,
+        stage: &Stage,
+        launch: Launch<'_>,
+        state: &mut State,
+        now: &dyn Fn() -> u64,
+    ) -> Outcome<(u64, Vec<TaskTime>)> {
+        let (gpu, stream, events) = (&*self.gpu, self.streams[0], &self.events);
+        let entry = match state.measured.entry((launch.step, launch.slot)) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let mut watch = Stopwatch::default();
+                let graph = capture(gpu, stream, || {
+                    let before = |task, _| watch.begin(task, gpu, stream, events);
+                    // SAFETY: the caller's.
+                    unsafe { self.issue_one_by_one(stage, launch.table, before) }?;
+                    watch.end(gpu, stream, events)
+                })?;
+                entry.insert((graph, watch))
+            }
+        };
+        self.await_inputs(launch.slot, stream)?;
+        Stopwatch::mark(gpu, stream, events)?;
+        let begin = now();
+        gpu.launch_graph(entry.0, stream)?;
+        gpu.finish(stream)?;
+        Ok((begin, entry.1.read(gpu, events)?))
+    }
+
+    /// Runs a stage call by call, because its constants are not here yet.
+    ///
+    /// # Safety
+    /// As for [`Device::launch`].
+    unsafe fn start_cold(&self, stage: &Stage, launch: Launch<'_>, state: &mut State) -> Outcome<()> {
+        self.await_inputs(launch.slot, self.streams[0])?;
+        self.await_constants(state, self.constants.newest_value(), self.streams[0])?;
+        let before = |_, newest| self.await_constants(state, newest, self.streams[0]);
+        // SAFETY: the caller's.
+        unsafe { self.issue_one_by_one(stage, launch.table, before) }?;
+        self.gpu.finish(self.streams[0])?;
+        self.forget_image(state)
+    }
+
+    /// Puts a whole stage on the first stream. Before each call, the caller is told its task and the last of its constants.
+    ///
+    /// # Safety
+    /// As for [`Device::launch`].
+    unsafe fn issue_one_by_one(
+        &self,
+        stage: &Stage,
+        table: &[Address],
+        before: impl FnMut(usize, Option<usize>) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let (stream, workspace) = (self.streams[0], self.workspaces[0].address);
+        self.clear_status(stage)?;
+        // SAFETY: the caller's; the workspace is as long as any call's.
+        unsafe { stage.issue_one_by_one(&*self.gpu, table, stream, workspace, before) }?;
+        self.fetch_status(stage)
+    }
+
+    /// Puts a whole stage on the streams.
+    ///
+    /// # Safety
+    /// As for [`Device::launch`].
+    unsafe fn issue(&self, stage: &Stage, table: &[Address]) -> Outcome<()> {
+        let workspaces: Vec<Address> = self.workspaces.iter().map(|workspace| workspace.address).collect();
+        self.clear_status(stage)?;
+        // SAFETY: the caller's; workspaces are as long as any call's.
+        unsafe { stage.issue(&*self.gpu, table, &self.streams, &workspaces, &self.events) }?;
+        self.fetch_status(stage)
+    }
+
+    fn clear_status(&self, stage: &Stage) -> Outcome<()> {
+        if !stage.can_fail {
+            return Ok(());
+        }
+        // SAFETY: the status is that of the stage that runs.
+        unsafe { self.gpu.zero(self.shared.status(), 4, self.streams[0]) }
+    }
+
+    fn fetch_status(&self, stage: &Stage) -> Outcome<()> {
+        if !stage.can_fail {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        unsafe { self.gpu.copy_out(self.shared.here.pointer(), self.shared.status(), 4, self.streams[0]) }
+    }
+}

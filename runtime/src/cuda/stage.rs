@@ -1,0 +1,234 @@
+//! A stage as a GPU runs it.
+
+use super::{
+    chains::{Place, places},
+    choice::{Chooser, Own},
+    device::{Module, Shared},
+    driver::{Address, Event, Function, Gpu, Grid, Outcome, Plan, Stream},
+    upload::Upload,
+};
+use crate::bundle::{self, Buffer};
+use std::{ops::Range, sync::Arc};
+
+pub(crate) struct Stage {
+    pub(crate) name: String,
+    calls: Vec<Call>,
+    /// How many streams it needs.
+    pub(crate) chains: usize,
+    pub(crate) can_fail: bool,
+    /// The largest that one of its calls needs.
+    pub(crate) workspace: u64,
+}
+
+struct Call {
+    function: Function,
+    grid: Grid,
+    /// What comes behind the buffers.
+    rest: Vec<u64>,
+    /// A library's way instead of the kernel.
+    plan: Option<Arc<dyn Plan>>,
+    task: usize,
+    /// The last of its constants, in the order of the upload.
+    newest: Option<usize>,
+    /// Which part of the launch's table its buffers are.
+    buffers: Range<usize>,
+    place: Place,
+}
+
+/// Events that stages need while they are issued.
+pub(crate) struct Events {
+    fork: Event,
+    joins: Vec<Event>,
+    /// For calls that others wait for.
+    of_calls: Vec<Event>,
+    /// The time that tasks are measured from, and their beginnings. What was part of a capture has no time, so these are none
+    /// of the others.
+    mark: Event,
+    of_tasks: Vec<Event>,
+}
+
+impl Events {
+    pub(crate) fn new(gpu: &dyn Gpu, chains: usize, calls: usize) -> Outcome<Self> {
+        let joins = (0..chains).map(|_| gpu.event()).collect::<Outcome<_>>()?;
+        let of_calls = (0..calls).map(|_| gpu.event()).collect::<Outcome<_>>()?;
+        let of_tasks = (0..=calls).map(|_| gpu.event()).collect::<Outcome<_>>()?;
+        Ok(Self { fork: gpu.event()?, joins, of_calls, mark: gpu.event()?, of_tasks })
+    }
+}
+
+/// When a task ran: microseconds since the stage began.
+pub(crate) struct TaskTime {
+    pub(crate) task: usize,
+    pub(crate) begin_us: f64,
+    pub(crate) end_us: f64,
+}
+
+impl Stage {
+    /// Finds the functions of a stage, and chooses between them and libraries.
+    pub(crate) fn plan(
+        stage: &bundle::Stage,
+        module: &Module,
+        shared: &Shared,
+        constants: &Upload,
+        chooser: &mut Chooser,
+    ) -> crate::Result<Self> {
+        let after: Vec<&[usize]> =
+            stage.calls.iter().map(|call| call.launch.as_ref().map_or(&[][..], |launch| &launch.after)).collect();
+        let mut planned = Self {
+            name: stage.name.clone(),
+            calls: Vec::with_capacity(stage.calls.len()),
+            chains: 1,
+            can_fail: false,
+            workspace: 0,
+        };
+        let mut first = 0;
+        for (call, place) in stage.calls.iter().zip(places(&after)) {
+            // A sound bundle's calls have one.
+            let Some(launch) = &call.launch else { continue };
+            let function = module.function(&call.kernel)?;
+            let grid = Grid { blocks: launch.blocks, threads: launch.threads };
+            let mut rest = vec![call.extent.cast_unsigned()];
+            rest.extend(launch.can_fail.then_some(shared.status()));
+            let own = Own { function, grid, rest };
+            let plan = match &launch.library {
+                Some(library) => chooser.choose(call, library, &own, alignment(&call.buffers)).map_err(|fault| {
+                    let what = format!("stage '{}', kernel '{}', trying a library", stage.name, call.kernel);
+                    crate::Error::Gpu { what, problem: fault.to_string() }
+                })?,
+                None => None,
+            };
+            let constant = |buffer: &Buffer| if let Buffer::Constant(index) = buffer { Some(*index) } else { None };
+            let newest = call.buffers.iter().filter_map(constant).filter_map(|it| constants.rank(it)).max();
+            let buffers = first..first + call.buffers.len();
+            first = buffers.end;
+            planned.chains = planned.chains.max(place.chain + 1);
+            planned.can_fail |= launch.can_fail;
+            planned.workspace = planned.workspace.max(plan.as_ref().map_or(0, |plan| plan.workspace()));
+            planned.calls.push(Call { function, grid, rest: own.rest, plan, task: call.task, newest, buffers, place });
+        }
+        Ok(planned)
+    }
+
+    pub(crate) fn call_count(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Puts all calls on streams. What is on the first stream later comes after all of them.
+    ///
+    /// # Safety
+    /// The table has the addresses of all buffers of the stage; workspaces, one for each chain, are long enough.
+    pub(crate) unsafe fn issue(
+        &self,
+        gpu: &dyn Gpu,
+        table: &[Address],
+        streams: &[Stream],
+        workspaces: &[Address],
+        events: &Events,
+    ) -> Outcome<()> {
+        let mut has_begun = [false; super::chains::CHAINS];
+        if self.chains > 1 {
+            gpu.record(events.fork, streams[0])?;
+        }
+        for (index, call) in self.calls.iter().enumerate() {
+            let chain = call.place.chain;
+            let stream = streams[chain];
+            if !std::mem::replace(&mut has_begun[chain], true) && chain > 0 {
+                gpu.wait(stream, events.fork)?;
+            }
+            for &other in &call.place.waits {
+                gpu.wait(stream, events.of_calls[other])?;
+            }
+            // SAFETY: the caller's.
+            unsafe { call.issue(gpu, table, stream, workspaces[chain]) }?;
+            if call.place.is_awaited {
+                gpu.record(events.of_calls[index], stream)?;
+            }
+        }
+        for chain in 1..self.chains {
+            gpu.record(events.joins[chain], streams[chain])?;
+            gpu.wait(streams[0], events.joins[chain])?;
+        }
+        Ok(())
+    }
+
+    /// Puts all calls on a stream, one after the other. Before each, the caller is told its task and the last of its constants.
+    ///
+    /// # Safety
+    /// As above.
+    pub(crate) unsafe fn issue_one_by_one(
+        &self,
+        gpu: &dyn Gpu,
+        table: &[Address],
+        stream: Stream,
+        workspace: Address,
+        mut before: impl FnMut(usize, Option<usize>) -> Outcome<()>,
+    ) -> Outcome<()> {
+        self.calls.iter().try_for_each(|call| {
+            before(call.task, call.newest)?;
+            // SAFETY: the caller's.
+            unsafe { call.issue(gpu, table, stream, workspace) }
+        })
+    }
+}
+
+/// Measures tasks by events between them.
+#[derive(Default)]
+pub(crate) struct Stopwatch {
+    tasks: Vec<usize>,
+}
+
+impl Stopwatch {
+    /// A task begins, or goes on, in a capture.
+    pub(crate) fn begin(&mut self, task: usize, gpu: &dyn Gpu, stream: Stream, events: &Events) -> Outcome<()> {
+        if self.tasks.last() == Some(&task) {
+            return Ok(());
+        }
+        gpu.record_in_graph(events.of_tasks[self.tasks.len()], stream)?;
+        self.tasks.push(task);
+        Ok(())
+    }
+
+    /// The last task ends, in a capture.
+    pub(crate) fn end(&self, gpu: &dyn Gpu, stream: Stream, events: &Events) -> Outcome<()> {
+        gpu.record_in_graph(events.of_tasks[self.tasks.len()], stream)
+    }
+
+    /// Marks the time that tasks are measured from, and waits for it.
+    pub(crate) fn mark(gpu: &dyn Gpu, stream: Stream, events: &Events) -> Outcome<()> {
+        gpu.record(events.mark, stream)?;
+        gpu.finish(stream)
+    }
+
+    /// When tasks ran, all of which are done, since the mark.
+    pub(crate) fn read(&self, gpu: &dyn Gpu, events: &Events) -> Outcome<Vec<TaskTime>> {
+        let at = |event: usize| gpu.micros_between(events.mark, events.of_tasks[event]);
+        let time = |(index, &task)| Ok(TaskTime { task, begin_us: at(index)?, end_us: at(index + 1)? });
+        self.tasks.iter().enumerate().map(time).collect()
+    }
+}
+
+impl Call {
+    /// # Safety
+    /// As for [`Stage::issue`].
+    unsafe fn issue(&self, gpu: &dyn Gpu, table: &[Address], stream: Stream, workspace: Address) -> Outcome<()> {
+        let buffers = &table[self.buffers.clone()];
+        match &self.plan {
+            // SAFETY: the caller's.
+            Some(plan) => unsafe { plan.run(buffers, workspace, stream) },
+            None => {
+                let arguments: Vec<u64> = buffers.iter().chain(&self.rest).copied().collect();
+                // SAFETY: the compiler wrote the kernel for these arguments.
+                unsafe { gpu.launch(self.function, self.grid, &arguments, stream) }
+            }
+        }
+    }
+}
+
+/// What the addresses of a call's buffers are multiples of. All but those in the arena are values and constants by themselves.
+fn alignment(buffers: &[Buffer]) -> u64 {
+    let of = |buffer: &Buffer| match buffer {
+        Buffer::Arena(offset) if *offset > 0 => 1 << offset.trailing_zeros().min(6),
+        _ => bundle::ALIGNMENT,
+    };
+    buffers.iter().map(of).min().unwrap_or(bundle::ALIGNMENT)
+}
