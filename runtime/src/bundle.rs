@@ -7,7 +7,7 @@ mod gpu;
 mod steps;
 mod validate;
 
-pub use gpu::{Convolution, Epilogue, GpuCode, Launch, Library, Product};
+pub use gpu::{Convolution, Epilogue, GpuCode, Launch, Library, LibraryCall, Product, Then};
 pub use steps::Lanes;
 pub(crate) use steps::unit;
 

@@ -9,7 +9,8 @@ use crate::{
     target::{Gpu, Target},
 };
 use divi_runtime::bundle::{
-    Bundle, Device, FORMAT, File, GpuCode, Objective, Port, Stage, Step, Target as BundleTarget, Task, Tensor, Value, WEIGHTS,
+    Bundle, Device, FORMAT, File, GpuCode, Objective, Port, Stage, Step, Target as BundleTarget, Task, Tensor, Value,
+    WEIGHTS,
 };
 use std::{fs, path::Path};
 

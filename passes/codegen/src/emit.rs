@@ -13,8 +13,8 @@ mod small_float;
 mod vector;
 
 pub(crate) use arithmetic::Compare;
-pub(crate) use gpu::shared_name;
 pub(crate) use function::{Form, Grid, Kernel, Signature};
+pub(crate) use gpu::shared_name;
 
 use divi_onnx::DType;
 use melior::StringRef;

@@ -20,8 +20,8 @@ use crate::{
     lowering::Lowering,
 };
 pub(crate) use conv::planes;
-pub(crate) use map::lower as map;
 use layout::Margin;
+pub(crate) use map::lower as map;
 use rustc_hash::FxHashMap;
 
 /// Lowers the node at a position, and perhaps some behind it, if there are fast kernels for them; says how many nodes that are.

@@ -18,7 +18,7 @@ use crate::{
 };
 use divi_onnx::{DType, Tensor};
 use divi_runtime::{
-    bundle::{Buffer, Call, Launch, Library},
+    bundle::{Buffer, Call, Launch, Library, LibraryCall, Then},
     prepare::Expression,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -51,7 +51,36 @@ struct PendingCall {
 }
 
 /// Blocks beyond these do more than one round.
-const MOST_BLOCKS: i64 = 1 << 20;
+const MOST_BLOCKS: u64 = 1 << 20;
+
+/// A kernel of a GPU.
+pub(crate) struct Phase<'a> {
+    pub(crate) extent: i64,
+    pub(crate) way: Way,
+    pub(crate) body: &'a dyn Fn(&Builder, &Signature<'_>),
+}
+
+/// What a phase's extent is shared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Threads, each of which does some iterations.
+    Iterations,
+    /// As many blocks of so many threads, which find out themselves what they do.
+    Blocks(u32),
+    /// One thread does everything.
+    Alone,
+}
+
+impl Phase<'_> {
+    /// Blocks, and threads of each.
+    fn grid(&self) -> (u32, u32) {
+        match self.way {
+            Way::Iterations => ((self.extent as u64).div_ceil(THREADS.into()).clamp(1, MOST_BLOCKS) as u32, THREADS),
+            Way::Blocks(threads) => (self.extent as u32, threads),
+            Way::Alone => (1, 1),
+        }
+    }
+}
 
 /// What the lowering of operators works on.
 pub(crate) struct Lowering<'a> {
@@ -320,10 +349,14 @@ impl Lowering<'_> {
         if self.is_gpu() {
             // Bytes that have several elements are one thread's.
             let is_shared = writes.iter().any(|&id| self.dtype(id).bits() < 8);
-            let threads = if is_shared { 1 } else { THREADS };
-            let blocks = if is_shared { 1 } else { (extent as u64).div_ceil(THREADS.into()) as i64 };
-            let grid = (Grid::Iterations, blocks.min(MOST_BLOCKS), threads);
-            return self.push_launch(grid, extent, None, reads, writes, body);
+            let body = std::cell::Cell::new(Some(body));
+            let body = |b: &Builder, signature: &Signature<'_>| {
+                if let Some(body) = body.take() {
+                    body(b, Signature { ..*signature });
+                }
+            };
+            let way = if is_shared { Way::Alone } else { Way::Iterations };
+            return self.launch(reads, writes, &[Phase { extent, way, body: &body }], None);
         }
         let (kernel, ..) = self.kernels.add(None, false, buffers, body);
         let (reads, writes) = (reads.to_vec(), writes.to_vec());
@@ -338,36 +371,48 @@ impl Lowering<'_> {
         self.pool.prepare.push(Call { kernel: call.kernel, buffers, extent, grain: call.grain, task: 0, launch: None });
     }
 
-    /// Launches a kernel whose threads, so many a block, find out themselves what they do; a library may do the same.
+    /// Launches kernels, one after the other, on the buffers of `reads`, then those of `writes`. A library may take their place, with
+    /// kernels that finish what it has computed; it knows the first buffers and the last one.
     pub(crate) fn launch(
         &mut self,
-        blocks: i64,
-        threads: u32,
-        library: Option<Library>,
         reads: &[Id],
         writes: &[Id],
-        body: impl FnOnce(&Builder, Signature<'_>),
+        phases: &[Phase<'_>],
+        library: Option<(Library, &[Phase<'_>])>,
     ) {
-        self.push_launch((Grid::Blocks(threads), blocks, threads), blocks, library, reads, writes, body);
+        let Some((first, rest)) = phases.split_first() else { return };
+        let (kernel, can_fail) = self.add_phase(first, reads, writes);
+        let then = rest.iter().map(|phase| self.then(phase, reads, writes)).collect();
+        let library = library.map(|(way, phases)| LibraryCall {
+            way,
+            then: phases.iter().map(|phase| self.then(phase, reads, writes)).collect(),
+        });
+        let (blocks, threads) = first.grid();
+        let launch = Some(Launch { blocks, threads, can_fail, then, library, after: vec![] });
+        let (reads, writes, task) = (reads.to_vec(), writes.to_vec(), self.task);
+        self.calls.push(PendingCall { kernel, reads, writes, extent: first.extent, grain: 1, task, launch });
     }
 
-    fn push_launch(
-        &mut self,
-        (grid, blocks, threads): (Grid, i64, u32),
-        extent: i64,
-        library: Option<Library>,
-        reads: &[Id],
-        writes: &[Id],
-        body: impl FnOnce(&Builder, Signature<'_>),
-    ) {
+    fn then(&mut self, phase: &Phase<'_>, reads: &[Id], writes: &[Id]) -> Then {
+        let (blocks, threads) = phase.grid();
+        Then { kernel: self.add_phase(phase, reads, writes).0, blocks, threads, extent: phase.extent }
+    }
+
+    /// The name of a phase's kernel, and whether it can fail.
+    fn add_phase(&mut self, phase: &Phase<'_>, reads: &[Id], writes: &[Id]) -> (String, bool) {
         const MOST: i64 = i32::MAX as i64;
-        let is_narrow = extent < MOST && reads.iter().chain(writes).all(|&id| self.count(id) < MOST);
+        let is_narrow = phase.extent < MOST && reads.iter().chain(writes).all(|&id| self.count(id) < MOST);
+        let grid = match phase.way {
+            Way::Iterations => Grid::Iterations,
+            Way::Blocks(threads) => Grid::Blocks(threads),
+            Way::Alone => Grid::Blocks(1),
+        };
         let kernels = self.gpu.as_mut().expect("only stages of GPUs are launched");
-        let (kernel, can_fail, missing) = kernels.add(Some(grid), is_narrow, reads.len() + writes.len(), body);
+        let buffers = reads.len() + writes.len();
+        let (kernel, can_fail, missing) =
+            kernels.add(Some(grid), is_narrow, buffers, |b, signature| (phase.body)(b, &signature));
         self.missing = self.missing.take().or(missing);
-        let launch = Some(Launch { blocks: blocks as u32, threads, can_fail, library, after: vec![] });
-        let (reads, writes, task) = (reads.to_vec(), writes.to_vec(), self.task);
-        self.calls.push(PendingCall { kernel, reads, writes, extent, grain: 1, task, launch });
+        (kernel, can_fail)
     }
 
     // --- Where things are ---------------------------------------------------------------------------------------------

@@ -21,13 +21,36 @@ pub struct Launch {
     pub threads: u32,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub can_fail: bool,
-    /// A vendor's library that computes the same on the same buffers, and is used where it is installed and not slower.
+    /// Kernels on the same buffers that finish what it has begun.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub then: Vec<Then>,
+    /// Another way to the same result, which is taken where the library is installed and not slower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub library: Option<Library>,
+    pub library: Option<LibraryCall>,
     /// Earlier calls of the stage (by index) that must be done before it: those whose results it reads, or whose buffers it
     /// writes. Those that they come after themselves need not be there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<usize>,
+}
+
+/// A kernel on the buffers of a call, behind what came before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Then {
+    pub kernel: String,
+    pub blocks: u32,
+    pub threads: u32,
+    pub extent: i64,
+}
+
+/// What a vendor's library computes: of the call's buffers, it has the first ones and, as its output, the last one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LibraryCall {
+    pub way: Library,
+    /// Kernels on all buffers that finish what it has computed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub then: Vec<Then>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

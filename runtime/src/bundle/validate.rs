@@ -1,7 +1,9 @@
 //! Whether a description is sound: every index inside what it is an index of, every size what it must be. What was
 //! validated can be run without further questions, if the files are those that were written with it.
 
-use super::{ALIGNMENT, Buffer, Bundle, Call, Constant, GpuCode, Launch, Port, Source, Stage, Tensor, WEIGHTS};
+use super::{
+    ALIGNMENT, Buffer, Bundle, Call, Constant, GpuCode, Launch, LibraryCall, Port, Source, Stage, Tensor, WEIGHTS,
+};
 use crate::{cuda, dtype::DType, prepare::Expression};
 use std::collections::HashSet;
 use std::path::{Component, Path};
@@ -138,22 +140,27 @@ impl Bundle {
         if self.devices[stage.device].kind != cuda::KIND {
             return Err("it says how a GPU runs it, and runs on none".into());
         }
-        let Launch { blocks, threads, library, after, .. } = launch;
-        if !(1..=MOST_BLOCKS).contains(blocks) || !(1..=MOST_GPU_THREADS).contains(threads) {
-            return Err(format!("{blocks} blocks of {threads} threads"));
+        let Launch { blocks, threads, then, library, after, .. } = launch;
+        let others = then.iter().chain(library.iter().flat_map(|library| &library.then));
+        for (blocks, threads) in others.map(|then| (then.blocks, then.threads)).chain([(*blocks, *threads)]) {
+            if !(1..=MOST_BLOCKS).contains(&blocks) || !(1..=MOST_GPU_THREADS).contains(&threads) {
+                return Err(format!("{blocks} blocks of {threads} threads"));
+            }
         }
         if let Some(other) = after.iter().find(|&&other| other >= index) {
             return Err(format!("it comes after call {other}, which is not before it"));
         }
-        let Some(library) = library else { return Ok(()) };
+        let Some(LibraryCall { way: library, .. }) = library else { return Ok(()) };
         if let Some(problem) = library.problem() {
             return Err(problem);
         }
         let wanted = library.buffer_bytes();
-        if wanted.len() != call.buffers.len() {
+        let Some((output, inputs)) = call.buffers.split_last().filter(|(_, inputs)| inputs.len() + 1 >= wanted.len())
+        else {
             return Err(format!("it has {} buffers, and the library {}", call.buffers.len(), wanted.len()));
-        }
-        for (number, (buffer, wanted)) in call.buffers.iter().zip(wanted).enumerate() {
+        };
+        let known = inputs[..wanted.len() - 1].iter().chain([output]);
+        for (number, (buffer, wanted)) in known.zip(wanted).enumerate() {
             let there = match buffer {
                 Buffer::Input(index) => stage.inputs[*index].bytes,
                 Buffer::Output(index) => stage.outputs[*index].bytes,

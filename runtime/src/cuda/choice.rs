@@ -2,11 +2,12 @@
 //! measured on the GPU at hand.
 
 use super::{
-    driver::{Address, Event, Fault, Function, Gpu, Grid, Outcome, Plan, Stream, capture},
+    driver::{Address, Event, Fault, Gpu, Outcome, Plan, Stream, capture},
     memory::DeviceMemory,
+    stage::{Kernel, known_buffers},
 };
 use crate::{
-    bundle::{Bundle, Call, Library},
+    bundle::{Bundle, Call, LibraryCall},
     error::Result,
 };
 use std::sync::Arc;
@@ -30,26 +31,24 @@ pub(crate) struct Chooser {
 
 /// What was chosen for calls that are alike.
 struct Known {
-    library: Library,
+    library: LibraryCall,
     kernel: String,
     alignment: u64,
     plan: Option<Arc<dyn Plan>>,
 }
 
-/// How our own kernel is launched.
-pub(crate) struct Own {
-    pub(crate) function: Function,
-    pub(crate) grid: Grid,
-    /// What comes behind the buffers.
-    pub(crate) rest: Vec<u64>,
-}
-
 impl Chooser {
     /// For the calls of a device.
     pub(crate) fn new(gpu: &Arc<dyn Gpu>, bundle: &Bundle, device: usize, stream: Stream) -> Result<Self> {
-        let calls = bundle.stages.iter().filter(|stage| stage.device == device).flat_map(|stage| &stage.calls);
+        let stages: Vec<_> = bundle.stages.iter().filter(|stage| stage.device == device).collect();
+        let calls = stages.iter().flat_map(|stage| &stage.calls);
         let libraries = calls.filter_map(|call| call.launch.as_ref()?.library.as_ref());
-        let room = libraries.map(|library| extents(library).1).max();
+        let known = libraries.map(|library| extents(library).1).max();
+        // What only kernels know is in an arena, or a value, or a constant.
+        let tensors = stages.iter().flat_map(|stage| stage.inputs.iter().chain(&stage.outputs)).map(|it| it.bytes);
+        let constants = bundle.constants.iter().map(|constant| constant.bytes);
+        let others = stages.iter().map(|stage| stage.arena).chain(tensors).chain(constants).max();
+        let room = known.map(|bytes| bytes.saturating_add(others.unwrap_or(0)));
         let what = format!("trying the algorithms of libraries on '{}'", bundle.devices[device].id);
         let scratch = room.map(|bytes| DeviceMemory::new(gpu, bytes, &what)).transpose()?;
         let event =
@@ -57,12 +56,13 @@ impl Chooser {
         Ok(Self { gpu: gpu.clone(), stream, begin: event()?, end: event()?, scratch, workspace: None, known: vec![] })
     }
 
-    /// The plan for a call whose buffers begin at multiples of `alignment`; `None` for its kernel.
+    /// The plan for a call whose buffers begin at multiples of `alignment`; `None` for its own kernels, which are the first of
+    /// those that are given. The others finish what the library has computed.
     pub(crate) fn choose(
         &mut self,
         call: &Call,
-        library: &Library,
-        own: &Own,
+        library: &LibraryCall,
+        kernels: [&[Kernel]; 2],
         alignment: u64,
     ) -> Outcome<Option<Arc<dyn Plan>>> {
         let is_alike =
@@ -70,21 +70,35 @@ impl Chooser {
         if let Some(known) = self.known.iter().find(is_alike) {
             return Ok(known.plan.clone());
         }
-        let plan = self.fastest(library, own, alignment)?;
+        let plan = self.fastest(library, kernels, call.buffers.len(), alignment)?;
         let (library, kernel) = (library.clone(), call.kernel.clone());
         self.known.push(Known { library, kernel, alignment, plan: plan.clone() });
         Ok(plan)
     }
 
-    fn fastest(&mut self, library: &Library, own: &Own, alignment: u64) -> Outcome<Option<Arc<dyn Plan>>> {
-        let Some(plans) = passable(self.gpu.plans(library, alignment))? else { return Ok(None) };
+    fn fastest(
+        &mut self,
+        library: &LibraryCall,
+        [own, then]: [&[Kernel]; 2],
+        buffer_count: usize,
+        alignment: u64,
+    ) -> Outcome<Option<Arc<dyn Plan>>> {
+        let Some(plans) = passable(self.gpu.plans(&library.way, alignment))? else { return Ok(None) };
         let Some(scratch) = self.scratch.as_ref().map(|scratch| scratch.address).filter(|_| !plans.is_empty()) else {
             return Ok(None);
         };
-        let buffers: Vec<Address> = extents(library).0.iter().map(|offset| scratch + offset).collect();
-        let arguments: Vec<u64> = buffers.iter().chain(&own.rest).copied().collect();
-        // SAFETY: the kernel takes these buffers, which are long enough for what the library is told of them.
-        let kernel = |gpu: &dyn Gpu, stream| unsafe { gpu.launch(own.function, own.grid, &arguments, stream) };
+        let (offsets, end) = extents(library);
+        let mut buffers: Vec<Address> = offsets.iter().map(|offset| scratch + offset).collect();
+        // The library's output comes last; others are between, in one place.
+        let output = buffers.pop();
+        buffers.resize(buffer_count.saturating_sub(1), scratch + end);
+        buffers.extend(output);
+        let known = known_buffers(&library.way, &buffers);
+        let launch = |kernels: &[Kernel], gpu: &dyn Gpu, stream| {
+            // SAFETY: the kernels take these buffers, which are long enough.
+            kernels.iter().try_for_each(|kernel| unsafe { kernel.launch(gpu, &buffers, stream) })
+        };
+        let kernel = |gpu: &dyn Gpu, stream| launch(own, gpu, stream);
         if self.known.is_empty() {
             // A GPU that was idle is slower.
             passable(self.measure(kernel))?;
@@ -93,7 +107,8 @@ impl Chooser {
         for plan in plans {
             let Some(workspace) = passable(self.room(plan.workspace()))? else { continue };
             // SAFETY: the buffers are as long as the library is told, and the workspace as long as it asked for.
-            let run = |_: &dyn Gpu, stream| unsafe { plan.run(&buffers, workspace, stream) };
+            let compute = |stream| unsafe { plan.run(&known, workspace, stream) };
+            let run = |gpu: &dyn Gpu, stream| compute(stream).and_then(|()| launch(then, gpu, stream));
             if let Some(micros) = passable(self.measure(run))?
                 && micros < best
             {
@@ -148,9 +163,9 @@ fn passable<T>(outcome: Outcome<T>) -> Outcome<Option<T>> {
 }
 
 /// Where buffers for a call can be, one behind the other, and how many bytes they take.
-fn extents(library: &Library) -> (Vec<u64>, u64) {
+fn extents(library: &LibraryCall) -> (Vec<u64>, u64) {
     let mut end = 0;
-    let offsets = library.buffer_bytes().into_iter().map(|bytes| {
+    let offsets = library.way.buffer_bytes().into_iter().map(|bytes| {
         let begin = end;
         end += bytes.next_multiple_of(ALIGNMENT);
         begin

@@ -2,12 +2,12 @@
 
 use super::{
     chains::{Place, places},
-    choice::{Chooser, Own},
+    choice::Chooser,
     device::{Module, Shared},
     driver::{Address, Event, Function, Gpu, Grid, Outcome, Plan, Stream},
     upload::Upload,
 };
-use crate::bundle::{self, Buffer};
+use crate::bundle::{self, Buffer, Launch, Library, Then};
 use std::{ops::Range, sync::Arc};
 
 pub(crate) struct Stage {
@@ -21,18 +21,44 @@ pub(crate) struct Stage {
 }
 
 struct Call {
-    function: Function,
-    grid: Grid,
-    /// What comes behind the buffers.
-    rest: Vec<u64>,
-    /// A library's way instead of the kernel.
-    plan: Option<Arc<dyn Plan>>,
+    /// A library's way, which comes before the kernels.
+    plan: Option<(Arc<dyn Plan>, Library)>,
+    kernels: Vec<Kernel>,
     task: usize,
     /// The last of its constants, in the order of the upload.
     newest: Option<usize>,
     /// Which part of the launch's table its buffers are.
     buffers: Range<usize>,
     place: Place,
+}
+
+/// A kernel that is launched on all buffers of a call.
+pub(crate) struct Kernel {
+    function: Function,
+    grid: Grid,
+    /// What comes behind the buffers.
+    rest: Vec<u64>,
+}
+
+impl Kernel {
+    fn of(then: &bundle::Then, module: &Module) -> crate::Result<Self> {
+        let grid = Grid { blocks: then.blocks, threads: then.threads };
+        Ok(Self { function: module.function(&then.kernel)?, grid, rest: vec![then.extent.cast_unsigned()] })
+    }
+
+    /// # Safety
+    /// The buffers are those that the compiler wrote the kernel for.
+    pub(crate) unsafe fn launch(&self, gpu: &dyn Gpu, buffers: &[Address], stream: Stream) -> Outcome<()> {
+        let arguments: Vec<u64> = buffers.iter().chain(&self.rest).copied().collect();
+        // SAFETY: the caller's.
+        unsafe { gpu.launch(self.function, self.grid, &arguments, stream) }
+    }
+}
+
+/// The buffers that a library knows of those of a call: the first ones, and the last.
+pub(crate) fn known_buffers(way: &Library, buffers: &[Address]) -> Vec<Address> {
+    let count = way.buffer_bytes().len().saturating_sub(1);
+    buffers[..count].iter().chain(buffers.last()).copied().collect()
 }
 
 /// Events that stages need while they are issued.
@@ -85,18 +111,25 @@ impl Stage {
         for (call, place) in stage.calls.iter().zip(places(&after)) {
             // A sound bundle's calls have one.
             let Some(launch) = &call.launch else { continue };
-            let function = module.function(&call.kernel)?;
-            let grid = Grid { blocks: launch.blocks, threads: launch.threads };
-            let mut rest = vec![call.extent.cast_unsigned()];
-            rest.extend(launch.can_fail.then_some(shared.status()));
-            let own = Own { function, grid, rest };
-            let plan = match &launch.library {
-                Some(library) => chooser.choose(call, library, &own, alignment(&call.buffers)).map_err(|fault| {
+            let Launch { blocks, threads, .. } = *launch;
+            let first_kernel = Then { kernel: call.kernel.clone(), blocks, threads, extent: call.extent };
+            let of = |then: &Then| Kernel::of(then, module);
+            let mut kernels =
+                std::iter::once(&first_kernel).chain(&launch.then).map(of).collect::<crate::Result<Vec<_>>>()?;
+            kernels[0].rest.extend(launch.can_fail.then_some(shared.status()));
+            let mut plan = None;
+            if let Some(library) = &launch.library {
+                let then = library.then.iter().map(of).collect::<crate::Result<Vec<_>>>()?;
+                let chosen = chooser.choose(call, library, [&kernels, &then], alignment(&call.buffers));
+                plan = chosen.map_err(|fault| {
                     let what = format!("stage '{}', kernel '{}', trying a library", stage.name, call.kernel);
                     crate::Error::Gpu { what, problem: fault.to_string() }
-                })?,
-                None => None,
-            };
+                })?;
+                if plan.is_some() {
+                    kernels = then;
+                }
+            }
+            let known = plan.as_ref().and(launch.library.as_ref()).map(|library| library.way.clone());
             let constant = |buffer: &Buffer| if let Buffer::Constant(index) = buffer { Some(*index) } else { None };
             let newest = call.buffers.iter().filter_map(constant).filter_map(|it| constants.rank(it)).max();
             let buffers = first..first + call.buffers.len();
@@ -104,7 +137,7 @@ impl Stage {
             planned.chains = planned.chains.max(place.chain + 1);
             planned.can_fail |= launch.can_fail;
             planned.workspace = planned.workspace.max(plan.as_ref().map_or(0, |plan| plan.workspace()));
-            planned.calls.push(Call { function, grid, rest: own.rest, plan, task: call.task, newest, buffers, place });
+            planned.calls.push(Call { plan: plan.zip(known), kernels, task: call.task, newest, buffers, place });
         }
         Ok(planned)
     }
@@ -212,15 +245,12 @@ impl Call {
     /// As for [`Stage::issue`].
     unsafe fn issue(&self, gpu: &dyn Gpu, table: &[Address], stream: Stream, workspace: Address) -> Outcome<()> {
         let buffers = &table[self.buffers.clone()];
-        match &self.plan {
+        if let Some((plan, way)) = &self.plan {
             // SAFETY: the caller's.
-            Some(plan) => unsafe { plan.run(buffers, workspace, stream) },
-            None => {
-                let arguments: Vec<u64> = buffers.iter().chain(&self.rest).copied().collect();
-                // SAFETY: the compiler wrote the kernel for these arguments.
-                unsafe { gpu.launch(self.function, self.grid, &arguments, stream) }
-            }
+            unsafe { plan.run(&known_buffers(way, buffers), workspace, stream) }?;
         }
+        // SAFETY: the compiler wrote the kernels for these buffers.
+        self.kernels.iter().try_for_each(|kernel| unsafe { kernel.launch(gpu, buffers, stream) })
     }
 }
 

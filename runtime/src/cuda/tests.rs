@@ -10,7 +10,7 @@ use crate::{
     Cold, DType, Error, Options, Runtime, TensorData,
     bundle::{
         Action, Buffer, Bundle, Call, Constant, Convolution, Device, Epilogue, FORMAT, File, GpuCode, Launch, Library,
-        Mode, Objective, Port, Source, Stage, Step, Target, Task, Tensor, Value,
+        LibraryCall, Mode, Objective, Port, Source, Stage, Step, Target, Task, Tensor, Then, Value,
     },
     prepare::Expression,
 };
@@ -41,7 +41,7 @@ fn floats(shape: &[u64]) -> Tensor {
 
 fn call(kernel: &str, buffers: &[Buffer], after: &[usize]) -> Call {
     let can_fail = kernel == "root";
-    let launch = Launch { blocks: 1, threads: 32, can_fail, library: None, after: after.to_vec() };
+    let launch = Launch { blocks: 1, threads: 32, can_fail, then: vec![], library: None, after: after.to_vec() };
     let (kernel, buffers) = (kernel.to_owned(), buffers.to_vec());
     Call { kernel, buffers, extent: SIZE as i64, grain: 1, task: 0, launch: Some(launch) }
 }
@@ -295,13 +295,17 @@ fn tasks_are_measured_by_the_gpus_clock() {
     assert_eq!(tasks[0].end_ns, tasks[1].begin_ns);
 }
 
+fn by(way: Library) -> Option<LibraryCall> {
+    Some(LibraryCall { way, then: vec![] })
+}
+
 /// `y = x * x`, as matrices.
 fn product() -> Maker {
     let mut maker = Maker::new(1);
     let (x, y) = (maker.input("x", 0), maker.value("y", 0));
     let mut call = call("product", &[Buffer::Input(0), Buffer::Input(0), Buffer::Output(0)], &[]);
     if let Some(launch) = &mut call.launch {
-        launch.library = Some(Library::Product(square(4)));
+        launch.library = by(Library::Product(square(4)));
     }
     maker.launch("main", vec![call], &[x], &[y]);
     maker.output("y", y);
@@ -320,6 +324,26 @@ fn the_fastest_way_is_chosen() {
         stub.state.lock().log.clear();
         assert_eq!(ask(&runtime, 1.0).unwrap(), [4.0; SIZE as usize]);
         assert_eq!((stub.times(chosen), stub.times("kernel") + stub.times("library")), (1, 1));
+    }
+}
+
+#[test]
+fn kernels_behind_finish_what_was_begun() {
+    for (plans, expected) in
+        [(vec![], ["kernel product", "kernel add"]), (vec![(1.0, 0)], ["library 1", "kernel scale"])]
+    {
+        let mut maker = product();
+        let then = |kernel: &str| vec![Then { kernel: kernel.into(), blocks: 1, threads: 32, extent: SIZE as i64 }];
+        if let Some(launch) = &mut maker.bundle.stages[0].calls[0].launch {
+            launch.then = then("add");
+            launch.library = Some(LibraryCall { way: Library::Product(square(4)), then: then("scale") });
+        }
+        let stub = Stub { plans, ..Stub::new() };
+        let runtime = maker.load(&stub, Options::default()).unwrap();
+        stub.state.lock().log.clear();
+        ask(&runtime, 1.0).unwrap();
+        assert_eq!(expected.map(|line| stub.times(line)), [1, 1]);
+        assert_eq!(stub.times("kernel") + stub.times("library"), 2);
     }
 }
 
@@ -460,13 +484,13 @@ fn launches_that_make_no_sense() {
         (|it| it.threads = 2048, "1 blocks of 2048 threads"),
         (|it| it.after = vec![0], "it comes after call 0, which is not before it"),
         (
-            |it| it.library = Some(Library::Product(square(9))),
+            |it| it.library = by(Library::Product(square(9))),
             "the library's buffer 0 has 324 bytes, more than the 64 there are",
         ),
         (
             |it| {
                 let product = crate::bundle::Product { has_bias: true, epilogue: Epilogue::Relu, ..square(4) };
-                it.library = Some(Library::Product(product));
+                it.library = by(Library::Product(product));
             },
             "it has 3 buffers, and the library 4",
         ),
@@ -485,7 +509,7 @@ fn launches_that_make_no_sense() {
                     has_residual: false,
                     epilogue: Epilogue::None,
                 };
-                it.library = Some(Library::Convolution(convolution));
+                it.library = by(Library::Convolution(convolution));
             },
             "the library's filters [2, 3, 1, 1] do not lead from [1, 4, 2, 2] to [1, 2, 2, 2] in 1 groups",
         ),

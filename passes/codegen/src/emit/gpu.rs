@@ -27,9 +27,12 @@ impl Builder {
     pub(crate) fn shared(&self, count: i64) -> V {
         let bytes = count as u64 * 4;
         self.shared.set(bytes);
-        let place = self.op("llvm.mlir.addressof", &[], self.parsed_type("!llvm.ptr<3>"), &[
-            ("global_name", &format!("@{}", shared_name(bytes))),
-        ]);
+        let place = self.op(
+            "llvm.mlir.addressof",
+            &[],
+            self.parsed_type("!llvm.ptr<3>"),
+            &[("global_name", &format!("@{}", shared_name(bytes)))],
+        );
         self.op("llvm.addrspacecast", &[place], self.pointer(), &[])
     }
 
@@ -37,10 +40,12 @@ impl Builder {
     pub(crate) fn shuffled(&self, value: V, bits: i64) -> V {
         let int = self.int(32);
         let number = |value| self.integer(value, int);
-        self.op("nvvm.shfl.sync", &[number(-1), value, number(bits), number(31)], self.type_of(value), &[(
-            "kind",
-            "#nvvm<shfl_kind bfly>",
-        )])
+        self.op(
+            "nvvm.shfl.sync",
+            &[number(-1), value, number(bits), number(31)],
+            self.type_of(value),
+            &[("kind", "#nvvm<shfl_kind bfly>")],
+        )
     }
 
     /// Some neighbours of `f32` at once, the first of which is at a multiple of their number.
@@ -48,7 +53,6 @@ impl Builder {
         let address = self.address(pointer, self.f32(), index);
         self.op("llvm.load", &[address], self.wide(count), &[("alignment", &format!("{} : i64", count * 4))])
     }
-
 
     fn wide(&self, count: usize) -> Type {
         self.vector_of(count, self.f32())

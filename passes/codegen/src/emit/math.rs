@@ -4,8 +4,7 @@
 use super::{Builder, V};
 
 /// What GPUs have instructions for; they have no C library.
-const INSTRUCTIONS: [&str; 9] =
-    ["absf", "absi", "ceil", "copysign", "floor", "fma", "roundeven", "sqrt", "trunc"];
+const INSTRUCTIONS: [&str; 9] = ["absf", "absi", "ceil", "copysign", "floor", "fma", "roundeven", "sqrt", "trunc"];
 
 impl Builder {
     /// An operation of the `math` dialect by name (`sin`), on numbers of one type.

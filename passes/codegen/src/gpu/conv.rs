@@ -1,13 +1,13 @@
 //! Convolutions of images as products: filters by pixels, over the terms of a window. Those with a filter for each channel are
 //! computed pixel by pixel.
 
-use super::tile::{Plan, Side, multiply, own_place};
+use super::tile::{Plan, Side, load_if, multiply, own_place};
 use crate::{
     emit::{Builder, Signature, V},
     error::Result,
     graph::{Id, Node, broadcast_strides, strides},
     hot::program::{self, Program},
-    lowering::Lowering,
+    lowering::{Lowering, Phase, Way},
     ops::{Axis, is_below, sliding},
 };
 use divi_onnx::DType;
@@ -91,46 +91,62 @@ impl Work {
         if self.channels == 1 && self.groups > 1 {
             return self.emit_depthwise(cx, &operands, program, result);
         }
-        let library = self.library(program, &cx.shape(result).to_vec(), cx);
         let plan = Plan::of(self.batch * self.groups, self.features, self.pixels(), self.depth());
         let finish = Finish::of(cx, program, &self.result);
         let rows = (self.features + plan.tile.rows - 1) / plan.tile.rows;
         let columns = (self.pixels() + plan.tile.columns - 1) / plan.tile.columns;
         let blocks = self.batch * self.groups * rows * columns * plan.splits;
-        let threads = plan.tile.threads() as u32;
-        if plan.splits == 1 {
-            cx.launch(blocks, threads, library, &operands, &[result], |b, kernel| {
-                self.tile(b, &kernel, &plan, |b, place, sum| {
-                    let bias = b.load(kernel.buffers[2], DType::F32, place[1]);
-                    let value = finish.emit(b, &kernel.buffers[3..], place, b.add(sum, bias));
-                    b.store(value, kernel.buffers[operands.len()], DType::F32, b.offset(place, &strides(&self.result)));
-                });
-            });
-            return;
-        }
         let count: i64 = self.result.iter().product();
-        let sums = cx.temporary(DType::F32, &[plan.splits, count]);
-        cx.launch(blocks, threads, None, &operands[..2], &[sums], |b, kernel| {
+        let steps = strides(&self.result);
+        // Sums of parts, then the result.
+        let mut writes = vec![];
+        if plan.splits > 1 {
+            writes.push(cx.temporary(DType::F32, &[plan.splits, count]));
+        }
+        writes.push(result);
+        let out = operands.len() + writes.len() - 1;
+        let whole = |b: &Builder, kernel: &Signature<'_>| {
+            self.tile(b, kernel, &plan, |b, place, sum| {
+                let bias = b.load(kernel.buffers[2], DType::F32, place[1]);
+                let value = finish.emit(b, &kernel.buffers[3..], place, b.add(sum, bias));
+                b.store(value, kernel.buffers[out], DType::F32, b.offset(place, &steps));
+            });
+        };
+        let part = |b: &Builder, kernel: &Signature<'_>| {
             let (split, _) = b.div_rem(b.block(), blocks / plan.splits);
             let start = b.times(split, count);
-            self.tile(b, &kernel, &plan, |b, place, sum| {
-                let at = b.add(start, b.offset(place, &strides(&self.result)));
-                b.store(sum, kernel.buffers[2], DType::F32, at);
+            self.tile(b, kernel, &plan, |b, place, sum| {
+                b.store(sum, kernel.buffers[operands.len()], DType::F32, b.add(start, b.offset(place, &steps)));
             });
-        });
-        let mut reads = vec![sums];
-        reads.extend(&operands[2..]);
-        cx.call(count, 1, &reads, &[result], |b, kernel| {
+        };
+        let each = |b: &Builder, kernel: &Signature<'_>, sum: &dyn Fn(V, &[V]) -> V| {
             b.for_each(kernel.begin, kernel.end, 1, |number| {
                 let place = b.coordinates(number, &self.result);
-                let mut sum = b.load(kernel.buffers[1], DType::F32, place[1]);
-                for split in 0..plan.splits {
-                    sum = b.add(sum, b.load(kernel.buffers[0], DType::F32, b.plus(number, split * count)));
-                }
-                let value = finish.emit(b, &kernel.buffers[2..], &place, sum);
-                b.store(value, kernel.buffers[reads.len()], DType::F32, number);
+                let value = finish.emit(b, &kernel.buffers[3..], &place, sum(number, &place));
+                b.store(value, kernel.buffers[out], DType::F32, number);
             });
-        });
+        };
+        let sum_parts = |b: &Builder, kernel: &Signature<'_>| {
+            each(b, kernel, &|number, place| {
+                (0..plan.splits).fold(b.load(kernel.buffers[2], DType::F32, place[1]), |sum, split| {
+                    let at = b.plus(number, split * count);
+                    b.add(sum, b.load(kernel.buffers[operands.len()], DType::F32, at))
+                })
+            });
+        };
+        let finish_sums = |b: &Builder, kernel: &Signature<'_>| {
+            each(b, kernel, &|number, _| b.load(kernel.buffers[out], DType::F32, number))
+        };
+        let (blocks_way, each_way) = (Way::Blocks(plan.tile.threads() as u32), Way::Iterations);
+        let parts = [
+            Phase { extent: blocks, way: blocks_way, body: &part },
+            Phase { extent: count, way: each_way, body: &sum_parts },
+        ];
+        let whole = [Phase { extent: blocks, way: blocks_way, body: &whole }];
+        let phases = if plan.splits > 1 { &parts[..] } else { &whole[..] };
+        let rest = [Phase { extent: count, way: each_way, body: &finish_sums }];
+        let library = self.library(cx, program).map(|(way, is_all)| (way, if is_all { &[][..] } else { &rest[..] }));
+        cx.launch(&operands, &writes, phases, library);
     }
 
     /// A tile of one group's filters by one image's pixels; `take` gets each sum with its coordinates.
@@ -146,7 +162,6 @@ impl Work {
         let from = b.times(split, per_split);
         let to = b.min(b.plus(from, per_split), b.index(depth), false);
         let [down, across] = self.axes;
-        let zero = || vec![b.float(0.0, b.f32())];
         let filters = Side {
             width: tile.rows,
             is_along_depth: true,
@@ -155,10 +170,8 @@ impl Work {
                 let is_there = b.less(filter, b.index(self.features));
                 vec![b.times(b.add(b.times(group, self.features), filter), depth), is_there]
             },
-            load: &|state, term| {
-                let value = || vec![b.load(kernel.buffers[1], DType::F32, b.add(state[0], term))];
-                b.if_else(state[1], value, zero)[0]
-            },
+            buffer: kernel.buffers[1],
+            locate: &|state, term| (b.add(state[0], term), state[1]),
         };
         let plane = down.image * across.image;
         let windows = Side {
@@ -172,7 +185,8 @@ impl Work {
                 let first = b.times(b.add(b.times(image, self.groups), group), self.channels * plane);
                 vec![corner(&down, y), corner(&across, x), first, is_there]
             },
-            load: &|state, term| {
+            buffer: kernel.buffers[0],
+            locate: &|state, term| {
                 let place = b.coordinates(term, &[self.channels, down.kernel, across.kernel]);
                 let y = b.add(state[0], b.times(place[1], down.dilation));
                 let x = b.add(state[1], b.times(place[2], across.dilation));
@@ -183,8 +197,7 @@ impl Work {
                     }
                 }
                 let offset = b.add(b.times(place[0], plane), b.add(b.times(y, across.image), x));
-                let value = || vec![b.load(kernel.buffers[0], DType::F32, b.add(state[2], offset))];
-                b.if_else(is_there, value, zero)[0]
+                (b.add(state[2], offset), is_there)
             },
         };
         let sums = multiply(b, tile, &filters, &windows, from, to);
@@ -220,15 +233,12 @@ impl Work {
                     let y = down.place(b, place[2], b.index(ky));
                     for kx in 0..across.kernel {
                         let x = across.place(b, place[3], b.index(kx));
-                        let load = || {
-                            let at = b.add(first, b.add(b.times(y, across.image), x));
-                            vec![b.load(kernel.buffers[0], DType::F32, at)]
-                        };
+                        let at = b.add(first, b.add(b.times(y, across.image), x));
                         let checks = [(y, &down), (x, &across)].into_iter().filter(|(_, axis)| !axis.is_inside());
                         let is_there = checks.map(|(at, axis)| is_below(b, at, axis.image)).reduce(|a, c| b.and(a, c));
                         let value = match is_there {
-                            Some(is_there) => b.if_else(is_there, load, || vec![b.float(0.0, b.f32())])[0],
-                            None => load()[0],
+                            Some(is_there) => load_if(b, is_there, kernel.buffers[0], at),
+                            None => b.load(kernel.buffers[0], DType::F32, at),
                         };
                         let at = b.plus(filter, ky * across.kernel + kx);
                         sum = b.fma(value, b.load(kernel.buffers[1], DType::F32, at), sum);
@@ -240,12 +250,11 @@ impl Work {
         });
     }
 
-    /// What a library would have to compute, if one can.
-    fn library(&self, program: &Program, shape: &[i64], cx: &Lowering<'_>) -> Option<Library> {
-        let (residual, is_relu) = program.as_epilogue()?;
-        if residual.is_some_and(|id| cx.shape(id) != shape) {
-            return None;
-        }
+    /// What a library would have to compute, and whether that is all, if one can.
+    fn library(&self, cx: &Lowering<'_>, program: &Program) -> Option<(Library, bool)> {
+        let epilogue = program.as_epilogue();
+        let epilogue = epilogue.filter(|(residual, _)| residual.is_none_or(|id| cx.shape(id) == self.result));
+        let (residual, is_relu) = epilogue.unwrap_or((None, false));
         let number = |value: i64| u32::try_from(value).ok();
         let [down, across] = self.axes;
         // What windows read at the bottom and on the right must be padded as much as at the top and on the left.
@@ -263,7 +272,7 @@ impl Work {
         let output = filters * self.pixels();
         let pair = |f: fn(&Axis) -> i64| Some([number(f(&down))?, number(f(&across))?]);
         let four = |a, b, c, d| Some([number(a)?, number(b)?, number(c)?, number(d)?]);
-        Some(Library::Convolution(Convolution {
+        let way = Library::Convolution(Convolution {
             input: four(self.batch, self.channels * self.groups, down.image, across.image)?,
             filters: four(filters, self.channels, down.kernel, across.kernel)?,
             output: four(self.batch, filters, down.positions, across.positions)?,
@@ -274,7 +283,8 @@ impl Work {
             groups: number(self.groups)?,
             has_residual: residual.is_some(),
             epilogue: if is_relu { Epilogue::Relu } else { Epilogue::None },
-        }))
+        });
+        Some((way, epilogue.is_some()))
     }
 }
 
@@ -287,16 +297,18 @@ pub(super) struct Finish<'a> {
 impl<'a> Finish<'a> {
     /// For results of a shape.
     pub(super) fn of(cx: &Lowering<'_>, program: &'a Program, shape: &[i64]) -> Self {
-        let steps = program.operands.iter().map(|&id| {
-            if cx.count(id) == 1 { vec![0; shape.len()] } else { broadcast_strides(cx.shape(id), shape) }
-        });
+        let steps = program
+            .operands
+            .iter()
+            .map(|&id| if cx.count(id) == 1 { vec![0; shape.len()] } else { broadcast_strides(cx.shape(id), shape) });
         Self { program, steps: steps.collect() }
     }
 
     /// The result at a place.
     pub(super) fn emit(&self, b: &Builder, buffers: &[V], place: &[V], sum: V) -> V {
         let operands = self.steps.iter().zip(buffers);
-        let operands: Vec<_> = operands.map(|(steps, &pointer)| b.load(pointer, DType::F32, b.offset(place, steps))).collect();
+        let operands: Vec<_> =
+            operands.map(|(steps, &pointer)| b.load(pointer, DType::F32, b.offset(place, steps))).collect();
         self.program.emit(b, sum, &operands)
     }
 }

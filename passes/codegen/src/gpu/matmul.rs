@@ -9,7 +9,7 @@ use crate::{
     error::Result,
     graph::{Id, Node, strides},
     hot::program::{self, Program},
-    lowering::Lowering,
+    lowering::{Lowering, Phase, Way},
 };
 use divi_onnx::DType;
 use divi_runtime::bundle::{Epilogue, Library, Product};
@@ -40,7 +40,14 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let node = &nodes[position];
     let Some((work, bias)) = Work::of(cx, node)? else { return Ok(None) };
     let accept = |cx: &Lowering<'_>, id| cx.dtype(id) == DType::F32;
-    let (more, program, result) = program::absorb(cx, nodes, position + 1, node.output()?, &accept);
+    let (more, mut program, result) = program::absorb(cx, nodes, position + 1, node.output()?, &accept);
+    let mut bias = bias;
+    let is_row = |id: Id| cx.count(id) == work.columns && cx.shape(id).last() == Some(&work.columns);
+    if bias.is_none()
+        && let Some((row, left)) = program.split_sum(is_row)
+    {
+        (bias, program) = (Some(row), left);
+    }
     work.emit(cx, [node.input(0)?, node.input(1)?], bias, &program, result);
     Ok(Some(1 + more))
 }
@@ -56,7 +63,8 @@ impl Work {
         if node.op == "Gemm" {
             let attributes = node.attributes();
             let (alpha, beta) = (attributes.float("alpha")?.unwrap_or(1.0), attributes.float("beta")?.unwrap_or(1.0));
-            let (left_is_turned, right_is_turned) = (attributes.flag("transA", false)?, attributes.flag("transB", false)?);
+            let (left_is_turned, right_is_turned) =
+                (attributes.flag("transA", false)?, attributes.flag("transB", false)?);
             let &[rows, columns] = cx.shape(output) else { return Ok(None) };
             let depth = a[usize::from(!left_is_turned)];
             let bias = node.optional(2);
@@ -105,60 +113,84 @@ impl Work {
     }
 
     fn emit(&self, cx: &mut Lowering<'_>, sides: [Id; 2], bias: Option<Id>, program: &Program, result: Id) {
-        let operands: Vec<Id> =
-            sides.into_iter().chain(bias).chain(program.operands.iter().copied()).collect();
+        let operands: Vec<Id> = sides.into_iter().chain(bias).chain(program.operands.iter().copied()).collect();
         let shape = cx.shape(result).to_vec();
         let finish = Finish::of(cx, program, &shape);
-        let library = self.library(program, bias.is_some());
-        // What becomes of a sum, by its number.
-        let done = |b: &Builder, buffers: &[V], out: V, number: V, sum: V| {
-            let place = b.coordinates(number, &shape);
-            let scaled = if self.alpha == 1.0 { sum } else { b.mul(sum, b.float(self.alpha.into(), b.f32())) };
-            let biased = match bias {
-                Some(_) => b.add(scaled, b.load(buffers[0], DType::F32, place[shape.len() - 1])),
-                None => scaled,
-            };
-            let value = finish.emit(b, &buffers[usize::from(bias.is_some())..], &place, biased);
-            b.store(value, out, DType::F32, number);
+        let is_by_column = self.rows <= FEW && !self.left_is_turned && self.right_is_turned && self.depth % 4 == 0;
+        let plan = match is_by_column {
+            true => Plan::of(1, 1, 1, 1),
+            false => Plan::of(self.count, self.rows, self.columns, self.depth),
         };
-        if self.rows <= FEW && !self.left_is_turned && self.right_is_turned && self.depth % 4 == 0 {
-            let blocks = (self.count * self.columns + WARPS - 1) / WARPS;
-            cx.launch(blocks, (WARP * WARPS) as u32, library, &operands, &[result], |b, kernel| {
-                self.by_columns(b, &kernel, |b, number, sum| {
-                    done(b, &kernel.buffers[2..], kernel.buffers[operands.len()], number, sum);
-                });
-            });
-            return;
+        let count = self.count * self.rows * self.columns;
+        // Sums of parts, then the result.
+        let mut writes = vec![];
+        if plan.splits > 1 {
+            writes.push(cx.temporary(DType::F32, &[plan.splits, count]));
         }
-        let plan = Plan::of(self.count, self.rows, self.columns, self.depth);
+        writes.push(result);
+        let out = operands.len() + writes.len() - 1;
         let up = |a: i64, by: i64| (a + by - 1) / by;
         let blocks = self.count * up(self.rows, plan.tile.rows) * up(self.columns, plan.tile.columns) * plan.splits;
-        let threads = plan.tile.threads() as u32;
-        if plan.splits == 1 {
-            cx.launch(blocks, threads, library, &operands, &[result], |b, kernel| {
-                self.tile(b, &kernel, &plan, |b, number, sum| {
-                    done(b, &kernel.buffers[2..], kernel.buffers[operands.len()], number, sum);
-                });
-            });
-            return;
-        }
-        let count = self.count * self.rows * self.columns;
-        let sums = cx.temporary(DType::F32, &[plan.splits, count]);
-        cx.launch(blocks, threads, None, &operands[..2], &[sums], |b, kernel| {
+        // What becomes of a sum, by its number.
+        let done = |b: &Builder, kernel: &Signature<'_>, number: V, sum: V, is_biased: bool| {
+            let place = b.coordinates(number, &shape);
+            let mut value = sum;
+            if !is_biased {
+                if self.alpha != 1.0 {
+                    value = b.mul(value, b.float(self.alpha.into(), b.f32()));
+                }
+                if bias.is_some() {
+                    value = b.add(value, b.load(kernel.buffers[2], DType::F32, place[shape.len() - 1]));
+                }
+            }
+            let value = finish.emit(b, &kernel.buffers[2 + usize::from(bias.is_some())..], &place, value);
+            b.store(value, kernel.buffers[out], DType::F32, number);
+        };
+        let by_columns = |b: &Builder, kernel: &Signature<'_>| {
+            self.by_columns(b, kernel, |b, number, sum| done(b, kernel, number, sum, false));
+        };
+        let whole = |b: &Builder, kernel: &Signature<'_>| {
+            self.tile(b, kernel, &plan, |b, number, sum| done(b, kernel, number, sum, false));
+        };
+        let part = |b: &Builder, kernel: &Signature<'_>| {
             let (split, _) = b.div_rem(b.block(), blocks / plan.splits);
-            self.tile(b, &kernel, &plan, |b, number, sum| {
-                b.store(sum, kernel.buffers[2], DType::F32, b.add(b.times(split, count), number));
+            self.tile(b, kernel, &plan, |b, number, sum| {
+                b.store(sum, kernel.buffers[operands.len()], DType::F32, b.add(b.times(split, count), number));
             });
-        });
-        let mut reads = vec![sums];
-        reads.extend(&operands[2..]);
-        cx.call(count, 1, &reads, &[result], |b, kernel| {
+        };
+        let sum_parts = |b: &Builder, kernel: &Signature<'_>| {
             b.for_each(kernel.begin, kernel.end, 1, |number| {
-                let terms = (0..plan.splits).map(|i| b.load(kernel.buffers[0], DType::F32, b.plus(number, i * count)));
+                let parts = kernel.buffers[operands.len()];
+                let terms = (0..plan.splits).map(|i| b.load(parts, DType::F32, b.plus(number, i * count)));
                 let sum = terms.reduce(|sum, term| b.add(sum, term)).expect("sums have parts");
-                done(b, &kernel.buffers[1..], kernel.buffers[reads.len()], number, sum);
+                done(b, kernel, number, sum, false);
             });
-        });
+        };
+        let finish_sums = |b: &Builder, kernel: &Signature<'_>| {
+            b.for_each(kernel.begin, kernel.end, 1, |number| {
+                done(b, kernel, number, b.load(kernel.buffers[out], DType::F32, number), true);
+            });
+        };
+        let (in_tiles, each) = (Way::Blocks(plan.tile.threads() as u32), Way::Iterations);
+        let columns = [Phase {
+            extent: up(self.count * self.columns, WARPS),
+            way: Way::Blocks((WARP * WARPS) as u32),
+            body: &by_columns,
+        }];
+        let whole = [Phase { extent: blocks, way: in_tiles, body: &whole }];
+        let parts = [
+            Phase { extent: blocks, way: in_tiles, body: &part },
+            Phase { extent: count, way: each, body: &sum_parts },
+        ];
+        let phases = match (is_by_column, plan.splits) {
+            (true, _) => &columns[..],
+            (false, 1) => &whole[..],
+            (false, _) => &parts[..],
+        };
+        let rest = [Phase { extent: count, way: each, body: &finish_sums }];
+        let library = self.library(program, bias.is_some());
+        let library = library.map(|(way, is_all)| (way, if is_all { &[][..] } else { &rest[..] }));
+        cx.launch(&operands, &writes, phases, library);
     }
 
     /// A tile; `take` gets each sum with its number.
@@ -172,7 +204,6 @@ impl Work {
         let per_split = up(up(self.depth, plan.splits), tile.depth) * tile.depth;
         let from = b.times(split, per_split);
         let to = b.min(b.plus(from, per_split), b.index(self.depth), false);
-        let zero = || vec![b.float(0.0, b.f32())];
         // An element's place, and whether it is there.
         let prepare = |first: V, size: i64, start: V, stride: i64| {
             move |place: V| {
@@ -180,32 +211,27 @@ impl Work {
                 vec![b.add(start, b.times(at, stride)), b.less(at, b.index(size))]
             }
         };
-        let load = |buffer: usize, stride: i64| {
-            move |state: &[V], term: V| {
-                let value = || {
-                    vec![b.load(kernel.buffers[buffer], DType::F32, b.add(state[0], b.times(term, stride)))]
-                };
-                b.if_else(state[1], value, zero)[0]
-            }
-        };
+        let locate = |stride: i64| move |state: &[V], term: V| (b.add(state[0], b.times(term, stride)), state[1]);
         let (left_steps, right_steps) = (
             if self.left_is_turned { (1, self.rows) } else { (self.depth, 1) },
             if self.right_is_turned { (self.depth, 1) } else { (1, self.columns) },
         );
         let left_prepare = prepare(first_row, self.rows, b.times(product, self.left_stride), left_steps.0);
         let right_prepare = prepare(first_column, self.columns, b.times(product, self.right_stride), right_steps.0);
-        let (left_load, right_load) = (load(0, left_steps.1), load(1, right_steps.1));
+        let (locate_left, locate_right) = (locate(left_steps.1), locate(right_steps.1));
         let left = Side {
             width: tile.rows,
             is_along_depth: !self.left_is_turned,
             prepare: &left_prepare,
-            load: &left_load,
+            buffer: kernel.buffers[0],
+            locate: &locate_left,
         };
         let right = Side {
             width: tile.columns,
             is_along_depth: self.right_is_turned,
             prepare: &right_prepare,
-            load: &right_load,
+            buffer: kernel.buffers[1],
+            locate: &locate_right,
         };
         let sums = multiply(b, tile, &left, &right, from, to);
         let (own_row, own_column) = own_place(b, tile);
@@ -257,13 +283,12 @@ impl Work {
         });
     }
 
-    fn library(&self, program: &Program, has_bias: bool) -> Option<Library> {
-        let (residual, is_relu) = program.as_epilogue()?;
-        if residual.is_some() {
-            return None;
-        }
+    /// What a library would have to compute, and whether that is all, if one can.
+    fn library(&self, program: &Program, has_bias: bool) -> Option<(Library, bool)> {
+        let epilogue = program.as_epilogue().filter(|(residual, _)| residual.is_none());
+        let is_relu = epilogue.is_some_and(|(_, is_relu)| is_relu);
         let number = |value: i64| u32::try_from(value).ok();
-        Some(Library::Product(Product {
+        let way = Library::Product(Product {
             count: number(self.count)?,
             left_stride: self.left_stride as u64,
             right_stride: self.right_stride as u64,
@@ -276,7 +301,8 @@ impl Work {
             alpha: self.alpha.to_bits(),
             has_bias,
             epilogue: if is_relu { Epilogue::Relu } else { Epilogue::None },
-        }))
+        });
+        Some((way, epilogue.is_some()))
     }
 }
 

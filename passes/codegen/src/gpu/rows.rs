@@ -1,10 +1,10 @@
 //! Rows of neighbours that a block of threads works on together: sums, largest elements, and what is relative to them.
 
 use crate::{
-    emit::{Builder, V},
+    emit::{Builder, Signature, V},
     error::Result,
     graph::{Id, Node},
-    lowering::Lowering,
+    lowering::{Lowering, Phase, Way},
 };
 use divi_onnx::{
     DType,
@@ -22,6 +22,18 @@ fn threads(size: i64) -> i64 {
         ..=1024 => 128,
         _ => 256,
     }
+}
+
+/// Launches a block of threads for each row.
+fn block_a_row(
+    cx: &mut Lowering<'_>,
+    count: i64,
+    threads: i64,
+    reads: &[Id],
+    output: Id,
+    body: &dyn Fn(&Builder, &Signature<'_>),
+) {
+    cx.launch(reads, &[output], &[Phase { extent: count, way: Way::Blocks(threads as u32), body }], None);
 }
 
 /// One number of all threads of a block, combined; all of them get it. `memory` has a place for each warp.
@@ -63,7 +75,7 @@ pub(super) fn softmax(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize
         return Ok(None);
     }
     let threads = threads(size);
-    cx.launch(count, threads as u32, None, &[input], &[output], |b, kernel| {
+    block_a_row(cx, count, threads, &[input], output, &|b, kernel| {
         let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
         let memory = b.shared(WARP);
         let start = b.times(b.block(), size);
@@ -97,7 +109,7 @@ pub(super) fn layer_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<
     let epsilon: f64 = node.attributes().float("epsilon")?.unwrap_or(1e-5).into();
     let threads = threads(size);
     let reads: Vec<Id> = [input].into_iter().chain(affine.into_iter().flatten()).collect();
-    cx.launch(count, threads as u32, None, &reads, &[output], |b, kernel| {
+    block_a_row(cx, count, threads, &reads, output, &|b, kernel| {
         let (source, target) = (kernel.buffers[0], kernel.buffers[reads.len()]);
         let memory = b.shared(WARP);
         let start = b.times(b.block(), size);
@@ -149,7 +161,7 @@ pub(super) fn mean(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> 
         return Ok(None);
     }
     let threads = threads(size);
-    cx.launch(count, threads as u32, None, &[input], &[output], |b, kernel| {
+    block_a_row(cx, count, threads, &[input], output, &|b, kernel| {
         let memory = b.shared(WARP);
         let start = b.times(b.block(), size);
         let zero = b.float(0.0, b.f32());

@@ -31,8 +31,12 @@ const TILES: [Tile; 4] = [
 
 /// Multiprocessors that a large GPU has.
 const PROCESSORS: i64 = 132;
-/// Multiplications of a multiprocessor in a cycle.
-const RATE: f64 = 128.0;
+/// Warps that a multiprocessor has instructions of in a cycle.
+const SCHEDULERS: i64 = 4;
+/// Instructions for an element that is brought into shared memory.
+const BRING: i64 = 16;
+/// Cycles of a step of a block that is alone on its multiprocessor, and waits for memory and for its threads.
+const STEP: f64 = 1300.0;
 /// Cycles that another kernel takes, for sums that were split.
 const ANOTHER: f64 = 4000.0;
 /// Bytes of a cycle, to and from memory.
@@ -43,13 +47,12 @@ impl Tile {
         self.rows / self.own_rows * (self.columns / self.own_columns)
     }
 
-    /// The share of the peak that its inner loop reaches, when there is enough to do.
-    fn efficiency(&self) -> f64 {
-        match self.own_rows * self.own_columns {
-            64.. => 0.75,
-            16.. => 0.5,
-            _ => 0.35,
-        }
+    /// Cycles in which a multiprocessor issues the instructions of a step.
+    fn cycles(&self) -> f64 {
+        let loads = (self.own_rows + self.own_columns + 3) / 4;
+        let brought = (self.rows + self.columns) * self.depth / self.threads();
+        let of_thread = self.depth * (self.own_rows * self.own_columns + loads) + brought * BRING;
+        (of_thread * self.threads() / 32) as f64 / SCHEDULERS as f64
     }
 }
 
@@ -57,18 +60,17 @@ impl Plan {
     /// The plan that is likely to be fastest, of `count` products.
     pub(super) fn of(count: i64, rows: i64, columns: i64, depth: i64) -> Self {
         let up = |a: i64, b: i64| (a + b - 1) / b;
-        let plans = TILES.iter().flat_map(|&tile| [1, 2, 3, 4, 6, 8, 12, 16, 24, 32].map(|splits| Self { tile, splits }));
+        let plans =
+            TILES.iter().flat_map(|&tile| [1, 2, 3, 4, 6, 8, 12, 16, 24, 32].map(|splits| Self { tile, splits }));
         let plans = plans.filter(|plan| plan.splits == 1 || depth / plan.splits >= 4 * plan.tile.depth);
         let cost = |plan: &Self| {
             let Self { tile, splits } = *plan;
             let blocks = count * up(rows, tile.rows) * up(columns, tile.columns) * splits;
             let steps = up(up(depth, splits), tile.depth);
-            let cycles = (tile.rows * tile.columns * tile.depth) as f64 / RATE / tile.efficiency();
-            // A block alone waits for memory at each step.
-            let alone = (steps as f64) * cycles.max(700.0) + 1500.0;
-            let together = up(blocks, PROCESSORS) as f64 * steps as f64 * cycles;
+            // Blocks that share a multiprocessor hide each other's waiting.
+            let step = (up(blocks, PROCESSORS) as f64 * tile.cycles()).max(STEP + tile.cycles() / 4.0);
             let sums = if splits > 1 { ANOTHER + (splits * count * rows * columns * 8) as f64 / BYTES } else { 0.0 };
-            alone.max(together) + sums
+            steps as f64 * step + sums
         };
         plans.min_by(|a, b| cost(a).total_cmp(&cost(b))).expect("there are tiles")
     }
@@ -82,8 +84,9 @@ pub(super) struct Side<'a> {
     pub(super) is_along_depth: bool,
     /// What is the same for all terms of a row or column, by its place in the tile; made once.
     pub(super) prepare: &'a dyn Fn(V) -> Vec<V>,
-    /// An element, by what was prepared and the number of the term; zero where there is none.
-    pub(super) load: &'a dyn Fn(&[V], V) -> V,
+    pub(super) buffer: V,
+    /// Where an element is in the buffer, by what was prepared and the number of the term, and whether it is there at all.
+    pub(super) locate: &'a dyn Fn(&[V], V) -> (V, V),
 }
 
 /// The sums of this thread: its tile's products over the terms `from..to`, row by row.
@@ -132,8 +135,8 @@ pub(super) fn multiply(b: &Builder, tile: &Tile, left: &Side<'_>, right: &Side<'
             .flat_map(|(side, items)| {
                 items.iter().map(move |(state, term, _)| {
                     let term = b.add(first, *term);
-                    let is_there = b.less(term, to);
-                    b.if_else(is_there, || vec![(side.load)(state, term)], || vec![b.float(0.0, b.f32())])[0]
+                    let (at, is_there) = (side.locate)(state, term);
+                    load_if(b, b.and(is_there, b.less(term, to)), side.buffer, at)
                 })
             })
             .collect()
@@ -181,6 +184,12 @@ pub(super) fn multiply(b: &Builder, tile: &Tile, left: &Side<'_>, right: &Side<'
     state[..sum_count].to_vec()
 }
 
+/// An element, or zero. It is loaded in either case, so that a thread need not wait for one load before it begins the next.
+pub(super) fn load_if(b: &Builder, is_there: V, buffer: V, at: V) -> V {
+    let value = b.load(buffer, divi_onnx::DType::F32, b.select(is_there, at, b.index(0)));
+    b.select(is_there, value, b.float(0.0, b.f32()))
+}
+
 /// Where in its tile the first of a thread's rows and columns is.
 pub(super) fn own_place(b: &Builder, tile: &Tile) -> (V, V) {
     let (down, across) = b.div_rem(b.thread(), tile.columns / tile.own_columns);
@@ -202,7 +211,9 @@ mod tests {
     fn threads_share_tiles_evenly() {
         for tile in TILES {
             let threads = tile.threads();
-            assert!(threads <= 256 && tile.rows * tile.depth % threads == 0 && tile.columns * tile.depth % threads == 0);
+            assert!(
+                threads <= 256 && tile.rows * tile.depth % threads == 0 && tile.columns * tile.depth % threads == 0
+            );
         }
     }
 }

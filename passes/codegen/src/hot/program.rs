@@ -63,6 +63,28 @@ impl Program {
         Argument::Operand(index)
     }
 
+    /// The tensor that the first step adds to what the kernel has computed, if `accept` says that the kernel can add it itself, and
+    /// the program that is left then.
+    pub(crate) fn split_sum(&self, accept: impl Fn(Id) -> bool) -> Option<(Id, Self)> {
+        use Argument::{Operand, Start, Step};
+        let ((Function::Add, sum), rest) = self.steps.split_first()? else { return None };
+        let (&[Start, Operand(addend)] | &[Operand(addend), Start]) = &sum[..] else { return None };
+        let mut uses = rest.iter().flat_map(|(_, arguments)| arguments);
+        if !accept(self.operands[addend]) || uses.any(|&argument| argument == Start || argument == Operand(addend)) {
+            return None;
+        }
+        let shifted = |argument: &Argument| match *argument {
+            Step(0) => Start,
+            Step(step) => Step(step - 1),
+            Operand(operand) if operand > addend => Operand(operand - 1),
+            other => other,
+        };
+        let steps = rest.iter().map(|(function, arguments)| (*function, arguments.iter().map(shifted).collect()));
+        let mut left = Self { operands: self.operands.clone(), steps: steps.collect() };
+        let id = left.operands.remove(addend);
+        Some((id, left))
+    }
+
     /// What libraries can compute with a product: a sum with another tensor, if there is one, and whether what is below zero
     /// becomes that. `None` if it is anything else.
     pub(crate) fn as_epilogue(&self) -> Option<(Option<Id>, bool)> {

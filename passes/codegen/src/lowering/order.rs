@@ -94,9 +94,6 @@ impl Lowering<'_> {
 
 impl Touch {
     fn meets(&self, other: &Self) -> bool {
-        self.memory == other.memory
-            && (self.is_write || other.is_write)
-            && self.from < other.to
-            && other.from < self.to
+        self.memory == other.memory && (self.is_write || other.is_write) && self.from < other.to && other.from < self.to
     }
 }

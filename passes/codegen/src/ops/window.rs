@@ -223,11 +223,10 @@ impl Slide<'_> {
                         inside = Some(inside.map_or(is_on, |all| b.and(all, is_on)));
                     }
                 }
-                let combined = || vec![(self.combine)(state[0], offset, (self.factor)(row, plane, element))];
-                match inside {
-                    Some(inside) => b.if_else(inside, combined, || vec![state[0]]),
-                    None => combined(),
-                }
+                // What is outside is not waited for: another element is loaded, and not used.
+                let safe = inside.map_or(offset, |inside| b.select(inside, offset, b.index(0)));
+                let combined = (self.combine)(state[0], safe, (self.factor)(row, plane, element));
+                vec![inside.map_or(combined, |inside| b.select(inside, combined, state[0]))]
             });
             (self.finish)(&place, result[0]);
         });
