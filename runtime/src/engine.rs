@@ -11,7 +11,7 @@ use crate::{
     program::{Planned, Program},
     request::{Outputs, Request},
     slot::{Current, Slot},
-    span::Span,
+    span::{Recording, Span},
     station::{Ready, Seat, Station},
     team::Work,
     tensor::TensorRef,
@@ -23,7 +23,7 @@ use std::{
     ptr, slice,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU8, Ordering},
     },
     time::Instant,
 };
@@ -44,7 +44,8 @@ pub(crate) struct Engine {
     pub(crate) lanes: Vec<(usize, usize)>,
     pub(crate) transfer: Arc<dyn Transfer>,
     pub(crate) before_launch: Option<LaunchHook>,
-    pub(crate) is_recording: AtomicBool,
+    /// A [`Recording`].
+    pub(crate) recording: AtomicU8,
     pub(crate) loaded: Instant,
     /// Dropped last: the others have pointers into it.
     pub(crate) program: Program,
@@ -165,14 +166,14 @@ impl Engine {
         if request.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        let is_recording = self.is_recording.load(Ordering::Relaxed);
+        let recording = self.recording.load(Ordering::Relaxed);
+        let is_recording = recording >= Recording::Steps as u8;
+        let record_tasks = (recording >= Recording::Tasks as u8).then_some(id);
         let begin_ns = if is_recording { self.now() } else { 0 };
         let bundle = &self.program.bundle;
         match &bundle.steps[index].action {
-            _ if self.program.steps[index].is_on_gpu => {
-                self.perform_on_gpu(seat, slot, index, is_recording.then_some(id))?
-            }
-            Action::Launch { .. } => self.launch(seat, slot, request, index, is_recording.then_some(id))?,
+            _ if self.program.steps[index].is_on_gpu => self.perform_on_gpu(seat, slot, index, record_tasks)?,
+            Action::Launch { .. } => self.launch(seat, slot, request, index, record_tasks)?,
             Action::Transfer { input, output } => self.carry(slot, *input, *output)?,
             Action::Slice { input, output, positions, of, outer, .. } => {
                 let part = unit(bundle.values[*input].tensor.bytes, *of, *outer).unwrap_or(0);

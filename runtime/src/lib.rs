@@ -50,7 +50,7 @@ pub use memory::Aligned;
 pub use profile::{median, profiles};
 pub use request::{Canceller, Ticket};
 pub use runtime::{Options, Runtime};
-pub use span::Span;
+pub use span::{Recording, Span};
 pub use tensor::{TensorData, TensorRef};
 pub use trace::trace;
 pub use transfer::{MemoryCopy, Transfer};

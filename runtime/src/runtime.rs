@@ -14,7 +14,7 @@ use crate::{
     program::{Program, dependencies},
     request::{Outputs, Request, Ticket},
     slot::Slot,
-    span::Span,
+    span::{Recording, Span},
     station::{self, Station},
     tensor::{TensorData, TensorRef},
     transfer::{MemoryCopy, Transfer},
@@ -23,7 +23,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU8, Ordering},
     },
     thread::JoinHandle,
     time::Instant,
@@ -102,7 +102,7 @@ impl Runtime {
             lanes,
             transfer: options.transfer,
             before_launch: options.before_launch,
-            is_recording: AtomicBool::new(false),
+            recording: AtomicU8::new(Recording::Off as u8),
             loaded: Instant::now(),
             program,
         });
@@ -203,9 +203,9 @@ impl Runtime {
         self.cancel_all();
     }
 
-    /// Whether spans of steps and tasks are kept from now on.
-    pub fn record(&self, is_recording: bool) {
-        self.engine.is_recording.swap(is_recording, Ordering::Relaxed);
+    /// Says which spans are kept from now on.
+    pub fn record(&self, recording: Recording) {
+        self.engine.recording.swap(recording as u8, Ordering::Relaxed);
     }
 
     /// The spans that were kept, and how many were too many to keep. They are forgotten.

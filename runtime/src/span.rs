@@ -1,5 +1,16 @@
 //! What was measured: when steps and tasks began and ended.
 
+/// What spans are kept of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Recording {
+    Off,
+    /// Steps alone, which run as they do else.
+    Steps,
+    /// Steps and their tasks. A GPU runs these one after the other then.
+    Tasks,
+}
+
 /// Spans that are kept of each thread that runs steps; more are counted only.
 const LIMIT: usize = 1 << 20;
 

@@ -17,7 +17,7 @@ use std::{
 };
 
 /// Algorithms that need more than this are left alone.
-const MOST_WORKSPACE: usize = 64 << 20;
+const MOST_WORKSPACE: usize = 512 << 20;
 /// Kernels may read four numbers at once.
 const LEAST_ALIGNMENT: u64 = 16;
 

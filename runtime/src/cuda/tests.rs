@@ -7,7 +7,7 @@ use super::{
     stub::{Stub, square},
 };
 use crate::{
-    Cold, DType, Error, Options, Runtime, TensorData,
+    Cold, DType, Error, Options, Recording, Runtime, TensorData,
     bundle::{
         Action, Buffer, Bundle, Call, Constant, Convolution, Device, Epilogue, FORMAT, File, GpuCode, Launch, Library,
         LibraryCall, Mode, Objective, Port, Source, Stage, Step, Target, Task, Tensor, Then, Value,
@@ -287,7 +287,7 @@ fn tasks_are_measured_by_the_gpus_clock() {
     maker.bundle.stages[0].calls[1].task = 1;
     maker.bundle.stages[0].tasks.push(Task { name: "second".into(), predicted_us: None, profile: None });
     let runtime = maker.load(&stub, Options::default()).unwrap();
-    runtime.record(true);
+    runtime.record(Recording::Tasks);
     assert_eq!(ask(&runtime, 1.0).unwrap(), [4.0; SIZE as usize]);
     let (spans, _) = runtime.take_spans();
     let tasks: Vec<_> = spans.iter().filter(|span| span.task.is_some()).collect();

@@ -2,7 +2,7 @@
 
 use crate::kit::{floats, full, options, two_devices};
 use divi_runtime::{
-    DType, Runtime, TensorData,
+    DType, Recording, Runtime, TensorData,
     bundle::{Mode, Profile},
     npy, npz, profiles, trace,
 };
@@ -118,9 +118,9 @@ fn spans_become_traces_and_profiles() {
     let folder = maker.write();
     let runtime = Runtime::load(folder.path(), options()).unwrap();
     runtime.run(&[("x", full(1.0).view())]).unwrap();
-    runtime.record(true);
+    runtime.record(Recording::Tasks);
     (0..3).for_each(|_| drop(runtime.run(&[("x", full(1.0).view())]).unwrap()));
-    runtime.record(false);
+    runtime.record(Recording::Off);
     let (spans, left_out) = runtime.take_spans();
     // Four steps, two of which have a task.
     assert_eq!((spans.len(), left_out), (18, 0));

@@ -3,6 +3,7 @@
 
 mod build;
 mod compile;
+mod gpu;
 mod launch;
 mod memory;
 mod models;
@@ -20,6 +21,7 @@ parts, by default the first:
   compile       how long it takes to compile
   start         how long it takes to load a bundle and run it for the first time
   memory        the most memory that a run takes, against weights and planned activations
+  gpu           times on a GPU against PyTorch, and outputs against those of CPUs
 
   --models=NAME,…   models of test/models, by default all vision models and bert_base_128; for pipelines
                     resnet50 and googlenet
@@ -73,6 +75,7 @@ const PARTS: &[(&str, Part)] = &[
     ("compile", compile::compile),
     ("start", start::start),
     ("memory", memory::memory),
+    ("gpu", gpu::gpu),
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! Runs, and the time they take.
 
 use crate::arguments::Arguments;
-use divi_runtime::{Error, Runtime, Span, TensorData, TensorRef, Ticket, bundle::Mode};
+use divi_runtime::{Error, Recording, Runtime, Span, TensorData, TensorRef, Ticket, bundle::Mode};
 use std::{collections::VecDeque, time::Instant};
 
 pub(crate) struct Measured {
@@ -32,7 +32,11 @@ pub(crate) fn measure(
     if arguments.warmup > 0 {
         run(runtime, &inputs, arguments.warmup)?;
     }
-    runtime.record(arguments.wants_spans());
+    runtime.record(match (arguments.wants_spans(), arguments.is_json) {
+        (true, _) => Recording::Tasks,
+        (false, true) => Recording::Steps,
+        (false, false) => Recording::Off,
+    });
     let mut measured = run(runtime, &inputs, arguments.repeat)?;
     measured.cold = cold;
     (measured.spans, measured.left_out) = runtime.take_spans();

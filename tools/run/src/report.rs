@@ -63,10 +63,22 @@ fn as_json(runtime: &Runtime, measured: &Measured, load_time: Duration) -> Value
         "bound_us": bundle.objective.bound_us,
         "predicted_throughput_per_s": predicted_throughput(runtime),
         "cold_us": measured.cold,
+        "steps": steps(runtime, measured),
         "load_us": load_time.as_secs_f64() * 1e6,
         "peak_memory_bytes": peak_memory(),
         "devices": devices.collect::<Vec<_>>(),
     })
+}
+
+/// What each step takes, as the median of all runs, in the order of the plan.
+fn steps(runtime: &Runtime, measured: &Measured) -> Vec<Value> {
+    let bundle = runtime.bundle();
+    let of_step = |(index, step)| {
+        let spans = measured.spans.iter().filter(|span| span.step == index && span.task.is_none());
+        let micros: Vec<f64> = spans.map(|span| (span.end_ns - span.begin_ns) as f64 / 1e3).collect();
+        json!({"name": bundle.step_name(step), "us": median(&micros)})
+    };
+    bundle.steps.iter().enumerate().map(of_step).collect()
 }
 
 /// Inputs a second, if the plan says how long they take.

@@ -12,7 +12,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node, node_count: usize) -> Re
     if !is_in_one_piece || cx.dtype(result).bits() < 8 || shape.contains(&0) {
         return Ok(None);
     }
-    let element = cx.dtype(result).bits() as u64 / 8;
+    let element = cx.dtype(result).bits() / 8;
     let mut first = 0;
     for &part in node.inputs.iter().flatten() {
         let bytes = cx.count(part) as u64 * element;

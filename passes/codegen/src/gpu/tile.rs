@@ -76,6 +76,9 @@ impl Plan {
     }
 }
 
+/// By what was prepared and the number of a term.
+pub(super) type Locate<'a> = dyn Fn(&[V], V) -> (V, V) + 'a;
+
 /// One side of a product: how its elements are brought into shared memory.
 pub(super) struct Side<'a> {
     /// Rows or columns of the tile.
@@ -85,8 +88,8 @@ pub(super) struct Side<'a> {
     /// What is the same for all terms of a row or column, by its place in the tile; made once.
     pub(super) prepare: &'a dyn Fn(V) -> Vec<V>,
     pub(super) buffer: V,
-    /// Where an element is in the buffer, by what was prepared and the number of the term, and whether it is there at all.
-    pub(super) locate: &'a dyn Fn(&[V], V) -> (V, V),
+    /// Where an element is in the buffer, and whether it is there at all.
+    pub(super) locate: &'a Locate<'a>,
 }
 
 /// The sums of this thread: its tile's products over the terms `from..to`, row by row.

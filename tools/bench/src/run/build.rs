@@ -26,6 +26,22 @@ impl Plan {
         );
         Ok(Self { system: write(&format!("one-{threads}.toml"), &text)?, options: vec!["--algorithm=single".into()] })
     }
+
+    /// Everything on one GPU, which gets so many inputs at once.
+    pub(super) fn gpu(batch: u32) -> Result<Self, String> {
+        let text =
+            "name = \"gpu\"\n\n[[device]]\nid = \"gpu0\"\nkind = \"cuda\"\narch = \"sm_90\"\nmemory = \"100 GiB\"\n";
+        let batch = (batch > 1).then(|| format!("--batch={batch}"));
+        let options = ["--algorithm=single".to_owned(), "--cpu=x86-64-v3".to_owned()].into_iter().chain(batch);
+        Ok(Self { system: write("gpu.toml", text)?, options: options.collect() })
+    }
+
+    /// Everything on one device of a processor that may be another one than this machine's.
+    pub(super) fn any_cpu() -> Result<Self, String> {
+        let mut plan = Self::single(8)?;
+        plan.options.push("--cpu=x86-64-v3".into());
+        Ok(plan)
+    }
 }
 
 /// Where weights come from.
@@ -39,7 +55,18 @@ pub(super) enum Weights {
 
 /// A bundle, and how many seconds it took to compile.
 pub(super) fn bundle(model: &str, name: &str, weights: Weights, plan: &Plan) -> Result<(PathBuf, f64), String> {
-    let output = Path::new(FOLDER).join(format!("{model}-{name}"));
+    bundle_in(Path::new(FOLDER), model, name, weights, plan)
+}
+
+/// As [`bundle`], in another folder.
+pub(super) fn bundle_in(
+    folder: &Path,
+    model: &str,
+    name: &str,
+    weights: Weights,
+    plan: &Plan,
+) -> Result<(PathBuf, f64), String> {
+    let output = folder.join(format!("{model}-{name}"));
     let source = match weights {
         Weights::Seed => original(model)?,
         Weights::File => exported(model)?,

@@ -4,7 +4,7 @@
 //! that were disturbed do not change, and of all rounds the best. It is believed when other rounds come close to it.
 
 use super::inputs;
-use divi_runtime::{Runtime, Span, TensorRef};
+use divi_runtime::{Recording, Runtime, Span, TensorRef};
 use std::time::{Duration, Instant};
 
 /// About how long a round takes: short enough to find a time when nothing else runs.
@@ -58,12 +58,12 @@ pub(super) fn until_stable(
     let mut stable = Stable { times: vec![], run: f64::INFINITY, rounds: 0, runs: 0, is_sure: false };
     let mut history = History::default();
     loop {
-        runtime.record(true);
+        runtime.record(Recording::Tasks);
         let mut walls = vec![];
         while walls.len() < runs && (walls.len() < *RUNS.start() as usize || start.elapsed() < limit) {
             walls.push(run()?);
         }
-        runtime.record(false);
+        runtime.record(Recording::Off);
         let (spans, _) = runtime.take_spans();
         stable.rounds += 1;
         stable.runs += walls.len();

@@ -1,0 +1,37 @@
+//! Bundles for GPUs against PyTorch, and against the same models on CPUs. What is compared is made here; where there is no GPU, a
+//! script beside it does the rest on a machine that has one.
+
+use super::{
+    MODELS, Settings,
+    build::{Plan, Weights, bundle_in, program},
+};
+use crate::python;
+use std::{fs, path::Path};
+
+const SCRIPT: &str = include_str!("gpu.py");
+const FOLDER: &str = "target/bench/gpu";
+const BATCHES: [u32; 2] = [1, 16];
+
+pub(super) fn gpu(settings: &Settings) -> Result<(), String> {
+    let folder = Path::new(FOLDER);
+    let failed = |error: std::io::Error| format!("{FOLDER}: {error}");
+    fs::create_dir_all(folder).map_err(failed)?;
+    for model in settings.models_or(&MODELS) {
+        let batches: &[u32] =
+            if model.starts_with("bert") || model.starts_with("gpt2") { &BATCHES[..1] } else { &BATCHES };
+        for &batch in batches {
+            bundle_in(folder, &model, &format!("b{batch}"), Weights::Seed, &Plan::gpu(batch)?)?;
+        }
+        bundle_in(folder, &model, "cpu", Weights::Seed, &Plan::any_cpu()?)?;
+    }
+    fs::copy(program("divi-run")?, folder.join("divi-run")).map_err(failed)?;
+    fs::write(folder.join("compare.py"), SCRIPT).map_err(failed)?;
+    if !Path::new("/dev/nvidia0").exists() {
+        println!(
+            "there is no GPU here: take {FOLDER} to a machine with one and with PyTorch, and run compare.py in it"
+        );
+        return Ok(());
+    }
+    print!("{}", python::run_in("python3", SCRIPT, &[FOLDER])?);
+    Ok(())
+}
