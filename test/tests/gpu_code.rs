@@ -65,7 +65,7 @@ fn check(model: &str) -> Result<(), String> {
         calls.filter_map(|call| call.launch.as_ref()?.library.as_ref()).map(|library| &library.way).collect();
     let is_text = ["bert", "gpt2"].iter().any(|name| model.starts_with(name));
     let is_wanted = |way: &&Library| matches!(way, Library::Convolution(_)) != is_text;
-    if !ways.iter().any(|way| is_wanted(way)) {
+    if !ways.iter().any(is_wanted) {
         return Err("no call could be a library's".into());
     }
     fs::remove_dir_all(folder).map_err(|error| error.to_string())

@@ -1,0 +1,32 @@
+// Tests that --emit=bundle compiles what a plan has on a GPU to PTX, and that divi-run says what is missing without one.
+
+// RUN: rm -rf %t.bundle
+// RUN: divi-opt %s --emit=bundle --system=cpu+h200 --fuse=none --pin='double=cpu0' --pin='shift=gpu0' -q -o %t.bundle
+// RUN: divi-run %t.bundle --check
+// RUN: FileCheck %s --check-prefix=BUNDLE --input-file=%t.bundle/bundle.json
+// RUN: FileCheck %s --check-prefix=PTX --input-file=%t.bundle/sm_90.ptx
+// BUNDLE: "arch":{{ *}}"sm_90"
+// BUNDLE: "kind":{{ *}}"cuda"
+// BUNDLE: "blocks":{{ *}}1
+// BUNDLE: "transfer"
+// PTX: .target sm_90
+// PTX: .visible .entry k{{[0-9a-f]+}}(
+// PTX: add.{{(rn\.)?}}f32
+// PTX: st.global.b32
+
+// The same input gives the same bytes.
+// RUN: rm -rf %t.again && divi-opt %s --emit=bundle --system=cpu+h200 --fuse=none --pin='double=cpu0' --pin='shift=gpu0' -q -o %t.again
+// RUN: diff -r %t.bundle %t.again
+
+// Functions that GPUs have no code for are refused by the operator's name, and nothing is written.
+// RUN: not divi-opt %s --emit=bundle --system=cpu+h200 --fuse=none --pin='angle=gpu0' -q -o %t.none 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: not ls %t.none
+// MISSING: onnx.Sin{{.*}}GPUs have no code for the function 'sin' of its elements yet: keep it on a CPU with divi.pin = @cpu0
+
+func.func @main(%x: tensor<1x4xf32> {onnx.name = "x"}) -> (tensor<1x4xf32> {onnx.name = "y"}, tensor<1x4xf32> {onnx.name = "z"}) {
+  %one = onnx.Constant dense<1.0> : tensor<f32>
+  %0 = "onnx.Add"(%x, %x) {onnx_node_name = "double"} : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+  %1 = "onnx.Add"(%0, %one) {onnx_node_name = "shift"} : (tensor<1x4xf32>, tensor<f32>) -> tensor<1x4xf32>
+  %2 = "onnx.Sin"(%x) {onnx_node_name = "angle"} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  return %1, %2 : tensor<1x4xf32>, tensor<1x4xf32>
+}
