@@ -232,12 +232,43 @@ impl Stopwatch {
         gpu.finish(stream)
     }
 
+    /// Microseconds since the mark, when everything on the stream is done. Tasks cannot be read any more then.
+    pub(crate) fn since_mark(gpu: &dyn Gpu, stream: Stream, events: &Events) -> Outcome<f64> {
+        let end = events.of_tasks[0];
+        gpu.record(end, stream)?;
+        gpu.finish(stream)?;
+        gpu.micros_between(events.mark, end)
+    }
+
     /// When tasks ran, all of which are done, since the mark.
     pub(crate) fn read(&self, gpu: &dyn Gpu, events: &Events) -> Outcome<Vec<TaskTime>> {
         let at = |event: usize| gpu.micros_between(events.mark, events.of_tasks[event]);
         let time = |(index, &task)| Ok(TaskTime { task, begin_us: at(index)?, end_us: at(index + 1)? });
         self.tasks.iter().enumerate().map(time).collect()
     }
+}
+
+/// The least share of what was measured of a task that it keeps.
+const LEAST_SHARE: f64 = 0.1;
+
+/// Tasks one behind the other that take as long as the stage does without events between them: an event takes about as long as a
+/// small kernel, and calls that do not wait for each other share the GPU.
+pub(crate) fn fitted(times: Vec<TaskTime>, whole_us: f64) -> Vec<TaskTime> {
+    let measured: f64 = times.iter().map(|time| time.end_us - time.begin_us).sum();
+    let surplus = ((measured - whole_us) / times.len().max(1) as f64).max(0.0);
+    let shares = times.iter().map(|time| {
+        let took = time.end_us - time.begin_us;
+        (took - surplus).max(took * LEAST_SHARE)
+    });
+    let shares: Vec<f64> = shares.collect();
+    let factor = (whole_us / shares.iter().sum::<f64>()).min(1.0);
+    let mut at = times.first().map_or(0.0, |time| time.begin_us);
+    let mut next = |(time, share): (&TaskTime, &f64)| {
+        let begin_us = at;
+        at += share * if factor.is_finite() { factor } else { 1.0 };
+        TaskTime { task: time.task, begin_us, end_us: at }
+    };
+    times.iter().zip(&shares).map(&mut next).collect()
 }
 
 impl Call {

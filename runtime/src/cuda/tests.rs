@@ -4,6 +4,7 @@ use super::{
     Cuda, Driver,
     driver::Fault,
     runs,
+    stage::{TaskTime, fitted},
     stub::{Stub, square},
 };
 use crate::{
@@ -295,6 +296,22 @@ fn tasks_are_measured_by_the_gpus_clock() {
     assert_eq!(tasks[0].end_ns, tasks[1].begin_ns);
 }
 
+#[test]
+fn what_tasks_take_adds_up_to_what_the_stage_takes() {
+    let times = |ends: &[f64]| {
+        let begins = std::iter::once(&0.0).chain(ends);
+        begins.zip(ends).map(|(&begin_us, &end_us)| TaskTime { task: 0, begin_us, end_us }).collect::<Vec<_>>()
+    };
+    let took = |times: Vec<TaskTime>| times.iter().map(|time| time.end_us - time.begin_us).collect::<Vec<_>>();
+    // Two microseconds of each are the events'.
+    assert_eq!(took(fitted(times(&[10.0, 15.0]), 11.0)), [8.0, 3.0]);
+    // Nothing is added, and something of each is kept.
+    assert_eq!(took(fitted(times(&[10.0, 15.0]), 20.0)), [10.0, 5.0]);
+    let shares = took(fitted(times(&[100.0, 101.0]), 50.0));
+    assert!((shares.iter().sum::<f64>() - 50.0).abs() < 1e-9 && shares[1] > 0.0);
+    assert!(fitted(vec![], 1.0).is_empty());
+}
+
 fn by(way: Library) -> Option<LibraryCall> {
     Some(LibraryCall { way, then: vec![] })
 }
@@ -369,7 +386,11 @@ fn weights_are_copied_by_the_first_request() {
         assert_eq!(ask(&runtime, 1.0).unwrap(), [6.0; SIZE as usize]);
         // The first copy is that of the input.
         assert_eq!(stub.state.lock().log[1..5], expected);
-        assert_eq!((stub.times("graph of"), pinned - stub.pieces()), (0, 1));
+        assert_eq!(stub.times("graph of"), 0);
+        // The weights on the host are given back in the background.
+        while stub.pieces() == pinned {
+            std::thread::yield_now();
+        }
         assert_eq!(ask(&runtime, 2.0).unwrap(), [12.0; SIZE as usize]);
         assert_eq!((stub.times("graph of"), stub.times("launch graph")), (1, 1));
     }

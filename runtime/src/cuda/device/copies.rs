@@ -115,7 +115,11 @@ impl Device {
     pub(super) fn forget_image(&self, state: &mut State) -> Outcome<()> {
         if state.image.as_ref().is_some_and(|image| self.constants.are_all_sent(image)) {
             self.gpu.finish(self.streams[1])?;
-            state.image = None;
+            // Giving pinned memory back takes longer than a request may wait for.
+            let image = state.image.take();
+            let drop_it = std::thread::Builder::new().name("weights".to_owned());
+            // Where there is no thread for it, it is dropped here.
+            let _ = drop_it.spawn(move || drop(image));
             self.is_cold.swap(false, Ordering::Relaxed);
         }
         Ok(())
