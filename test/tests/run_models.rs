@@ -125,7 +125,8 @@ fn check(name: &str, plan: Plan, original: &Path, folder: &Path) -> Result<(), S
     let context = divi_test::context();
     let module = imported(&context, name);
     let start = Instant::now();
-    compile(&context, &module, &bundle, &settings(plan)).map_err(|messages| last_line(&messages))?;
+    let system = if name.starts_with("openllama") { large(folder) } else { "cpu-2".to_owned() };
+    compile(&context, &module, &bundle, &settings(plan, system)).map_err(|messages| last_line(&messages))?;
     let compiled = start.elapsed();
     // As the plan has it, and with as many threads as there are cores.
     let threads: &[Option<usize>] = if plan == Plan::Single { &[None, Some(0)] } else { &[None] };
@@ -151,7 +152,16 @@ fn last_line(messages: &str) -> String {
     messages.lines().next_back().unwrap_or_default().to_owned()
 }
 
-fn settings(plan: Plan) -> Settings {
+/// A system like `cpu-2`, with more memory.
+fn large(folder: &Path) -> String {
+    let device = |id| format!("[[device]]\nid = \"{id}\"\nkind = \"cpu\"\nmemory = \"16 GiB\"\nthreads = 1\n\n");
+    let link = "[[link]]\nfrom = \"*\"\nto = \"*\"\nbandwidth = \"10 GB/s\"\nlatency = \"2 us\"\n";
+    let file = folder.join("system.toml");
+    fs::write(&file, device("cpu0") + &device("cpu1") + link).expect("the folder is ours");
+    file.to_string_lossy().into_owned()
+}
+
+fn settings(plan: Plan, system: String) -> Settings {
     let (objective, inputs) = match plan {
         Plan::Single | Plan::Latency => (Objective::Latency, None),
         Plan::Pipeline => (Objective::Pipeline, None),
@@ -160,7 +170,7 @@ fn settings(plan: Plan) -> Settings {
     let planner = divi_planner::Options { inputs, limit: Some(Limit::Iterations(50)), ..Default::default() };
     let algorithm = if plan == Plan::Single { "single" } else { "auto" }.to_owned();
     Settings {
-        system: "cpu-2".to_owned(),
+        system,
         plan: partition::Options { objective: Some(objective), algorithm, planner, ..Default::default() },
         seed: Some(SEED),
         ir_folder: divi_test::models(),
