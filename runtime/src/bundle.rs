@@ -7,7 +7,7 @@ mod gpu;
 mod steps;
 mod validate;
 
-pub use gpu::{Convolution, Epilogue, GpuCode, Launch, Library, LibraryCall, Product, Then};
+pub use gpu::{Convolution, Epilogue, GpuCode, Launch, Library, LibraryCall, Link, Product, Then};
 pub use steps::Lanes;
 pub(crate) use steps::unit;
 
@@ -87,7 +87,7 @@ pub enum Mode {
     Pipeline,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
     pub id: String,
@@ -96,6 +96,9 @@ pub struct Device {
     /// A GPU's architecture (`sm_90`), which `gpus` has code for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
+    /// How weights come to a GPU from the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inward: Option<Link>,
     /// Worker threads; 0 for as many as the machine has cores.
     pub threads: u64,
     /// Bytes it may hold.

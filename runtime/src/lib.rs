@@ -12,6 +12,7 @@ mod admission;
 mod block;
 pub mod bundle;
 mod code;
+mod cold;
 mod constants;
 pub mod cpu;
 mod crew;
@@ -41,6 +42,7 @@ mod trace;
 mod transfer;
 pub mod weights;
 
+pub use cold::ColdStart;
 pub use cuda::Cold;
 pub use dtype::DType;
 pub use engine::LaunchHook;

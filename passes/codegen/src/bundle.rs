@@ -155,7 +155,14 @@ mod tests {
         let program = Program {
             model: "constants".into(),
             objective: Objective { mode: Mode::Latency, inputs: 1, predicted_us: None, bound_us: None },
-            devices: vec![Device { id: "cpu0".into(), kind: "cpu".into(), arch: None, threads: 1, memory: 1 << 30 }],
+            devices: vec![Device {
+                id: "cpu0".into(),
+                kind: "cpu".into(),
+                arch: None,
+                inward: None,
+                threads: 1,
+                memory: 1 << 30,
+            }],
             values: vec![value(0, DType::I32), value(1, DType::F32), value(2, DType::F32)],
             inputs: vec![],
             outputs: (0..3).map(|i| Port { name: format!("y{i}"), value: i }).collect(),

@@ -15,7 +15,7 @@ use crate::{
 };
 use divi_codegen::{Program, StageProgram, bundle::tensor, graph::Value as GraphValue};
 use divi_dialect::CostAttribute;
-use divi_runtime::bundle::{Action, Device, Mode, Objective, Port, Step, Task, Value};
+use divi_runtime::bundle::{Action, Device, Link, Mode, Objective, Port, Step, Task, Value};
 use melior::ir::Attribute;
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
@@ -57,6 +57,7 @@ pub(super) fn program(module: MlirOperation, model: &str, constants: &Constants<
         return Err(Failure);
     }
     walk.check_devices(module)?;
+    walk.find_inward_links();
     let inputs = walk.program.objective.inputs;
     if let Present::Size(size) = Present::of(function)
         && let Some(size) = u64::try_from(size).ok().filter(|size| size.is_multiple_of(inputs))
@@ -96,6 +97,7 @@ fn described(device: MlirOperation) -> Device {
         id: symbol_name(device).unwrap_or_default().to_owned(),
         kind: attribute(device, "kind").and_then(string_attribute).unwrap_or_default().to_owned(),
         arch: attribute(device, "arch").and_then(string_attribute).map(str::to_owned),
+        inward: None,
         threads: number("threads").unwrap_or(0),
         memory: number("memory").unwrap_or(0),
     }
@@ -142,6 +144,18 @@ impl Walk<'_, '_> {
         );
         error(module, &message);
         Err(Failure)
+    }
+
+    /// Weights come to GPUs from the host.
+    fn find_inward_links(&mut self) {
+        let host = self.device_names[self.host()];
+        for (device, name) in self.program.devices.iter_mut().zip(&self.device_names) {
+            let is_inward = |link: &&MlirOperation| (symbol(**link, "from"), symbol(**link, "to")) == (host, *name);
+            let Some(&link) = self.links.iter().find(is_inward).filter(|_| device.kind == "cuda") else { continue };
+            let number = |name| attribute(link, name).and_then(float_attribute);
+            let numbers = number("bandwidth").zip(number("latency"));
+            device.inward = numbers.map(|(bytes_per_s, latency)| Link { bytes_per_s, latency_us: latency * 1e6 });
+        }
     }
 
     fn device(&self, name: &str) -> Option<usize> {

@@ -12,6 +12,14 @@ pub struct GpuCode {
     pub code: String,
 }
 
+/// What the plan takes a link for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    pub bytes_per_s: f64,
+    pub latency_us: f64,
+}
+
 /// How a GPU runs a call: a kernel `(buffers…, extent: i64, status: *mut i32)` on a grid, whose threads share its iterations. The
 /// status is there only where the kernel `can_fail`; it is left alone by those that do not fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

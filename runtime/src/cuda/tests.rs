@@ -8,10 +8,10 @@ use super::{
     stub::{Stub, square},
 };
 use crate::{
-    Cold, DType, Error, Options, Recording, Runtime, TensorData,
+    Cold, ColdStart, DType, Error, Options, Recording, Runtime, TensorData,
     bundle::{
         Action, Buffer, Bundle, Call, Constant, Convolution, Device, Epilogue, FORMAT, File, GpuCode, Launch, Library,
-        LibraryCall, Mode, Objective, Port, Source, Stage, Step, Target, Task, Tensor, Then, Value,
+        LibraryCall, Link, Mode, Objective, Port, Source, Stage, Step, Target, Task, Tensor, Then, Value,
     },
     prepare::Expression,
 };
@@ -56,9 +56,10 @@ impl Maker {
         fs::create_dir_all(&folder).unwrap();
         let gpu = |index| {
             let arch = Some("sm_90".to_owned());
-            Device { id: format!("gpu{index}"), kind: "cuda".into(), arch, threads: 1, memory: 1 << 30 }
+            Device { id: format!("gpu{index}"), kind: "cuda".into(), arch, inward: None, threads: 1, memory: 1 << 30 }
         };
-        let cpu = Device { id: "cpu0".into(), kind: "cpu".into(), arch: None, threads: 1, memory: 1 << 30 };
+        let cpu =
+            Device { id: "cpu0".into(), kind: "cpu".into(), arch: None, inward: None, threads: 1, memory: 1 << 30 };
         let bundle = Bundle {
             format: FORMAT.into(),
             model: "test".into(),
@@ -310,6 +311,24 @@ fn what_tasks_take_adds_up_to_what_the_stage_takes() {
     let shares = took(fitted(times(&[100.0, 101.0]), 50.0));
     assert!((shares.iter().sum::<f64>() - 50.0).abs() < 1e-9 && shares[1] > 0.0);
     assert!(fitted(vec![], 1.0).is_empty());
+}
+
+#[test]
+fn a_cold_start_is_foretold() {
+    let mut maker = Maker::new(1);
+    let (two, three) = (maker.constant(2.0), maker.constant(3.0));
+    let (x, y) = (maker.input("x", 0), maker.value("y", 0));
+    let scale = |out, from, by| call("scale", &[out, from, Buffer::Constant(by)], &[]);
+    let first = scale(Buffer::Arena(0), Buffer::Input(0), two);
+    maker.launch("main", vec![first, scale(Buffer::Output(0), Buffer::Arena(0), three)], &[x], &[y]);
+    let foretold = |maker: &Maker| ColdStart::predicted(&maker.bundle);
+    assert_eq!(foretold(&maker), None);
+    // A weight takes eight microseconds to be there.
+    maker.bundle.devices[0].inward = Some(Link { bytes_per_s: 0.5e6, latency_us: 1.0 });
+    for (takes, overlap_us, copy_first_us) in [(20.0, 29.0, 37.0), (4.0, 19.0, 21.0)] {
+        maker.bundle.stages[0].tasks[0].predicted_us = Some(takes);
+        assert_eq!(foretold(&maker), Some(ColdStart { overlap_us, copy_first_us }));
+    }
 }
 
 fn by(way: Library) -> Option<LibraryCall> {

@@ -104,8 +104,14 @@ pub(crate) struct Maker {
 impl Maker {
     /// For devices with one thread each.
     pub(crate) fn new(mode: Mode, devices: usize) -> Self {
-        let device =
-            |index| Device { id: format!("cpu{index}"), kind: "cpu".into(), arch: None, threads: 1, memory: 1 << 30 };
+        let device = |index| Device {
+            id: format!("cpu{index}"),
+            kind: "cpu".into(),
+            arch: None,
+            inward: None,
+            threads: 1,
+            memory: 1 << 30,
+        };
         let bundle = Bundle {
             format: FORMAT.into(),
             model: "test".into(),

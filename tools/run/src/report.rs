@@ -5,7 +5,7 @@ use crate::{
     describe::{mode, size, time},
     measure::Measured,
 };
-use divi_runtime::{Runtime, bundle::Mode, median};
+use divi_runtime::{ColdStart, Runtime, bundle::Mode, median};
 use serde_json::{Value, json};
 use std::{fs, time::Duration};
 
@@ -28,7 +28,12 @@ pub(crate) fn report(runtime: &Runtime, measured: &Measured, arguments: &Argumen
     }
     text.push('\n');
     if let Some(cold) = measured.cold {
-        text += &format!("cold      {} with the copies of the weights\n", time(cold));
+        text += &format!("cold      {} with the copies of the weights", time(cold));
+        if let Some(predicted) = ColdStart::predicted(runtime.bundle()) {
+            let (overlap, first) = (time(predicted.overlap_us), time(predicted.copy_first_us));
+            text += &format!("; predicted {overlap} if they overlap, {first} if they come first");
+        }
+        text.push('\n');
     }
     if objective.mode != Mode::Latency || runtime.in_flight() > 1 {
         text += &format!("throughput {:.2} inputs/s", measured.throughput);
@@ -63,6 +68,9 @@ fn as_json(runtime: &Runtime, measured: &Measured, load_time: Duration) -> Value
         "bound_us": bundle.objective.bound_us,
         "predicted_throughput_per_s": predicted_throughput(runtime),
         "cold_us": measured.cold,
+        "predicted_cold_us": ColdStart::predicted(bundle).map(|cold| {
+            json!({"overlap": cold.overlap_us, "copy-first": cold.copy_first_us})
+        }),
         "steps": steps(runtime, measured),
         "load_us": load_time.as_secs_f64() * 1e6,
         "peak_memory_bytes": peak_memory(),
