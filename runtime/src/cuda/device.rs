@@ -58,6 +58,8 @@ struct State {
     measured: HashMap<(usize, usize), (Graph, Stopwatch)>,
     /// Constants that are not here yet.
     image: Option<Image>,
+    /// The same when they are.
+    spent: Option<Image>,
     /// Why nothing can be done any more.
     lost: Option<String>,
 }
@@ -148,7 +150,13 @@ impl Device {
             arrivals: Mutex::new(HashMap::new()),
             is_cold: AtomicBool::new(image.is_some()),
             constants_are_here,
-            state: Mutex::new(State { graphs: HashMap::new(), measured: HashMap::new(), image, lost: None }),
+            state: Mutex::new(State {
+                graphs: HashMap::new(),
+                measured: HashMap::new(),
+                image,
+                spent: None,
+                lost: None,
+            }),
             gpu,
         })
     }

@@ -111,15 +111,12 @@ impl Device {
         if is_new || newest.is_some() { self.gpu.wait(stream, self.constants_are_here) } else { Ok(()) }
     }
 
-    /// Drops the constants of a cold start if all of them are here.
+    /// Puts the constants of a cold start aside if all of them are here.
     pub(super) fn forget_image(&self, state: &mut State) -> Outcome<()> {
         if state.image.as_ref().is_some_and(|image| self.constants.are_all_sent(image)) {
             self.gpu.finish(self.streams[1])?;
-            // Giving pinned memory back takes longer than a request may wait for.
-            let image = state.image.take();
-            let drop_it = std::thread::Builder::new().name("weights".to_owned());
-            // Where there is no thread for it, it is dropped here.
-            let _ = drop_it.spawn(move || drop(image));
+            // Giving pinned memory back holds the driver up for longer than a request should wait.
+            state.spent = state.image.take();
             self.is_cold.swap(false, Ordering::Relaxed);
         }
         Ok(())
