@@ -39,7 +39,7 @@ impl ColdStart {
                 latency = latency.max(link.latency_us);
             }
         }
-        (computing > 0.0).then(|| Self { overlap_us: computed, copy_first_us: copied + latency + computing })
+        (computing > 0.0).then_some(Self { overlap_us: computed, copy_first_us: copied + latency + computing })
     }
 }
 
