@@ -73,9 +73,7 @@ pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Resu
     machine_code::compile(&mut kernels, target, &scratch, &folder.join(&code))?;
     fs::remove_dir_all(&scratch).map_err(cannot)?;
     let gpus = gpus(&program.devices)?;
-    let ptx: Vec<_> = gpus.iter().map(|gpu| (gpu.clone(), folder.join(ptx_name(gpu)))).collect();
-    let ptx: Vec<_> = ptx.iter().map(|(gpu, path)| (gpu.clone(), path.as_path())).collect();
-    machine_code::compile_for_gpu(&mut gpu_kernels, &ptx)?;
+    machine_code::compile_for_gpu(&mut gpu_kernels, &gpus, |gpu| folder.join(ptx_name(gpu)))?;
     let prepare = std::mem::take(&mut pool.prepare);
     let (constants, has_weights) = pool
         .write(folder, options.weights_folder, options.refer)

@@ -3,6 +3,7 @@
 
 mod concat;
 mod conv;
+mod finish;
 mod matmul;
 mod rows;
 mod tile;

@@ -1,11 +1,14 @@
 //! Convolutions of images as products: filters by pixels, over the terms of a window. Those with a filter for each channel are
 //! computed pixel by pixel.
 
-use super::tile::{Plan, Side, load_if, multiply, own_place};
+use super::{
+    finish::Finish,
+    tile::{Plan, Side, load_if, multiply, own_place, up},
+};
 use crate::{
     emit::{Builder, Signature, V},
     error::Result,
-    graph::{Id, Node, broadcast_strides, strides},
+    graph::{Id, Node, strides},
     hot::program::{self, Program},
     lowering::{Lowering, Phase, Way},
     ops::{Axis, is_below, sliding},
@@ -33,12 +36,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let (mut result, mut consumed) = (node.output()?, 1);
     let mut weights = node.input(1)?;
     let mut bias = node.optional(2);
-    if let Some(next) = nodes.get(position + 1)
-        && next.op.starts_with("BatchNormalization")
-        && next.task == node.task
-        && next.optional(0) == Some(result)
-        && next.outputs.iter().skip(1).all(Option::is_none)
-        && cx.is_read_only_by(result, position..position + 2)
+    if let Some(next) = program::normalization_behind(cx, nodes, position, result)
         && let Some(filters) = cx.expression(weights).cloned()
         && bias.is_none_or(|bias| cx.expression(bias).is_some())
         && let Some((factor, shift)) = program::affine(cx, next, bias.and_then(|bias| cx.expression(bias).cloned()))?
@@ -93,9 +91,7 @@ impl Work {
         }
         let plan = Plan::of(self.batch * self.groups, self.features, self.pixels(), self.depth());
         let finish = Finish::of(cx, program, &self.result);
-        let rows = (self.features + plan.tile.rows - 1) / plan.tile.rows;
-        let columns = (self.pixels() + plan.tile.columns - 1) / plan.tile.columns;
-        let blocks = self.batch * self.groups * rows * columns * plan.splits;
+        let blocks = plan.blocks(self.batch * self.groups, self.features, self.pixels());
         let count: i64 = self.result.iter().product();
         let steps = strides(&self.result);
         // Sums of parts, then the result.
@@ -152,7 +148,6 @@ impl Work {
     /// A tile of one group's filters by one image's pixels; `take` gets each sum with its coordinates.
     fn tile(&self, b: &Builder, kernel: &Signature<'_>, plan: &Plan, take: impl Fn(&Builder, &[V], V)) {
         let tile = &plan.tile;
-        let up = |a: i64, by: i64| (a + by - 1) / by;
         let (rows, columns) = (up(self.features, tile.rows), up(self.pixels(), tile.columns));
         let place = b.coordinates(b.block(), &[plan.splits, self.batch, self.groups, columns, rows]);
         let [split, image, group, column, row] = place[..] else { unreachable!("five numbers were asked for") };
@@ -285,30 +280,5 @@ impl Work {
             epilogue: if is_relu { Epilogue::Relu } else { Epilogue::None },
         });
         Some((way, epilogue.is_some()))
-    }
-}
-
-/// What is computed of each sum, and where its operands are.
-pub(super) struct Finish<'a> {
-    program: &'a Program,
-    steps: Vec<Vec<i64>>,
-}
-
-impl<'a> Finish<'a> {
-    /// For results of a shape.
-    pub(super) fn of(cx: &Lowering<'_>, program: &'a Program, shape: &[i64]) -> Self {
-        let steps = program
-            .operands
-            .iter()
-            .map(|&id| if cx.count(id) == 1 { vec![0; shape.len()] } else { broadcast_strides(cx.shape(id), shape) });
-        Self { program, steps: steps.collect() }
-    }
-
-    /// The result at a place.
-    pub(super) fn emit(&self, b: &Builder, buffers: &[V], place: &[V], sum: V) -> V {
-        let operands = self.steps.iter().zip(buffers);
-        let operands: Vec<_> =
-            operands.map(|(steps, &pointer)| b.load(pointer, DType::F32, b.offset(place, steps))).collect();
-        self.program.emit(b, sum, &operands)
     }
 }

@@ -1,8 +1,9 @@
 //! Products of matrices: in tiles, or, where there are hardly any rows, a warp for each column.
 
 use super::{
-    conv::Finish,
-    tile::{Plan, Side, multiply, own_place},
+    finish::Finish,
+    rows::across_warp,
+    tile::{Plan, Side, multiply, own_place, up},
 };
 use crate::{
     emit::{Builder, Signature, V},
@@ -129,8 +130,7 @@ impl Work {
         }
         writes.push(result);
         let out = operands.len() + writes.len() - 1;
-        let up = |a: i64, by: i64| (a + by - 1) / by;
-        let blocks = self.count * up(self.rows, plan.tile.rows) * up(self.columns, plan.tile.columns) * plan.splits;
+        let blocks = plan.blocks(self.count, self.rows, self.columns);
         // What becomes of a sum, by its number.
         let done = |b: &Builder, kernel: &Signature<'_>, number: V, sum: V, is_biased: bool| {
             let place = b.coordinates(number, &shape);
@@ -196,7 +196,6 @@ impl Work {
     /// A tile; `take` gets each sum with its number.
     fn tile(&self, b: &Builder, kernel: &Signature<'_>, plan: &Plan, take: impl Fn(&Builder, V, V)) {
         let tile = &plan.tile;
-        let up = |a: i64, by: i64| (a + by - 1) / by;
         let (rows, columns) = (up(self.rows, tile.rows), up(self.columns, tile.columns));
         let place = b.coordinates(b.block(), &[plan.splits, self.count, rows, columns]);
         let [split, product, row, column] = place[..] else { unreachable!("four numbers were asked for") };
@@ -270,7 +269,7 @@ impl Work {
                 };
                 sums.iter().enumerate().map(add).collect()
             });
-            let sums: Vec<_> = sums.into_iter().map(|sum| warp_sum(b, sum)).collect();
+            let sums: Vec<_> = sums.into_iter().map(|sum| across_warp(b, sum, &|x, y| b.add(x, y))).collect();
             b.when(b.equal(lane, b.index(0)), || {
                 for (row, &sum) in sums.iter().enumerate() {
                     let at = b.offset(
@@ -304,9 +303,4 @@ impl Work {
         });
         Some((way, epilogue.is_some()))
     }
-}
-
-/// The sum of a number of each thread of a warp, which all of them get.
-pub(super) fn warp_sum(b: &Builder, value: V) -> V {
-    [16, 8, 4, 2, 1].into_iter().fold(value, |sum, bits| b.add(sum, b.shuffled(sum, bits)))
 }

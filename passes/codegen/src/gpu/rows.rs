@@ -36,9 +36,14 @@ fn block_a_row(
     cx.launch(reads, &[output], &[Phase { extent: count, way: Way::Blocks(threads as u32), body }], None);
 }
 
+/// One number of all threads of a warp, combined; all of them get it.
+pub(super) fn across_warp(b: &Builder, value: V, combine: &dyn Fn(V, V) -> V) -> V {
+    [16, 8, 4, 2, 1].into_iter().fold(value, |all, bits| combine(all, b.shuffled(all, bits)))
+}
+
 /// One number of all threads of a block, combined; all of them get it. `memory` has a place for each warp.
 fn combined(b: &Builder, value: V, threads: i64, memory: V, combine: &dyn Fn(V, V) -> V) -> V {
-    let warp = [16, 8, 4, 2, 1].into_iter().fold(value, |all, bits| combine(all, b.shuffled(all, bits)));
+    let warp = across_warp(b, value, combine);
     if threads == WARP {
         return warp;
     }

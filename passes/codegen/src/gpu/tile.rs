@@ -59,13 +59,12 @@ impl Tile {
 impl Plan {
     /// The plan that is likely to be fastest, of `count` products.
     pub(super) fn of(count: i64, rows: i64, columns: i64, depth: i64) -> Self {
-        let up = |a: i64, b: i64| (a + b - 1) / b;
         let plans =
             TILES.iter().flat_map(|&tile| [1, 2, 3, 4, 6, 8, 12, 16, 24, 32].map(|splits| Self { tile, splits }));
         let plans = plans.filter(|plan| plan.splits == 1 || depth / plan.splits >= 4 * plan.tile.depth);
         let cost = |plan: &Self| {
             let Self { tile, splits } = *plan;
-            let blocks = count * up(rows, tile.rows) * up(columns, tile.columns) * splits;
+            let blocks = plan.blocks(count, rows, columns);
             let steps = up(up(depth, splits), tile.depth);
             // Blocks that share a multiprocessor hide each other's waiting.
             let step = (up(blocks, PROCESSORS) as f64 * tile.cycles()).max(STEP + tile.cycles() / 4.0);
@@ -74,6 +73,16 @@ impl Plan {
         };
         plans.min_by(|a, b| cost(a).total_cmp(&cost(b))).expect("there are tiles")
     }
+
+    /// The blocks of `count` products.
+    pub(super) fn blocks(&self, count: i64, rows: i64, columns: i64) -> i64 {
+        count * up(rows, self.tile.rows) * up(columns, self.tile.columns) * self.splits
+    }
+}
+
+/// `a / by`, rounded up.
+pub(super) fn up(a: i64, by: i64) -> i64 {
+    (a + by - 1) / by
 }
 
 /// By what was prepared and the number of a term.
@@ -145,9 +154,8 @@ pub(super) fn multiply(b: &Builder, tile: &Tile, left: &Side<'_>, right: &Side<'
             .collect()
     };
 
-    let across = tile.columns / tile.own_columns;
-    let (down, right_place) = b.div_rem(thread, across);
-    let own = [b.times(down, tile.own_rows), b.plus(b.times(right_place, tile.own_columns), bases[1])];
+    let (own_row, own_column) = own_place(b, tile);
+    let own = [own_row, b.plus(own_column, bases[1])];
     let sum_count = (tile.own_rows * tile.own_columns) as usize;
     let mut state = vec![b.float(0.0, b.f32()); sum_count];
     state.extend(bring(from));

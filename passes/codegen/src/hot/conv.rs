@@ -30,12 +30,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let constant = |id| cx.expression(id).cloned().expect("geometries have a constant bias");
     let mut bias = node.optional(2).map(constant);
     let mut scale = None;
-    if let Some(next) = nodes.get(position + 1)
-        && next.op.starts_with("BatchNormalization")
-        && next.task == node.task
-        && next.optional(0) == Some(result)
-        && next.outputs.iter().skip(1).all(Option::is_none)
-        && cx.is_read_only_by(result, position..position + 2)
+    if let Some(next) = program::normalization_behind(cx, nodes, position, result)
         && let Some((factor, shift)) = program::affine(cx, next, bias.clone())?
     {
         (scale, bias) = (Some(factor), Some(shift));

@@ -310,6 +310,22 @@ fn normalization(
     Ok(Some(()))
 }
 
+/// The BatchNormalization of the same task that alone reads the result of a node, behind it.
+pub(crate) fn normalization_behind<'n>(
+    cx: &Lowering<'_>,
+    nodes: &'n [Node],
+    position: usize,
+    result: Id,
+) -> Option<&'n Node> {
+    nodes.get(position + 1).filter(|next| {
+        next.op.starts_with("BatchNormalization")
+            && next.task == nodes[position].task
+            && next.optional(0) == Some(result)
+            && next.outputs.iter().skip(1).all(Option::is_none)
+            && cx.is_read_only_by(result, position..position + 2)
+    })
+}
+
 /// What a BatchNormalization with constants multiplies channels with and adds to them, behind a layer with a bias.
 pub(crate) fn affine(
     cx: &Lowering<'_>,

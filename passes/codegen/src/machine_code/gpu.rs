@@ -18,7 +18,7 @@ use melior::{
     ir::{Location, Module},
 };
 use mlir_sys::*;
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
 /// How LLVM calls the convention of functions that the driver launches.
@@ -32,14 +32,14 @@ fn threads(kernel: &Kernel) -> u32 {
     }
 }
 
-/// Compiles kernels for each of some GPUs into a file of PTX.
-pub(crate) fn compile(kernels: &mut Kernels, targets: &[(Gpu, &Path)]) -> Result<(), Error> {
+/// Compiles kernels for each of some GPUs into a file of PTX, where `place` says.
+pub(crate) fn compile(kernels: &mut Kernels, gpus: &[Gpu], place: impl Fn(&Gpu) -> PathBuf) -> Result<(), Error> {
     initialize(kernels.context());
     let mut taken = kernels.take();
     taken.sort_by(|a, b| a.name.cmp(&b.name));
     let entries: Vec<(String, u32)> = taken.iter().map(|kernel| (kernel.name.clone(), threads(kernel))).collect();
     let module = module(kernels.context(), taken);
-    for (gpu, output) in targets {
+    for gpu in gpus {
         let llvm_context = LlvmContext::create();
         let machine = machine_of(TRIPLE, &gpu.arch, gpu.ptx)?;
         // What is lowered already stays as it is.
@@ -62,7 +62,8 @@ pub(crate) fn compile(kernels: &mut Kernels, targets: &[(Gpu, &Path)]) -> Result
             .map_err(|error| internal("LLVM cannot write PTX", &error.to_string()))?;
         let text = text.as_slice();
         let text = text.strip_suffix(&[0]).unwrap_or(text);
-        fs::write(output, text).map_err(|problem| Error::Write { path: output.to_path_buf(), problem })?;
+        let path = place(gpu);
+        fs::write(&path, text).map_err(|problem| Error::Write { path, problem })?;
     }
     Ok(())
 }
