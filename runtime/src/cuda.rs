@@ -2,11 +2,12 @@
 //!
 //! A [`Device`] has a bundle's code and constants on a GPU. Each of its stages is issued once, as a graph, and replayed from
 //! then on; calls that do not wait for each other run side by side (`chains`). Where a vendor's library may compute a call,
-//! its algorithms and our kernel are measured when the bundle is loaded (`choice`). What is needed of CUDA is a
+//! its algorithms and our kernel are measured when the bundle is loaded (`choice`), unless that was done before (`choices`). What is needed of CUDA is a
 //! [`driver::Driver`].
 
 mod chains;
 mod choice;
+mod choices;
 mod cublaslt;
 mod cudnn;
 mod device;
@@ -20,6 +21,7 @@ mod stub;
 mod tests;
 mod upload;
 
+pub(crate) use choices::Choices;
 pub(crate) use device::{Attempt, Device, Launch};
 pub(crate) use driver::{Address, Driver, Gpu};
 pub(crate) use memory::{DeviceMemory, Pinned};

@@ -9,6 +9,7 @@ use crate::{
     cuda::{self, DeviceMemory, Pinned},
     error::{Error, Result},
     memory::Aligned,
+    runtime::Options,
     team::{Team, Work},
 };
 use std::{ops::Range, path::Path, ptr, time::Duration};
@@ -52,7 +53,7 @@ pub(crate) struct PlannedCall {
 }
 
 impl Program {
-    pub(crate) fn load(folder: &Path, driver: &dyn cuda::Driver, cold: Option<cuda::Cold>) -> Result<Self> {
+    pub(crate) fn load(folder: &Path, driver: &dyn cuda::Driver, options: &Options) -> Result<Self> {
         let bundle = Bundle::read(folder)?;
         if let Some(device) = bundle.devices.iter().find(|device| device.kind != "cpu" && device.kind != cuda::KIND) {
             return Err(Error::Device { id: device.id.clone(), kind: device.kind.clone() });
@@ -78,10 +79,13 @@ impl Program {
         let mut program = Self { bundle, steps, stages, lanes, constants, gpus: vec![], _code: code };
         program.prepare(&prepare)?;
         let (bundle, constants) = (&program.bundle, &program.constants);
+        let mut choices = cuda::Choices::read(options.choices.as_deref())?;
         let load = |(index, gpu): (usize, Option<_>)| {
-            gpu.map(|gpu| cuda::Device::load(folder, bundle, index, constants, gpu, cold)).transpose()
+            let load = |gpu| cuda::Device::load(folder, bundle, index, constants, gpu, options.cold, &mut choices);
+            gpu.map(load).transpose()
         };
         program.gpus = gpus.into_iter().enumerate().map(load).collect::<Result<_>>()?;
+        choices.save()?;
         Ok(program)
     }
 

@@ -20,7 +20,7 @@ use crate::{
     transfer::{MemoryCopy, Transfer},
 };
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU8, Ordering},
@@ -44,6 +44,9 @@ pub struct Options {
     pub spin: Option<bool>,
     /// What the first request does about constants of GPUs. If nothing is said, they are there when the bundle is loaded.
     pub cold: Option<Cold>,
+    /// A file of which algorithms of libraries and kernels are the fastest on GPUs. What it does not know is measured and added.
+    /// If nothing is said, all of it is measured whenever a bundle is loaded.
+    pub choices: Option<PathBuf>,
     /// What moves values between devices that are not GPUs.
     pub transfer: Arc<dyn Transfer>,
     /// Called before each launch. If it panics, so does the stage.
@@ -58,6 +61,7 @@ impl Default for Options {
             link_threads: None,
             spin: None,
             cold: None,
+            choices: None,
             transfer: Arc::new(MemoryCopy),
             before_launch: None,
         }
@@ -79,7 +83,7 @@ impl Runtime {
 
     /// Loads a bundle whose GPUs are those of a driver.
     pub(crate) fn load_with(folder: &Path, options: Options, driver: &dyn cuda::Driver) -> Result<Self> {
-        let program = Program::load(folder, driver, options.cold)?;
+        let program = Program::load(folder, driver, &options)?;
         let bundle = &program.bundle;
         let in_flight = options.in_flight.unwrap_or_else(|| footprint::usual_in_flight(bundle)).max(1);
         let layout = Layout::new(bundle, &dependencies(bundle));

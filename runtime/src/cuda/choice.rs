@@ -2,6 +2,7 @@
 //! measured on the GPU at hand.
 
 use super::{
+    choices::{Alike, Choice, Choices},
     driver::{Address, Event, Fault, Gpu, Outcome, Plan, Stream, capture},
     memory::DeviceMemory,
     stage::{Kernel, known_buffers},
@@ -18,28 +19,31 @@ const ROUNDS: u32 = 3;
 /// Buffers begin at multiples of this.
 const ALIGNMENT: u64 = 256;
 
-pub(crate) struct Chooser {
+pub(crate) struct Chooser<'a> {
     gpu: Arc<dyn Gpu>,
     stream: Stream,
     begin: Event,
     end: Event,
-    /// Where calls may read and write while they are measured.
+    /// What is being done, for errors.
+    what: String,
+    /// Where calls may read and write while they are measured, and how many bytes that takes.
     scratch: Option<DeviceMemory>,
+    room: u64,
     workspace: Option<(DeviceMemory, u64)>,
-    known: Vec<Known>,
+    /// What was chosen for calls that are alike.
+    known: Vec<(Alike, Option<Arc<dyn Plan>>)>,
+    kept: &'a mut Choices,
 }
 
-/// What was chosen for calls that are alike.
-struct Known {
-    library: LibraryCall,
-    kernel: String,
-    alignment: u64,
-    plan: Option<Arc<dyn Plan>>,
-}
-
-impl Chooser {
-    /// For the calls of a device.
-    pub(crate) fn new(gpu: &Arc<dyn Gpu>, bundle: &Bundle, device: usize, stream: Stream) -> Result<Self> {
+impl<'a> Chooser<'a> {
+    /// For the calls of a device; what was chosen before is kept.
+    pub(crate) fn new(
+        gpu: &Arc<dyn Gpu>,
+        bundle: &Bundle,
+        device: usize,
+        stream: Stream,
+        kept: &'a mut Choices,
+    ) -> Result<Self> {
         let stages: Vec<_> = bundle.stages.iter().filter(|stage| stage.device == device).collect();
         let calls = stages.iter().flat_map(|stage| &stage.calls);
         let libraries = calls.filter_map(|call| call.launch.as_ref()?.library.as_ref());
@@ -48,12 +52,13 @@ impl Chooser {
         let tensors = stages.iter().flat_map(|stage| stage.inputs.iter().chain(&stage.outputs)).map(|it| it.bytes);
         let constants = bundle.constants.iter().map(|constant| constant.bytes);
         let others = stages.iter().map(|stage| stage.arena).chain(tensors).chain(constants).max();
-        let room = known.map(|bytes| bytes.saturating_add(others.unwrap_or(0)));
+        let room = known.map_or(0, |bytes| bytes.saturating_add(others.unwrap_or(0)));
         let what = format!("trying the algorithms of libraries on '{}'", bundle.devices[device].id);
-        let scratch = room.map(|bytes| DeviceMemory::new(gpu, bytes, &what)).transpose()?;
         let event =
             || gpu.event().map_err(|fault| crate::Error::Gpu { what: what.clone(), problem: fault.to_string() });
-        Ok(Self { gpu: gpu.clone(), stream, begin: event()?, end: event()?, scratch, workspace: None, known: vec![] })
+        let (begin, end) = (event()?, event()?);
+        let (gpu, scratch, workspace) = (gpu.clone(), None, None);
+        Ok(Self { gpu, stream, begin, end, what, scratch, room, workspace, known: vec![], kept })
     }
 
     /// The plan for a call whose buffers begin at multiples of `alignment`; `None` for its own kernels, which are the first of
@@ -65,28 +70,46 @@ impl Chooser {
         kernels: [&[Kernel]; 2],
         alignment: u64,
     ) -> Outcome<Option<Arc<dyn Plan>>> {
-        let is_alike =
-            |known: &&Known| known.library == *library && known.kernel == call.kernel && known.alignment == alignment;
-        if let Some(known) = self.known.iter().find(is_alike) {
-            return Ok(known.plan.clone());
+        let alike = Alike::of(call, library, alignment);
+        if let Some((_, plan)) = self.known.iter().find(|(known, _)| *known == alike) {
+            return Ok(plan.clone());
         }
-        let plan = self.fastest(library, kernels, call.buffers.len(), alignment)?;
-        let (library, kernel) = (library.clone(), call.kernel.clone());
-        self.known.push(Known { library, kernel, alignment, plan: plan.clone() });
+        let plan = match self.kept(&alike, library)? {
+            Some(plan) => plan,
+            None => {
+                let (us, plan) = self.fastest(library, kernels, call.buffers.len(), alignment)?;
+                let name = plan.as_ref().map(|plan| plan.name());
+                if us.is_finite() {
+                    self.kept.keep(self.gpu.name(), Choice { call: alike.clone(), library: name, us });
+                }
+                plan
+            }
+        };
+        self.known.push((alike, plan.clone()));
         Ok(plan)
     }
 
+    /// What was chosen before, unless the library does not have it any more.
+    fn kept(&self, alike: &Alike, library: &LibraryCall) -> Outcome<Option<Option<Arc<dyn Plan>>>> {
+        let Some(choice) = self.kept.find(self.gpu.name(), alike) else { return Ok(None) };
+        let Some(name) = &choice.library else { return Ok(Some(None)) };
+        let plans = passable(self.gpu.plans(&library.way, alike.alignment))?.unwrap_or_default();
+        Ok(plans.into_iter().find(|plan| plan.name() == *name).map(Some))
+    }
+
+    /// What the fastest way takes, and its plan.
     fn fastest(
         &mut self,
         library: &LibraryCall,
         [own, then]: [&[Kernel]; 2],
         buffer_count: usize,
         alignment: u64,
-    ) -> Outcome<Option<Arc<dyn Plan>>> {
-        let Some(plans) = passable(self.gpu.plans(&library.way, alignment))? else { return Ok(None) };
-        let Some(scratch) = self.scratch.as_ref().map(|scratch| scratch.address).filter(|_| !plans.is_empty()) else {
-            return Ok(None);
-        };
+    ) -> Outcome<(f64, Option<Arc<dyn Plan>>)> {
+        let plans = passable(self.gpu.plans(&library.way, alignment))?.unwrap_or_default();
+        if plans.is_empty() {
+            return Ok((f64::INFINITY, None));
+        }
+        let scratch = self.scratch()?;
         let (offsets, end) = extents(library);
         let mut buffers: Vec<Address> = offsets.iter().map(|offset| scratch + offset).collect();
         // The library's output comes last; others are between, in one place.
@@ -115,7 +138,16 @@ impl Chooser {
                 (best, chosen) = (micros, Some(plan));
             }
         }
-        Ok(chosen)
+        Ok((best, chosen))
+    }
+
+    /// Room for the buffers of any call.
+    fn scratch(&mut self) -> Outcome<Address> {
+        if let Some(scratch) = &self.scratch {
+            return Ok(scratch.address);
+        }
+        let memory = DeviceMemory::new(&self.gpu, self.room, &self.what).map_err(|_| Fault::Memory)?;
+        Ok(self.scratch.insert(memory).address)
     }
 
     /// A workspace of at least as many bytes.

@@ -211,6 +211,13 @@ struct Way {
 }
 
 impl Plan for Way {
+    fn name(&self) -> String {
+        // SAFETY: the library is there.
+        let version = unsafe { sys::cublasLtGetVersion() };
+        let words: Vec<String> = self.algorithm.data.iter().map(|word| format!("{word:x}")).collect();
+        format!("cuBLASLt {version}, algorithm {}", words.join("-"))
+    }
+
     fn workspace(&self) -> u64 {
         self.workspace as u64
     }

@@ -240,6 +240,13 @@ struct Way {
 }
 
 impl Plan for Way {
+    fn name(&self) -> String {
+        // SAFETY: the library is there.
+        let version = unsafe { sys::cudnnGetVersion() };
+        let bias = if self.is_fused { "with" } else { "without" };
+        format!("cuDNN {version}, algorithm {} {bias} bias", self.algorithm as u32)
+    }
+
     fn workspace(&self) -> u64 {
         self.workspace as u64
     }

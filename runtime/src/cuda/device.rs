@@ -9,6 +9,7 @@ pub(crate) use launch::Launch;
 use super::{
     chains::CHAINS,
     choice::Chooser,
+    choices::Choices,
     driver::{self, Address, Event, Fault, Function, Gpu, Graph, Outcome, Stream},
     memory::{DeviceMemory, Pinned},
     stage::{Events, Stage, Stopwatch},
@@ -108,6 +109,7 @@ impl Device {
         constants: &Constants,
         gpu: Arc<dyn Gpu>,
         cold: Option<Cold>,
+        choices: &mut Choices,
     ) -> Result<Self> {
         let device = &bundle.devices[index];
         let id = device.id.clone();
@@ -125,7 +127,7 @@ impl Device {
         let code = bundle.gpus.iter().find(|code| Some(&code.arch) == device.arch.as_ref());
         if let Some(code) = code {
             let module = Module::load(&gpu, folder.join(&code.code))?;
-            let mut chooser = Chooser::new(&gpu, bundle, index, streams[0])?;
+            let mut chooser = Chooser::new(&gpu, bundle, index, streams[0], choices)?;
             for (number, stage) in bundle.stages.iter().enumerate().filter(|(_, stage)| stage.device == index) {
                 stages.insert(number, Stage::plan(stage, &module, &shared, &uploaded, &mut chooser)?);
             }

@@ -128,6 +128,8 @@ pub(crate) struct Grid {
 
 /// A way in which a library computes something.
 pub(crate) trait Plan: Send + Sync {
+    /// The library with its version, and the algorithm: the same in every process.
+    fn name(&self) -> String;
     /// Bytes that it needs beside its buffers.
     fn workspace(&self) -> u64;
     /// # Safety

@@ -96,7 +96,7 @@ impl Stage {
         module: &Module,
         shared: &Shared,
         constants: &Upload,
-        chooser: &mut Chooser,
+        chooser: &mut Chooser<'_>,
     ) -> crate::Result<Self> {
         let after: Vec<&[usize]> =
             stage.calls.iter().map(|call| call.launch.as_ref().map_or(&[][..], |launch| &launch.after)).collect();

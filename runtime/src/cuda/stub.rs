@@ -256,6 +256,10 @@ struct StubPlan {
 }
 
 impl Plan for StubPlan {
+    fn name(&self) -> String {
+        format!("library {}", self.micros)
+    }
+
     fn workspace(&self) -> u64 {
         self.workspace
     }

@@ -22,6 +22,8 @@ usage: divi-run BUNDLE [OPTIONS]
   --in-flight N            how many inputs may be on their way at once; a pipeline's stages and one more, else 1
   --cold=overlap|copy-first  has the first run copy weights to GPUs, as calls need them or before all calls, and says how long
                            it took; else they are there before it
+  --choices FILE           which algorithms of libraries and kernels are the fastest on this GPU: what the file does not know is
+                           measured and added; without it, all of it is measured whenever a bundle is loaded
   --trace FILE             writes a trace for Chrome or Perfetto: measured and predicted spans
   --profile-out FILE       writes what tasks took as a profile, which planning can use
   --check                  verifies the hashes of all files, and runs nothing
@@ -43,6 +45,7 @@ pub(crate) struct Arguments {
     pub(crate) threads: Option<usize>,
     pub(crate) in_flight: Option<usize>,
     pub(crate) cold: Option<Cold>,
+    pub(crate) choices: Option<PathBuf>,
     pub(crate) trace: Option<PathBuf>,
     pub(crate) profile: Option<PathBuf>,
     pub(crate) is_check: bool,
@@ -83,6 +86,7 @@ impl Arguments {
                     arguments.in_flight = Some(at_least_one(value(&mut parser, "in-flight")?, "in-flight")?);
                 }
                 Long("cold") => arguments.cold = Some(cold(&value::<String>(&mut parser, "cold")?)?),
+                Long("choices") => arguments.choices = Some(path(&mut parser)?),
                 Long("trace") => arguments.trace = Some(path(&mut parser)?),
                 Long("profile-out") => arguments.profile = Some(path(&mut parser)?),
                 Value(folder) if bundle.is_none() => bundle = Some(PathBuf::from(folder)),

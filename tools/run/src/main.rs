@@ -48,7 +48,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let signals = signals::Signals::watch()?;
     let start = Instant::now();
     let &Arguments { threads, in_flight, cold, .. } = arguments;
-    let options = Options { threads, in_flight, cold, ..Options::default() };
+    let choices = arguments.choices.clone();
+    let options = Options { threads, in_flight, cold, choices, ..Options::default() };
     let runtime = Arc::new(Runtime::load(folder, options).map_err(|error| error.to_string())?);
     let load_time = start.elapsed();
     signals.close_on_signal(&runtime);

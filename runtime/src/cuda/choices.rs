@@ -1,0 +1,134 @@
+//! What was measured before, in a file that bundles share: they load faster with it, and processes agree on how calls are
+//! computed.
+
+use crate::{
+    bundle::{Call, Library, LibraryCall},
+    error::{Error, Result},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+const FORMAT: &str = "divi-choices/1";
+
+/// What is known of GPUs.
+#[derive(Default)]
+pub(crate) struct Choices {
+    /// Where it is kept, if it is.
+    path: Option<PathBuf>,
+    gpus: Vec<OfGpu>,
+    has_news: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    format: String,
+    gpus: Vec<OfGpu>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfGpu {
+    gpu: String,
+    calls: Vec<Choice>,
+}
+
+/// What calls have in common that take the same time: what is computed, and on which grids our own kernels do it, or finish
+/// what a library has computed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Alike {
+    way: Library,
+    /// What buffers begin at multiples of.
+    pub(crate) alignment: u64,
+    own: Vec<[u32; 2]>,
+    then: Vec<[u32; 2]>,
+}
+
+impl Alike {
+    pub(crate) fn of(call: &Call, library: &LibraryCall, alignment: u64) -> Self {
+        let launch = call.launch.iter();
+        let first = launch.clone().map(|launch| [launch.blocks, launch.threads]);
+        let rest = launch.flat_map(|launch| &launch.then).map(|then| [then.blocks, then.threads]);
+        let then = library.then.iter().map(|then| [then.blocks, then.threads]);
+        Self { way: library.way.clone(), alignment, own: first.chain(rest).collect(), then: then.collect() }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Choice {
+    pub(crate) call: Alike,
+    /// The name of a library's plan; `None` for our own kernels.
+    pub(crate) library: Option<String>,
+    /// What it took when it was measured.
+    pub(crate) us: f64,
+}
+
+impl Choices {
+    /// Those of a file, which need not be there yet; none if there is no file to keep them in.
+    pub(crate) fn read(path: Option<&Path>) -> Result<Self> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let text = match fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self { path: Some(path.to_owned()), ..Self::default() });
+            }
+            Err(error) => return Err(Error::Unreadable { path: path.to_owned(), error }),
+        };
+        let malformed = |reason: String| Error::malformed(path, reason);
+        let file: File = serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
+        if file.format != FORMAT {
+            return Err(malformed(format!("its format is '{}', not '{FORMAT}'", file.format)));
+        }
+        Ok(Self { path: Some(path.to_owned()), gpus: file.gpus, has_news: false })
+    }
+
+    /// What was chosen on a GPU of that name for calls like this.
+    pub(crate) fn find(&self, gpu: &str, call: &Alike) -> Option<&Choice> {
+        let of_gpu = self.gpus.iter().find(|known| known.gpu == gpu)?;
+        of_gpu.calls.iter().find(|known| known.call == *call)
+    }
+
+    /// Keeps a choice, instead of what was kept for calls like these.
+    pub(crate) fn keep(&mut self, gpu: &str, choice: Choice) {
+        let index = self.gpus.iter().position(|known| known.gpu == gpu).unwrap_or_else(|| {
+            self.gpus.push(OfGpu { gpu: gpu.to_owned(), calls: vec![] });
+            self.gpus.len() - 1
+        });
+        let calls = &mut self.gpus[index].calls;
+        match calls.iter_mut().find(|known| known.call == choice.call) {
+            Some(known) => *known = choice,
+            None => calls.push(choice),
+        }
+        self.has_news = true;
+    }
+
+    /// Writes the file if there is something new, whole or not at all.
+    pub(crate) fn save(self) -> Result<()> {
+        let Some(path) = self.path.filter(|_| self.has_news) else { return Ok(()) };
+        let text = text(&self.gpus);
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.tmp", std::process::id()));
+        let temporary = path.with_file_name(name);
+        fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, &path)).map_err(|error| {
+            // It may not even be there; the error that matters is the first.
+            let _ = fs::remove_file(&temporary);
+            Error::Unreadable { path, error }
+        })
+    }
+}
+
+/// A line for each call.
+fn text(gpus: &[OfGpu]) -> String {
+    let line = |choice: &Choice| format!("   {}", serde_json::json!(choice));
+    let of_gpu = |known: &OfGpu| {
+        let calls: Vec<String> = known.calls.iter().map(line).collect();
+        format!("  {{\"gpu\": {}, \"calls\": [\n{}\n  ]}}", serde_json::json!(known.gpu), calls.join(",\n"))
+    };
+    let gpus: Vec<String> = gpus.iter().map(of_gpu).collect();
+    format!("{{\n \"format\": \"{FORMAT}\",\n \"gpus\": [\n{}\n ]\n}}\n", gpus.join(",\n"))
+}
