@@ -61,6 +61,28 @@ pub(crate) fn open(bundle: &Bundle, driver: &dyn Driver) -> Result<Vec<Option<Ar
     bundle.devices.iter().map(open).collect()
 }
 
+/// A GPU of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundGpu {
+    pub name: String,
+    /// `sm_90`
+    pub arch: String,
+}
+
+/// The GPUs of this machine, in the order in which bundles take them; or why there are none.
+pub fn gpus() -> std::result::Result<Vec<FoundGpu>, String> {
+    find(&Cuda).map_err(|fault| fault.to_string())
+}
+
+fn find(driver: &dyn Driver) -> driver::Outcome<Vec<FoundGpu>> {
+    let found = |ordinal| {
+        let gpu = driver.open(ordinal)?;
+        let (major, minor) = gpu.capability();
+        Ok(FoundGpu { name: gpu.name().to_owned(), arch: format!("sm_{major}{minor}") })
+    };
+    (0..driver.count()?).map(found).collect()
+}
+
 /// Whether a GPU runs code for an architecture: PTX is compiled for newer ones, but where its name ends with a letter.
 fn runs(arch: &str, has: u32) -> bool {
     let Some(name) = arch.strip_prefix("sm_") else { return false };

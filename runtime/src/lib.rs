@@ -43,7 +43,7 @@ mod transfer;
 pub mod weights;
 
 pub use cold::ColdStart;
-pub use cuda::Cold;
+pub use cuda::{Cold, FoundGpu, gpus};
 pub use dtype::DType;
 pub use engine::LaunchHook;
 pub use error::{Error, Result};

@@ -3,7 +3,7 @@
 use super::{
     Cuda, Driver,
     driver::Fault,
-    runs,
+    find, runs,
     stage::{TaskTime, fitted},
     stub::{Stub, square},
 };
@@ -361,6 +361,15 @@ fn the_fastest_way_is_chosen() {
         assert_eq!(ask(&runtime, 1.0).unwrap(), [4.0; SIZE as usize]);
         assert_eq!((stub.times(chosen), stub.times("kernel") + stub.times("library")), (1, 1));
     }
+}
+
+#[test]
+fn gpus_are_found() {
+    let stub = Stub { count: 2, ..Stub::new() };
+    let found: Vec<_> = find(&stub).unwrap().into_iter().map(|gpu| (gpu.name, gpu.arch)).collect();
+    assert_eq!(found, vec![("stub".to_owned(), "sm_90".to_owned()); 2]);
+    let stub = Stub { refusal: Some("no driver".into()), ..Stub::new() };
+    assert_eq!(find(&stub).unwrap_err().to_string(), "no driver");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `divi-profile measure`: models are compiled for the CPUs of a system and run here; what their tasks take becomes a profile,
+//! `divi-profile measure`: models are compiled for the devices of a system and run here; what their tasks take becomes a profile,
 //! and what copies take the links of a system description.
 
 mod describe;
@@ -14,9 +14,10 @@ mod scratch;
 mod settings;
 
 use crate::{USAGE, arguments::Arguments, files};
-use divi_cost::system::System;
+use divi_cost::system::{DeviceKind, System};
+use divi_runtime::FoundGpu;
 use job::Job;
-use kind::Kind;
+use kind::Kinds;
 use link::Measured;
 use progress::Progress;
 use record::Record;
@@ -29,14 +30,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
     let settings = Settings::of(&arguments)?;
     let mut system = System::load(&settings.system).map_err(|error| plain(&error.to_string()))?;
-    let kinds = Kind::all(&system)?;
+    let Kinds { kinds, left_out } = Kinds::of(&system, &gpus(&system))?;
     let mut records = vec![];
     for (index, kind) in kinds.iter().enumerate() {
         records.push(Record::open(settings.profile(index, kind), &kind.name(), &settings.runtime())?);
     }
     let pairs = link::pairs(&system, &kinds);
     let progress = Progress::new(settings.is_quiet, kinds.len() * settings.models.len() + pairs.len());
-    warn(&system, &kinds, &progress);
+    for warning in system.warnings.iter().chain(&left_out) {
+        progress.say(&format!("warning: {warning}"));
+    }
     for (kind, record) in kinds.iter().zip(&mut records) {
         for model in &settings.models {
             Job { model, kind, settings: &settings, progress: &progress }.measure(record)?;
@@ -63,18 +66,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     files::write(Some(output), &describe::toml(&system, output))
 }
 
-/// Says what is not measured, and what detection had to leave out.
-fn warn(system: &System, kinds: &[Kind], progress: &Progress) {
-    for warning in &system.warnings {
-        progress.say(&format!("warning: {warning}"));
-    }
-    let is_measured = |index: &usize| kinds.iter().any(|kind| kind.devices.contains(index));
-    let others: Vec<&str> = (0..system.devices.len())
-        .filter(|index| !is_measured(index))
-        .map(|index| &system.devices[index].id[..])
-        .collect();
-    if !others.is_empty() {
-        progress.say(&format!("warning: {} left as described: only CPUs can be measured yet", others.join(", ")));
+/// The GPUs of this machine, which are not looked for if the system has none.
+fn gpus(system: &System) -> Result<Vec<FoundGpu>, String> {
+    match system.devices.iter().any(|device| device.kind == DeviceKind::Cuda) {
+        true => divi_runtime::gpus(),
+        false => Ok(vec![]),
     }
 }
 

@@ -155,7 +155,7 @@ fn errors_leave_nothing_behind() {
     write_model(&folder.join("a.onnx"), &["Relu"]);
     write_model(&folder.join("odd.onnx"), &["Frobnicate"]);
     fs::write(folder.join("broken.onnx"), [8, 7, 18]).unwrap();
-    let gpu = "[[device]]\nid = \"gpu0\"\nkind = \"cuda\"\nmemory = \"1 GiB\"\narch = \"sm_90\"\n";
+    let gpu = "[[device]]\nid = \"gpu0\"\nkind = \"cuda\"\nmemory = \"1 GiB\"\narch = \"sm_50\"\n";
     fs::write(folder.join("gpu.toml"), gpu).unwrap();
     fs::write(folder.join("other.json"), Profile::new("d", "r", vec![]).to_json()).unwrap();
     let quick = "--time-limit=0 -o p.json";
@@ -165,8 +165,8 @@ fn errors_leave_nothing_behind() {
     fails(&folder, "a.onnx -o no/p.json", "no/p.json: 'no' is no folder\n");
     fails(&folder, &format!("a.onnx --system=none {quick}"), "'none' is neither a file nor a preset");
     fails(&folder, &format!("a.onnx --cpu=z80 {quick}"), "there are no kernels for the processor 'z80'");
-    let no_cpu = "system 'gpu.toml' has no CPU, and only CPUs can be measured yet\n";
-    fails(&folder, &format!("a.onnx --system=gpu.toml {quick}"), no_cpu);
+    let not_here = "system 'gpu.toml' has nothing that can be measured here: gpu0 is left as described: ";
+    fails(&folder, &format!("a.onnx --system=gpu.toml {quick}"), not_here);
     fails(&folder, &format!("broken.onnx {quick}"), "broken.onnx: not an ONNX model");
     fails(&folder, &format!("odd.onnx {quick} --system-out=s.toml"), "odd.onnx: ");
     fails(&folder, "a.onnx -o other.json", "other.json: is of d with r, not of CPU, ");

@@ -74,7 +74,8 @@ impl Job<'_> {
             }
             Compiled::Bundle { batch } => batch,
         };
-        let runtime = Runtime::load(folder, Options::default()).map_err(|error| self.failed(&error.to_string()))?;
+        let options = Options { choices: self.settings.choices.clone(), ..Options::default() };
+        let runtime = Runtime::load(folder, options).map_err(|error| self.failed(&error.to_string()))?;
         // What is mapped stays, and an interrupt leaves nothing behind.
         drop(scratch);
         let tasks = tasks(runtime.bundle(), batch)?;
@@ -105,7 +106,7 @@ impl Job<'_> {
     fn title(&self, size: Option<u32>) -> String {
         let name = self.model.file_stem().unwrap_or_default().to_string_lossy();
         let batch = size.map_or_else(String::new, |size| format!(", batch {size}"));
-        format!("{name}{batch}, {}", self.kind.threads_text())
+        format!("{name}{batch}, {}", self.kind.text())
     }
 
     fn failed(&self, message: &str) -> String {
@@ -114,10 +115,7 @@ impl Job<'_> {
 
     /// A system of one such device, with what is known of it.
     fn system(&self) -> String {
-        let Kind { threads, memory, .. } = self.kind;
-        format!(
-            "[[device]]\nid = \"cpu0\"\nkind = \"cpu\"\nmemory = {memory}\nthreads = {threads}\nprofile = \"profile.json\"\n"
-        )
+        format!("{}profile = \"profile.json\"\n", self.kind.processor.described(self.kind.memory))
     }
 }
 

@@ -1,51 +1,128 @@
 //! Devices that are alike: what one takes, the others take.
 
-use divi_cost::system::{DeviceKind, System};
-use divi_runtime::cpu;
+use divi_cost::system::{Device, DeviceKind, System};
+use divi_runtime::{FoundGpu, cpu};
 
-/// CPUs with as many threads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Kind {
-    pub(super) threads: u32,
+    pub(super) processor: Processor,
     /// Indices in the system.
     pub(super) devices: Vec<usize>,
-    /// What a model may take in bytes: what all CPUs have, since one of them has the machine for itself.
+    /// What a model may take in bytes. Of CPUs, what all of them have, since one of them has the machine for itself.
     pub(super) memory: u64,
 }
 
-impl Kind {
-    /// The kinds of a system, in the order in which it has them.
-    pub(super) fn all(system: &System) -> Result<Vec<Self>, String> {
-        let cores = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
-        let cpus = || system.devices.iter().enumerate().filter(|(_, device)| device.kind == DeviceKind::Cpu);
-        let memory = cpus().fold(0, |sum: u64, (_, device)| sum.saturating_add(device.memory.0)).min(1 << 60);
-        let mut kinds: Vec<Self> = vec![];
-        for (index, device) in cpus() {
-            let threads = device.threads.unwrap_or(cores);
-            if threads > cores {
-                return Err(format!(
-                    "device '{}' has {threads} threads, this machine {cores}: measure it on a machine that has as many",
-                    device.id
-                ));
-            }
-            match kinds.iter_mut().find(|kind| kind.threads == threads) {
-                Some(kind) => kind.devices.push(index),
-                None => kinds.push(Self { threads, devices: vec![index], memory }),
+/// What devices have to have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Processor {
+    Cpu { threads: u32 },
+    Gpu { arch: String, name: String },
+}
+
+/// The kinds of a system, in the order in which it has them, and what cannot be measured here, with the reason.
+#[derive(Debug, PartialEq)]
+pub(super) struct Kinds {
+    pub(super) kinds: Vec<Kind>,
+    pub(super) left_out: Vec<String>,
+}
+
+impl Kinds {
+    /// For a machine that has these GPUs, or why it has none.
+    pub(super) fn of(system: &System, gpus: &Result<Vec<FoundGpu>, String>) -> Result<Self, String> {
+        let cpus = system.devices.iter().filter(|device| device.kind == DeviceKind::Cpu);
+        let cpu_memory = cpus.fold(0, |sum: u64, device| sum.saturating_add(device.memory.0)).min(1 << 60);
+        let mut found = Self { kinds: vec![], left_out: vec![] };
+        for (index, device) in system.devices.iter().enumerate() {
+            let (processor, memory) = match device.kind {
+                DeviceKind::Cpu => (cpu_of(device)?, cpu_memory),
+                DeviceKind::Cuda => match gpu_of(device, gpus) {
+                    Ok(processor) => (processor, device.memory.0),
+                    Err(reason) => {
+                        found.left_out.push(format!("{} is left as described: {reason}", device.id));
+                        continue;
+                    }
+                },
+            };
+            match found.kinds.iter_mut().find(|kind| kind.processor == processor) {
+                Some(kind) => {
+                    kind.devices.push(index);
+                    kind.memory = kind.memory.min(memory);
+                }
+                None => found.kinds.push(Kind { processor, devices: vec![index], memory }),
             }
         }
-        match kinds.is_empty() {
-            true => Err(format!("system '{}' has no CPU, and only CPUs can be measured yet", system.name)),
-            false => Ok(kinds),
+        match found.kinds.is_empty() {
+            true => {
+                let reasons = found.left_out.join("; ");
+                Err(format!("system '{}' has nothing that can be measured here: {reasons}", system.name))
+            }
+            false => Ok(found),
         }
     }
+}
 
+fn cpu_of(device: &Device) -> Result<Processor, String> {
+    let cores = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+    let threads = device.threads.unwrap_or(cores);
+    if threads > cores {
+        return Err(format!(
+            "device '{}' has {threads} threads, this machine {cores}: measure it on a machine that has as many",
+            device.id
+        ));
+    }
+    Ok(Processor::Cpu { threads })
+}
+
+/// A bundle with one GPU has the machine's first.
+fn gpu_of(device: &Device, gpus: &Result<Vec<FoundGpu>, String>) -> Result<Processor, String> {
+    let gpus = gpus.as_ref().map_err(Clone::clone)?;
+    let first = gpus.first().ok_or("this machine has no GPU")?;
+    let arch = device.arch.clone().unwrap_or_default();
+    match arch.trim_end_matches(|letter: char| letter.is_ascii_lowercase()) == first.arch {
+        true => Ok(Processor::Gpu { arch, name: first.name.clone() }),
+        false => Err(format!(
+            "it is {arch}, but this machine's first GPU ({}) is {}; CUDA_VISIBLE_DEVICES can make another one the first",
+            first.name, first.arch
+        )),
+    }
+}
+
+impl Kind {
     /// What profiles call it. `divi-profile fit` knows CPUs by the first word.
     pub(super) fn name(&self) -> String {
-        format!("CPU, {}: {}", self.threads_text(), cpu::name())
+        match &self.processor {
+            Processor::Cpu { .. } => format!("CPU, {}: {}", self.text(), cpu::name()),
+            Processor::Gpu { name, .. } => name.clone(),
+        }
     }
 
-    pub(super) fn threads_text(&self) -> String {
-        if self.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", self.threads) }
+    /// What tells it from others: `4 threads`, or `sm_90`.
+    pub(super) fn text(&self) -> String {
+        match &self.processor {
+            Processor::Cpu { threads: 1 } => "1 thread".to_owned(),
+            Processor::Cpu { threads } => format!("{threads} threads"),
+            Processor::Gpu { arch, .. } => arch.clone(),
+        }
+    }
+}
+
+impl Processor {
+    /// One device of its own in a system description.
+    pub(super) fn described(&self, memory: u64) -> String {
+        let (kind, rest) = match self {
+            Self::Cpu { threads } => ("cpu", format!("threads = {threads}")),
+            Self::Gpu { arch, .. } => ("cuda", format!("arch = \"{arch}\"")),
+        };
+        format!("[[device]]\nid = \"{kind}0\"\nkind = \"{kind}\"\nmemory = {memory}\n{rest}\n")
+    }
+
+    /// One device of its own in a plan.
+    pub(super) fn declared(&self, name: &str) -> String {
+        let rest = match self {
+            Self::Cpu { threads } => format!("kind = \"cpu\", threads = {threads} : i64"),
+            Self::Gpu { arch, .. } => format!("kind = \"cuda\", arch = \"{arch}\""),
+        };
+        format!("divi.device @{name} {{{rest}, memory = {} : i64}}", 1_u64 << 40)
     }
 }
 
@@ -53,26 +130,44 @@ impl Kind {
 mod tests {
     use super::*;
 
-    fn kinds(threads: &[u32], kind: &str) -> Result<Vec<Kind>, String> {
-        let device = |(index, threads): (usize, &u32)| {
-            let rates = if kind == "cpu" { format!("threads = {threads}") } else { "arch = \"sm_90\"".to_owned() };
-            format!("[[device]]\nid = \"d{index}\"\nkind = \"{kind}\"\nmemory = \"1 GiB\"\n{rates}\n")
+    fn system(devices: &[(&str, &str)]) -> System {
+        let device = |(index, (kind, rest)): (usize, &(&str, &str))| {
+            format!("[[device]]\nid = \"d{index}\"\nkind = \"{kind}\"\nmemory = \"1 GiB\"\n{rest}\n")
         };
-        let text: String = threads.iter().enumerate().map(device).collect();
-        Kind::all(&System::parse("s.toml", &text).unwrap())
+        let text: String = devices.iter().enumerate().map(device).collect();
+        System::parse("s.toml", &text).unwrap()
+    }
+
+    fn h200() -> Result<Vec<FoundGpu>, String> {
+        Ok(vec![FoundGpu { name: "NVIDIA H200".into(), arch: "sm_90".into() }])
     }
 
     #[test]
-    fn devices_with_as_many_threads_are_one_kind() {
-        let kind = Kind { threads: 1, devices: vec![0, 1], memory: 2 << 30 };
-        assert_eq!(kind.threads_text(), "1 thread");
-        assert_eq!(kinds(&[1, 1], "cpu"), Ok(vec![kind]));
+    fn devices_that_are_alike_are_one_kind() {
+        let cpu = ("cpu", "threads = 1");
+        let found = Kinds::of(&system(&[cpu, ("cuda", "arch = \"sm_90a\""), cpu]), &h200()).unwrap();
+        let [cpus, gpus] = &found.kinds[..] else { panic!("{found:?}") };
+        assert_eq!((&cpus.devices[..], cpus.memory, cpus.text()), (&[0, 2][..], 2 << 30, "1 thread".to_owned()));
+        assert_eq!((&gpus.devices[..], gpus.memory, gpus.text()), (&[1][..], 1 << 30, "sm_90a".to_owned()));
+        assert_eq!(gpus.name(), "NVIDIA H200");
+        assert!(found.left_out.is_empty());
+        for kind in &found.kinds {
+            let again = System::parse("again.toml", &kind.processor.described(kind.memory)).unwrap();
+            assert_eq!(Kinds::of(&again, &h200()).unwrap().kinds[0].processor, kind.processor);
+        }
     }
 
     #[test]
     fn what_cannot_be_measured_is_said() {
-        assert_eq!(kinds(&[1], "cuda").unwrap_err(), "system 's.toml' has no CPU, and only CPUs can be measured yet");
-        let message = kinds(&[60000], "cpu").unwrap_err();
+        let (a100, none) = (("cuda", "arch = \"sm_80\""), Err("this machine has no CUDA driver".to_owned()));
+        let found = Kinds::of(&system(&[("cpu", "threads = 1"), a100]), &none).unwrap();
+        assert_eq!(found.left_out, ["d1 is left as described: this machine has no CUDA driver"]);
+        assert_eq!(
+            Kinds::of(&system(&[a100]), &h200()).unwrap_err(),
+            "system 's.toml' has nothing that can be measured here: d0 is left as described: it is sm_80, but this \
+             machine's first GPU (NVIDIA H200) is sm_90; CUDA_VISIBLE_DEVICES can make another one the first"
+        );
+        let message = Kinds::of(&system(&[("cpu", "threads = 60000")]), &none).unwrap_err();
         assert!(message.starts_with("device 'd0' has 60000 threads, this machine "), "{message}");
     }
 }

@@ -1,8 +1,8 @@
-//! What a tensor's way from one CPU device to another takes, by the runtime that will carry it: a plan of two stages, one on
+//! What a tensor's way from one device to another takes, by the runtime that will carry it: a plan of two stages, one on
 //! each, and the time from the end of the first to the start of the second.
 
 use super::{
-    kind::Kind,
+    kind::{Kind, Processor},
     model,
     progress::Progress,
     rounds::{lower_quartile, until_stable},
@@ -30,8 +30,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(3);
 
 /// Links between devices that are alike.
 pub(super) struct Pair {
-    /// The threads of the devices that they are from, and to.
-    threads: (u32, u32),
+    /// Of the devices that they are from, and to.
+    processors: [Processor; 2],
     /// Indices in the system.
     pub(super) links: Vec<usize>,
 }
@@ -43,15 +43,19 @@ pub(super) struct Measured {
     pub(super) bandwidth: BytesPerSecond,
 }
 
-/// The links between CPUs.
+/// The links between devices that are measured. Those from GPU to GPU are none of them: a bundle of two needs two GPUs.
 pub(super) fn pairs(system: &System, kinds: &[Kind]) -> Vec<Pair> {
-    let threads = |device| kinds.iter().find(|kind| kind.devices.contains(&device)).map(|kind| kind.threads);
+    let processor = |device| kinds.iter().find(|kind| kind.devices.contains(&device)).map(|kind| &kind.processor);
     let mut pairs: Vec<Pair> = vec![];
     for (index, link) in system.links.iter().enumerate() {
-        let (Some(from), Some(to)) = (threads(link.from), threads(link.to)) else { continue };
-        match pairs.iter_mut().find(|pair| pair.threads == (from, to)) {
+        let (Some(from), Some(to)) = (processor(link.from), processor(link.to)) else { continue };
+        let processors = [from.clone(), to.clone()];
+        if processors.iter().all(|processor| matches!(processor, Processor::Gpu { .. })) {
+            continue;
+        }
+        match pairs.iter_mut().find(|pair| pair.processors == processors) {
             Some(pair) => pair.links.push(index),
-            None => pairs.push(Pair { threads: (from, to), links: vec![index] }),
+            None => pairs.push(Pair { processors, links: vec![index] }),
         }
     }
     pairs
@@ -100,23 +104,52 @@ fn way(bundle: &Bundle, spans: &[Span]) -> f64 {
 /// A stage on each of two devices, and a tensor that goes from one to the other.
 fn plan(pair: &Pair, bytes: u64) -> String {
     let ty = format!("tensor<1x{}xf32>", bytes / 4);
-    let device = |name: &str, threads: u32| {
-        format!("divi.device @{name} {{kind = \"cpu\", memory = {} : i64, threads = {threads} : i64}}", 1u64 << 40)
-    };
     let stage = |name: &str, device: &str| {
         format!(
             "func.func private @{name}(%x: {ty}) -> {ty} attributes {{divi.device = @{device}}} {{\n\
              %y = \"onnx.Relu\"(%x) : ({ty}) -> {ty}\nreturn %y : {ty}\n}}"
         )
     };
-    let (from, to) = (device("from", pair.threads.0), device("to", pair.threads.1));
+    let [from, to] = &pair.processors;
+    // Inputs are on the host, which is the first CPU.
+    let has_inputs = matches!(from, Processor::Cpu { .. });
+    let (first, bring) = match has_inputs {
+        true => ("%x", String::new()),
+        false => ("%i", format!("%i = divi.transfer %x from @to to @from : {ty}\n")),
+    };
+    let link =
+        |from: &str, to: &str| format!("divi.link @{from} -> @{to} {{bandwidth = 1.0e10 : f64, latency = 0.0 : f64}}");
+    let (from, to) = (from.declared("from"), to.declared("to"));
+    let (there, back) = (link("from", "to"), link("to", "from"));
     let (send, receive) = (stage("send", "from"), stage("receive", "to"));
     format!(
-        "{from}\n{to}\ndivi.link @from -> @to {{bandwidth = 1.0e10 : f64, latency = 0.0 : f64}}\n{send}\n{receive}\n\
+        "{from}\n{to}\n{there}\n{back}\n{send}\n{receive}\n\
          func.func @main(%x: {ty} {{onnx.name = \"x\"}}) -> ({ty} {{onnx.name = \"y\"}}) {{\n\
-         %0 = divi.launch @send(%x) on @from : ({ty}) -> {ty}\n\
+         {bring}%0 = divi.launch @send({first}) on @from : ({ty}) -> {ty}\n\
          %1 = divi.transfer %0 from @from to @to : {ty}\n\
          %2 = divi.launch @receive(%1) on @to : ({ty}) -> {ty}\n\
          return %2 : {ty}\n}}\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::Arguments;
+
+    /// What is measured of GPUs, too, is a plan that compiles.
+    #[test]
+    fn plans_compile_for_all_pairs() {
+        let line = ["-o", "p.json", "--system-out=s.toml", "--cpu=x86-64-v3"].map(str::to_owned);
+        let settings = Settings::of(&Arguments::read(&line, super::super::settings::OPTIONS).unwrap()).unwrap();
+        let cpu = Processor::Cpu { threads: 1 };
+        let gpu = Processor::Gpu { arch: "sm_90".into(), name: "NVIDIA H200".into() };
+        for processors in [[cpu.clone(), cpu.clone()], [cpu.clone(), gpu.clone()], [gpu, cpu]] {
+            let scratch = Scratch::new().unwrap();
+            let folder = scratch.join("bundle");
+            model::compile_plan("copy", &plan(&Pair { processors, links: vec![] }, 1024), &folder, &settings).unwrap();
+            let steps = Bundle::read(&folder).unwrap().steps;
+            assert!(matches!(steps[steps.len() - 2].action, Action::Transfer { .. }));
+        }
+    }
 }

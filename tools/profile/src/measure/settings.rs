@@ -10,7 +10,7 @@ use std::{
 };
 
 pub(super) const OPTIONS: &[&str] =
-    &["o", "q", "system", "batch", "weights", "weights-dir", "cpu", "system-out", "time-limit"];
+    &["o", "q", "system", "batch", "weights", "weights-dir", "cpu", "system-out", "time-limit", "choices"];
 
 /// Most models are stable long before.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
@@ -29,6 +29,8 @@ pub(super) struct Settings {
     pub(super) system_output: Option<String>,
     /// For each model and batch, and each size of a copy.
     pub(super) time_limit: Duration,
+    /// The file of what is the fastest on GPUs.
+    pub(super) choices: Option<PathBuf>,
     pub(super) is_quiet: bool,
 }
 
@@ -60,17 +62,18 @@ impl Settings {
             output: output.into(),
             system_output,
             time_limit: arguments.option("time-limit").map_or(Ok(TIME_LIMIT), seconds)?,
+            choices: arguments.option("choices").map(PathBuf::from),
             is_quiet: arguments.option("q").is_some(),
         })
     }
 
-    /// Where the profile of a kind of device goes: `profile.json`, then `profile.4-threads.json`.
+    /// Where the profile of a kind of device goes: `profile.json`, then `profile.4-threads.json` or `profile.sm_90.json`.
     pub(super) fn profile(&self, index: usize, kind: &Kind) -> PathBuf {
         if index == 0 {
             return self.output.clone();
         }
         let mut name = self.output.file_stem().map(OsString::from).unwrap_or_default();
-        name.push(format!(".{}-threads", kind.threads));
+        name.push(format!(".{}", kind.text().replace(' ', "-")));
         if let Some(extension) = self.output.extension() {
             name.push(".");
             name.push(extension);
@@ -119,6 +122,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kind::Processor;
     use super::*;
 
     fn settings(options: &[&str]) -> Result<Settings, String> {
@@ -138,7 +142,7 @@ mod tests {
     #[test]
     fn each_kind_has_a_profile() {
         let settings = settings(&["--cpu=x86-64-v3"]).unwrap();
-        let kind = Kind { threads: 4, devices: vec![1], memory: 1 };
+        let kind = Kind { processor: Processor::Cpu { threads: 4 }, devices: vec![1], memory: 1 };
         assert_eq!(settings.profile(0, &kind), Path::new("p.json"));
         assert_eq!(settings.profile(1, &kind), Path::new("p.4-threads.json"));
         assert!(settings.runtime().ends_with(", x86-64-v3"));
