@@ -23,6 +23,16 @@
 // RUN: not ls %t.none
 // MISSING: onnx.Sin{{.*}}GPUs have no code for the function 'sin' of its elements yet: keep it on a CPU with divi.pin = @cpu0
 
+// Weights can stay on the host.
+// RUN: rm -rf %t.host
+// RUN: divi-opt %s --emit=bundle --system=cpu+h200 --fuse=none --pin='double=cpu0' --pin='shift=gpu0' --host-weights='sh*' -q -o %t.host
+// RUN: divi-run %t.host --check
+// RUN: FileCheck %s --check-prefix=HOST --input-file=%t.host/bundle.json
+// HOST: "name":"shift",{{.*}}"has_host_weights":true}
+// HOST-NOT: has_host_weights
+// RUN: not divi-opt %s --partition --system=cpu+h200 --host-weights='lost' 2>&1 | FileCheck %s --check-prefix=LOST
+// LOST: host-weights 'lost' fits no operator: there are
+
 func.func @main(%x: tensor<1x4xf32> {onnx.name = "x"}) -> (tensor<1x4xf32> {onnx.name = "y"}, tensor<1x4xf32> {onnx.name = "z"}) {
   %one = onnx.Constant dense<1.0> : tensor<f32>
   %0 = "onnx.Add"(%x, %x) {onnx_node_name = "double"} : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>

@@ -45,7 +45,7 @@ bool diviRunEmitProblem(MlirOperation module, int64_t inputs, Sink sink, void *u
 /// What a driver keeps beside the module.
 struct DiviSession;
 struct DiviPartitionOptions {
-  MlirStringRef objective, algorithm, pipelineCost, order, contention, pins, exclusions, groups, placement, plan;
+  MlirStringRef objective, algorithm, pipelineCost, order, contention, pins, exclusions, groups, hostWeights, placement, plan;
   int64_t inputs, stages, seed, iterations;
   double seconds;
   bool sharedDevices;
@@ -231,11 +231,12 @@ struct Partition : impl::PartitionBase<Partition> {
   using PartitionBase::PartitionBase;
   DiviSession *session = nullptr;
   void runOnOperation() override {
-    std::string lines[] = {llvm::join(pins, "\n"), llvm::join(exclusions, "\n"), llvm::join(groups, "\n")};
+    std::string lines[] = {llvm::join(pins, "\n"), llvm::join(exclusions, "\n"), llvm::join(groups, "\n"),
+                           llvm::join(hostWeights, "\n")};
     auto text = [](const std::string &string) { return wrap(StringRef(string)); };
     DiviPartitionOptions options = {text(objective), text(algorithm), text(pipelineCost), text(order),
                                     text(contention), text(lines[0]), text(lines[1]), text(lines[2]),
-                                    text(placement), text(plan), inputs, stages, seed, iterations,
+                                    text(lines[3]), text(placement), text(plan), inputs, stages, seed, iterations,
                                     timeLimit, sharedDevices};
     if (!diviRunPartition(wrap(getOperation().getOperation()), &options, session))
       signalPassFailure();
@@ -375,6 +376,7 @@ extern "C" MlirPass diviCreatePartition(const DiviPartitionOptions *given, DiviS
   options.pins = lines(given->pins);
   options.exclusions = lines(given->exclusions);
   options.groups = lines(given->groups);
+  options.hostWeights = lines(given->hostWeights);
   options.placement = text(given->placement);
   options.plan = text(given->plan);
   auto pass = std::make_unique<divi::Partition>(std::move(options));

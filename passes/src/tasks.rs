@@ -180,6 +180,15 @@ pub(crate) fn exclusions<'a>(task: MlirOperation) -> Vec<&'a str> {
     devices
 }
 
+/// Whether a task, or something in it, reads its weights from the host's memory wherever it runs.
+pub(crate) fn keeps_weights_on_host(task: MlirOperation) -> bool {
+    let mut keeps = false;
+    walk(task, &mut |operation| {
+        keeps |= attribute(operation, "divi.weights").and_then(string_attribute) == Some("host");
+    });
+    keeps
+}
+
 /// The groups that share a device and that a task, or something in it, belongs to.
 pub(crate) fn groups_of<'a>(task: MlirOperation) -> Vec<&'a str> {
     let mut groups: Vec<&str> = vec![];

@@ -180,7 +180,8 @@ def Partition : Pass<"divi-partition", "::mlir::ModuleOp"> {
     certificate, `divi.plan`. Values cross devices implicitly until `divi-outline` makes transfers of that.
 
     Constraints are `divi.pin`, `divi.exclude` and `divi.colocate` on operators, and those of the options, which are
-    written onto the tasks. They are honoured, or the reason why they cannot be is an error.
+    written onto the tasks. They are honoured, or the reason why they cannot be is an error. A task with
+    `divi.weights = "host"` reads its weights from the host's memory if it runs on a GPU: they are never copied there.
   }];
   let options = [
     Option<"objective", "objective", "std::string", /*default=*/"\"\"",
@@ -203,6 +204,8 @@ def Partition : Pass<"divi-partition", "::mlir::ModuleOp"> {
     ListOption<"pins", "pin", "std::string", "What runs where: PATTERN=DEVICE, with * for any characters of a node's name">,
     ListOption<"exclusions", "exclude", "std::string", "What does not run where: PATTERN=DEVICE">,
     ListOption<"groups", "colocate", "std::string", "What shares a device with all others of its group: PATTERN=GROUP">,
+    ListOption<"hostWeights", "host-weights", "std::string",
+               "PATTERN of what reads its weights where they are, in the host's memory, if it runs on a GPU">,
     Option<"placement", "placement", "std::string", /*default=*/"\"\"",
            "File of placements as onnx-mlir has them: regular expressions on node_type and onnx_node_name">,
     Option<"plan", "plan", "std::string", /*default=*/"\"\"", "File of a plan to replay, instead of planning">,

@@ -184,7 +184,7 @@ pub struct Stage {
 }
 
 /// What the planner knows as one piece of work.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
     pub name: String,
@@ -194,6 +194,9 @@ pub struct Task {
     /// An entry of a profile (`divi-profile/1`) but for its `us`, and the batch that it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
+    /// Whether a GPU reads its constants where they are, in the host's memory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_host_weights: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -27,8 +27,10 @@ impl ColdStart {
             };
             for call in &stage.calls {
                 let takes = of_call(stage, call.task)?;
+                let is_copied = stage.tasks.get(call.task).is_none_or(|task| !task.has_host_weights);
                 for buffer in &call.buffers {
                     if let Buffer::Constant(index) = buffer
+                        && is_copied
                         && known.insert((stage.device, *index))
                     {
                         copied += bundle.constants[*index].bytes as f64 / link.bytes_per_s * 1e6;

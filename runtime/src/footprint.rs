@@ -1,7 +1,7 @@
 //! How much memory devices need.
 
 use crate::{
-    bundle::{Buffer, Bundle, Mode},
+    bundle::{Buffer, Bundle, Call, Mode},
     layout::Layout,
     program::dependencies,
 };
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 /// How a device's memory is used, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Constants that its stages read.
+    /// Constants that its stages read, but for those that stay on the host.
     pub weights: u64,
     pub arena: u64,
     /// Values between stages, of all requests in flight.
@@ -50,7 +50,10 @@ pub(crate) fn arena_bytes(bundle: &Bundle) -> Vec<u64> {
 fn weight_bytes(bundle: &Bundle) -> Vec<u64> {
     let mut used: Vec<HashSet<usize>> = vec![HashSet::new(); bundle.devices.len()];
     for stage in &bundle.stages {
-        let buffers = stage.calls.iter().flat_map(|call| &call.buffers);
+        let reads_on_host = |call: &&Call| {
+            call.launch.is_some() && stage.tasks.get(call.task).is_some_and(|task| task.has_host_weights)
+        };
+        let buffers = stage.calls.iter().filter(|call| !reads_on_host(call)).flat_map(|call| &call.buffers);
         let constant = |buffer: &Buffer| if let Buffer::Constant(index) = buffer { Some(*index) } else { None };
         used[stage.device].extend(buffers.filter_map(constant));
     }

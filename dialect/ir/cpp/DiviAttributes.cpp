@@ -368,6 +368,12 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyExclude(op, name, value);
   if (name == "divi.colocate")
     return verifyKind<StringAttr>(op, name, value, "the name of a group");
+  if (name == "divi.weights") {
+    auto where = dyn_cast<StringAttr>(value);
+    if (where && llvm::is_contained({"host", "device"}, where.getValue()))
+      return success();
+    return op->emitOpError() << "attribute 'divi.weights' must be \"host\" or \"device\", is " << value;
+  }
   if (name == "divi.batches")
     return verifyBatches(op, name, value);
   if (name == "divi.inputs")
@@ -392,7 +398,7 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyCount(op, name, value, "bytes", "4096");
   return op->emitOpError() << "attribute '" << name
                            << "' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.exclude, "
-                              "divi.colocate, divi.start, divi.stage, divi.batches, divi.inputs, divi.cost, divi.costs, "
+                              "divi.colocate, divi.weights, divi.start, divi.stage, divi.batches, divi.inputs, divi.cost, divi.costs, "
                               "divi.bound, divi.contention, divi.flops, divi.members, divi.plan and divi.*_bytes";
 }
 

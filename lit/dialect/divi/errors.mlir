@@ -572,7 +572,7 @@ module attributes {divi.contention = "some"} {}
 // -----
 
 // Tests that a misspelt attribute is not taken for a comment.
-// expected-error @below {{'func.func' op attribute 'divi.devcie' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.exclude, divi.colocate, divi.start, divi.stage, divi.batches, divi.inputs, divi.cost, divi.costs, divi.bound, divi.contention, divi.flops, divi.members, divi.plan and divi.*_bytes}}
+// expected-error @below {{'func.func' op attribute 'divi.devcie' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.exclude, divi.colocate, divi.weights, divi.start, divi.stage, divi.batches, divi.inputs, divi.cost, divi.costs, divi.bound, divi.contention, divi.flops, divi.members, divi.plan and divi.*_bytes}}
 func.func private @stage() attributes {divi.devcie = @gpu0}
 
 // -----
@@ -856,5 +856,13 @@ func.func @main(%x: tensor<2xf32>) {
 func.func @main(%x: tensor<2xf32>) {
   // expected-error @below {{'onnx.Relu' op attribute 'divi.stage' must be a number of stages before it, as in 2 : i64; it is -1 : i64}}
   %0 = "onnx.Relu"(%x) {divi.stage = -1 : i64} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that weights are somewhere.
+// expected-error @below {{'func.func' op attribute 'divi.weights' must be "host" or "device", is "disk"}}
+func.func @weights_elsewhere() attributes {divi.weights = "disk"} {
   return
 }

@@ -11,7 +11,7 @@ use crate::{
         string_attribute, symbol_attribute, uses,
     },
     rebatch::Present,
-    tasks::{entry, task_name},
+    tasks::{entry, keeps_weights_on_host, task_name},
 };
 use divi_codegen::{Program, StageProgram, bundle::tensor, graph::Value as GraphValue};
 use divi_dialect::CostAttribute;
@@ -307,6 +307,7 @@ impl Walk<'_, '_> {
             name: task_name(task).to_owned(),
             predicted_us: predicted(task, self.device_names[device], batch),
             profile: crate::cost::profile_entry(task, batch * self.model_batch),
+            has_host_weights: keeps_weights_on_host(task),
         });
         Ok(StageProgram { name: callee.to_owned(), device, tasks: tasks.collect(), graph: read.graph })
     }

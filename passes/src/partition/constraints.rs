@@ -1,4 +1,4 @@
-//! Constraints of the command line become attributes of tasks: `divi.pin`, `divi.exclude`, `divi.colocate`.
+//! Constraints of the command line become attributes of tasks: `divi.pin`, `divi.exclude`, `divi.colocate`, `divi.weights`.
 
 use super::{Options, names::names, placement};
 use crate::{
@@ -23,8 +23,8 @@ pub(super) struct Targets {
 /// Puts the constraints of the options onto the tasks that they name. A pattern that fits nothing, a device that there is
 /// not, and two pins of one task are errors.
 pub(super) fn apply(module: MlirOperation, options: &Options) -> Result<(), Failure> {
-    let Options { pins, exclusions, groups, placement, .. } = options;
-    if pins.is_empty() && exclusions.is_empty() && groups.is_empty() && placement.is_none() {
+    let Options { pins, exclusions, groups, host_weights, placement, .. } = options;
+    if [pins, exclusions, groups, host_weights].iter().all(|list| list.is_empty()) && placement.is_none() {
         return Ok(());
     }
     let targets = Targets::of(module)?;
@@ -41,6 +41,10 @@ pub(super) fn apply(module: MlirOperation, options: &Options) -> Result<(), Fail
     for group in groups {
         let (tasks, group) = targets.parse("colocate", group, "GROUP")?;
         tasks.into_iter().try_for_each(|task| targets.group(task, group))?;
+    }
+    for pattern in host_weights {
+        let tasks = targets.fitting("host-weights", pattern, pattern)?;
+        tasks.into_iter().for_each(|task| targets.keep_weights_on_host(task));
     }
     match placement {
         Some(file) => placement::apply(&targets, file),
@@ -75,12 +79,17 @@ impl Targets {
         let Some((pattern, value)) = constraint.rsplit_once('=').filter(|(_, value)| !value.is_empty()) else {
             return Err(self.refuse(&format!("{option} is '{constraint}': it must be PATTERN={what}")));
         };
+        Ok((self.fitting(option, constraint, pattern)?, value))
+    }
+
+    /// The tasks that fit the pattern of a constraint.
+    fn fitting(&self, option: &str, constraint: &str, pattern: &str) -> Result<Vec<MlirOperation>, Failure> {
         let fitting = |task: &MlirOperation| names(*task).into_iter().any(|name| fits(pattern, name));
         let tasks: Vec<_> = self.tasks.iter().copied().filter(fitting).collect();
         if tasks.is_empty() {
             return Err(self.refuse(&format!("{option} '{constraint}' fits no operator{}", self.like(pattern))));
         }
-        Ok((tasks, value))
+        Ok(tasks)
     }
 
     /// Names that a pattern may have meant.
@@ -137,6 +146,12 @@ impl Targets {
         let name = unsafe { mlirStringAttrGet(self.context(), StringRef::new(group).to_raw()) };
         set_attribute(task, "divi.colocate", name);
         Ok(())
+    }
+
+    fn keep_weights_on_host(&self, task: MlirOperation) {
+        // SAFETY: the context is alive, and the word outlives the call.
+        let host = unsafe { mlirStringAttrGet(self.context(), StringRef::new("host").to_raw()) };
+        set_attribute(task, "divi.weights", host);
     }
 
     fn context(&self) -> MlirContext {

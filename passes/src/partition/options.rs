@@ -19,6 +19,8 @@ pub struct Options {
     pub exclusions: Vec<String>,
     /// `PATTERN=GROUP`: what shares a device with all others of its group.
     pub groups: Vec<String>,
+    /// `PATTERN`: what reads its weights from the host's memory if it runs on a GPU.
+    pub host_weights: Vec<String>,
     /// A file of placements by regular expressions.
     pub placement: Option<PathBuf>,
     /// A plan to replay, instead of solving.
@@ -36,6 +38,7 @@ impl Default for Options {
             pins: vec![],
             exclusions: vec![],
             groups: vec![],
+            host_weights: vec![],
             placement: None,
             plan: None,
             contention: None,
@@ -55,6 +58,7 @@ pub(super) struct RawOptions {
     pins: MlirStringRef,
     exclusions: MlirStringRef,
     groups: MlirStringRef,
+    host_weights: MlirStringRef,
     placement: MlirStringRef,
     plan: MlirStringRef,
     inputs: i64,
@@ -112,6 +116,7 @@ impl RawOptions {
             pins: lines(self.pins),
             exclusions: lines(self.exclusions),
             groups: lines(self.groups),
+            host_weights: lines(self.host_weights),
             placement: given(self.placement).map(PathBuf::from),
             plan: given(self.plan).map(PathBuf::from),
             contention: given(self.contention).map(contention).transpose()?,

@@ -116,7 +116,7 @@ impl Device {
         let failed = |fault: Fault| Error::Gpu { what: format!("device '{id}'"), problem: fault.to_string() };
         let streams = (0..CHAINS).map(|_| gpu.stream()).collect::<Outcome<Vec<_>>>().map_err(failed)?;
         let (inward, outward) = (gpu.stream().map_err(failed)?, gpu.stream().map_err(failed)?);
-        let uploaded = Upload::new(&gpu, bundle, index)?;
+        let uploaded = Upload::new(&gpu, bundle, index, constants)?;
         let image = match cold {
             Some(mode) => Some(uploaded.image(&gpu, constants, mode)?),
             None => uploaded.copy(&gpu, constants, [inward, outward]).map(|()| None)?,

@@ -120,7 +120,7 @@ impl Maker {
     fn launch(&mut self, name: &str, calls: Vec<Call>, inputs: &[usize], outputs: &[usize]) {
         let tensor = |&value: &usize| self.bundle.values[value].tensor.clone();
         let tasks = calls.iter().map(|call| call.task).max().unwrap_or(0) + 1;
-        let task = |index| Task { name: format!("{name} {index}"), predicted_us: None, profile: None };
+        let task = |index| Task { name: format!("{name} {index}"), ..Task::default() };
         self.bundle.stages.push(Stage {
             name: name.into(),
             device: self.bundle.values[outputs[0]].device,
@@ -287,7 +287,7 @@ fn tasks_are_measured_by_the_gpus_clock() {
     let stub = Stub::new();
     let mut maker = scale_and_add(0);
     maker.bundle.stages[0].calls[1].task = 1;
-    maker.bundle.stages[0].tasks.push(Task { name: "second".into(), predicted_us: None, profile: None });
+    maker.bundle.stages[0].tasks.push(Task { name: "second".into(), ..Task::default() });
     let runtime = maker.load(&stub, Options::default()).unwrap();
     runtime.record(Recording::Tasks);
     assert_eq!(ask(&runtime, 1.0).unwrap(), [4.0; SIZE as usize]);
@@ -424,6 +424,32 @@ fn kernels_behind_finish_what_was_begun() {
         ask(&runtime, 1.0).unwrap();
         assert_eq!(expected.map(|line| stub.times(line)), [1, 1]);
         assert_eq!(stub.times("kernel") + stub.times("library"), 2);
+    }
+}
+
+#[test]
+fn weights_can_stay_on_the_host() {
+    for cold in [None, Some(Cold::Overlap)] {
+        let stub = Stub::new();
+        let mut maker = Maker::new(1);
+        let (two, three) = (maker.constant(2.0), maker.constant(3.0));
+        let (x, y) = (maker.input("x", 0), maker.value("y", 0));
+        let scale = |from, to, by| call("scale", &[to, from, Buffer::Constant(by)], &[]);
+        let (first, last) = (Buffer::Arena(0), Buffer::Output(0));
+        let mut calls = vec![scale(Buffer::Input(0), first, two), scale(first, Buffer::Arena(64), three)];
+        calls.push(scale(Buffer::Arena(64), last, two));
+        for (index, call) in calls.iter_mut().enumerate() {
+            call.task = index;
+        }
+        maker.launch("main", calls, &[x], &[y]);
+        maker.output("y", y);
+        let tasks = &mut maker.bundle.stages[0].tasks;
+        // The second's weight stays, the first's is copied for the third.
+        (tasks[0].has_host_weights, tasks[1].has_host_weights) = (true, true);
+        let runtime = maker.load(&stub, Options { cold, ..Options::default() }).unwrap();
+        assert_eq!(ask(&runtime, 1.0).unwrap(), [12.0; SIZE as usize]);
+        let weights = stub.state.lock().log.iter().filter(|line| *line == "copy 256" || *line == "copy 4").count();
+        assert_eq!(weights, 1, "{:?}", stub.state.lock().log);
     }
 }
 

@@ -1,16 +1,16 @@
 //! Constants of a GPU: in the order in which they are needed, copied once, when the bundle is loaded or as the first request
-//! needs them.
+//! needs them. Those of tasks that read them where they are stay in the host's memory.
 
 use super::{
     driver::{Address, Gpu, Outcome, Stream},
     memory::{DeviceMemory, Pinned},
 };
 use crate::{
-    bundle::{Action, Buffer, Bundle, Step},
+    bundle::{Action, Buffer, Bundle, Call, Stage, Step},
     constants::Constants,
     error::{Error, Result},
 };
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 /// Where constants begin in a GPU's memory: at multiples of this, as what is allocated by itself does.
 const ALIGNMENT: u64 = 256;
@@ -26,6 +26,9 @@ pub(crate) struct Upload {
     value_count: usize,
     /// Where each constant of the bundle is in the order, if it is there.
     ranks: Vec<Option<usize>>,
+    /// Those that stay on the host, where the GPU reads them by itself.
+    host: Option<Pinned>,
+    on_host: Vec<Place>,
 }
 
 /// What the first request does about constants that are not on the GPU yet.
@@ -52,38 +55,84 @@ struct Place {
     bytes: u64,
 }
 
+/// Constants one behind the other, each once.
+struct Places {
+    order: Vec<Place>,
+    bytes: u64,
+}
+
+impl Places {
+    fn of(constants: impl Iterator<Item = usize>, bytes: impl Fn(usize) -> u64) -> Self {
+        let mut places = Self { order: vec![], bytes: 0 };
+        let mut known = HashSet::new();
+        for constant in constants.filter(|&constant| known.insert(constant)) {
+            let bytes = bytes(constant);
+            places.order.push(Place { constant, offset: places.bytes, bytes });
+            places.bytes += bytes.next_multiple_of(ALIGNMENT);
+        }
+        places
+    }
+}
+
+/// Puts constants into memory of the host that is as long as all of them.
+fn fill(places: &[Place], memory: &Pinned, constants: &Constants) {
+    for place in places {
+        let source = constants.constants[place.constant].pointer();
+        let target = memory.pointer().wrapping_add(place.offset as usize);
+        // SAFETY: these bytes are the constant's, and the memory is as long as all of them.
+        unsafe { std::ptr::copy_nonoverlapping(source, target, place.bytes as usize) };
+    }
+}
+
 impl Upload {
-    /// Makes room for the constants of a device.
-    pub(crate) fn new(gpu: &Arc<dyn Gpu>, bundle: &Bundle, device: usize) -> Result<Self> {
+    /// Makes room for the constants of a device; those that stay on the host are there.
+    pub(crate) fn new(gpu: &Arc<dyn Gpu>, bundle: &Bundle, device: usize, constants: &Constants) -> Result<Self> {
         let launched = |step: &Step| match step.action {
             Action::Launch { stage, .. } => Some(&bundle.stages[stage]).filter(|stage| stage.device == device),
             _ => None,
         };
-        let buffers =
-            bundle.steps.iter().filter_map(launched).flat_map(|stage| &stage.calls).flat_map(|call| &call.buffers);
-        let constant = |buffer: &Buffer| if let Buffer::Constant(index) = buffer { Some(*index) } else { None };
-        let mut ranks = vec![None; bundle.constants.len()];
-        let (mut order, mut total) = (Vec::new(), 0);
-        let mut add = |constant: usize| {
-            if ranks[constant].is_none() {
-                let bytes = bundle.constants[constant].bytes;
-                ranks[constant] = Some(order.len());
-                order.push(Place { constant, offset: total, bytes });
-                total += bytes.next_multiple_of(ALIGNMENT);
-            }
-            order.len()
+        let read = |(stage, call): (&Stage, &Call)| {
+            let is_on_host = stage.tasks.get(call.task).is_some_and(|task| task.has_host_weights);
+            let constant = |buffer: &Buffer| if let Buffer::Constant(index) = buffer { Some(*index) } else { None };
+            let constants: Vec<usize> = call.buffers.iter().filter_map(constant).collect();
+            constants.into_iter().map(move |constant| (constant, is_on_host))
         };
+        let calls = bundle
+            .steps
+            .iter()
+            .filter_map(launched)
+            .flat_map(|stage| stage.calls.iter().map(move |call| (stage, call)));
+        let (on_host, needed): (Vec<_>, Vec<_>) = calls.flat_map(read).partition(|(_, is_on_host)| *is_on_host);
+        let bytes = |constant: usize| bundle.constants[constant].bytes;
         // Values may be needed by any step, and are small.
         let values = bundle.values.iter().filter(|value| value.device == device).filter_map(|value| value.constant);
-        let value_count = values.map(&mut add).last().unwrap_or(0);
-        buffers.filter_map(constant).for_each(|constant| _ = add(constant));
-        let memory = DeviceMemory::new(gpu, total, &format!("the weights of device '{}'", bundle.devices[device].id))?;
-        Ok(Self { memory, order, value_count, ranks })
+        let values = Places::of(values, bytes);
+        let value_count = values.order.len();
+        let uploaded = values.order.iter().map(|place| place.constant).chain(needed.into_iter().map(|(it, _)| it));
+        let uploaded = Places::of(uploaded, bytes);
+        let mut ranks = vec![None; bundle.constants.len()];
+        uploaded.order.iter().enumerate().for_each(|(rank, place)| ranks[place.constant] = Some(rank));
+        // What somebody else has copied is read there.
+        let on_host = on_host.into_iter().map(|(constant, _)| constant).filter(|&constant| ranks[constant].is_none());
+        let on_host = Places::of(on_host, bytes);
+        let id = &bundle.devices[device].id;
+        let memory = DeviceMemory::new(gpu, uploaded.bytes, &format!("the weights of device '{id}'"))?;
+        let host = match on_host.bytes {
+            0 => None,
+            bytes => Some(Pinned::new(gpu, bytes, &format!("weights that device '{id}' reads on the host"))?),
+        };
+        host.iter().for_each(|host| fill(&on_host.order, host, constants));
+        Ok(Self { memory, order: uploaded.order, value_count, ranks, host, on_host: on_host.order })
     }
 
     /// Where a constant is, if the device has it.
     pub(crate) fn address(&self, constant: usize) -> Option<Address> {
-        self.ranks[constant].map(|rank| self.memory.address + self.order[rank].offset)
+        if let Some(rank) = self.ranks[constant] {
+            return Some(self.memory.address + self.order[rank].offset);
+        }
+        let place = self.on_host.iter().find(|place| place.constant == constant)?;
+        // A GPU knows pinned memory by the host's addresses.
+        self.host.as_ref().map(|host| host.pointer().addr() as Address + place.offset)
     }
 
     /// Where a constant is in the order, if it is there.
@@ -94,12 +143,7 @@ impl Upload {
     /// Puts all constants where the GPU copies from by itself, for a cold start.
     pub(crate) fn image(&self, gpu: &Arc<dyn Gpu>, constants: &Constants, mode: Cold) -> Result<Image> {
         let memory = Pinned::new(gpu, self.end(self.order.len()), "weights that the first request copies")?;
-        for place in &self.order {
-            let source = constants.constants[place.constant].pointer();
-            let target = memory.pointer().wrapping_add(place.offset as usize);
-            // SAFETY: these bytes are the constant's, and the image is as long as all of them.
-            unsafe { std::ptr::copy_nonoverlapping(source, target, place.bytes as usize) };
-        }
+        fill(&self.order, &memory, constants);
         Ok(Image { memory, sent: 0, mode })
     }
 

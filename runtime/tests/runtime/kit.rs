@@ -173,7 +173,7 @@ impl Maker {
             arena: 4096,
             inputs: inputs.iter().map(tensor).collect(),
             outputs: outputs.iter().map(tensor).collect(),
-            tasks: vec![Task { name: format!("{name} task"), predicted_us: Some(5.0), profile: None }],
+            tasks: vec![Task { name: format!("{name} task"), predicted_us: Some(5.0), ..Task::default() }],
             calls,
         };
         self.bundle.stages.push(stage);

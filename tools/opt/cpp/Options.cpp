@@ -84,6 +84,9 @@ static cl::list<std::string> exclusions("exclude", cl::cat(planning), cl::desc("
 static cl::list<std::string> groups("colocate", cl::cat(planning),
                                     cl::desc("What shares a device with all others of its group"),
                                     cl::value_desc("PATTERN=GROUP"));
+static cl::list<std::string> hostWeights("host-weights", cl::cat(planning),
+                                         cl::desc("What reads its weights from the host's memory if it runs on a GPU"),
+                                         cl::value_desc("PATTERN"));
 static cl::opt<std::string> placement("placement", cl::cat(planning),
                                       cl::desc("Pins as onnx-mlir has them: regular expressions on node_type and "
                                                "onnx_node_name"),
@@ -162,9 +165,10 @@ std::string contradiction() {
 DiviPartitionOptions partitionOptions() {
   auto text = [](const std::string &string) { return wrap(StringRef(string)); };
   // One command line, one text each.
-  static std::string lines[] = {join(pins, "\n"), join(exclusions, "\n"), join(groups, "\n")};
+  static std::string lines[] = {join(pins, "\n"), join(exclusions, "\n"), join(groups, "\n"),
+                                join(hostWeights, "\n")};
   return {text(objective), text(algorithm), text(pipelineCost), text(order), text(contention), text(lines[0]),
-          text(lines[1]), text(lines[2]), text(placement), text(plan), inputCount, stages, seed, iterations,
-          timeLimit, sharedDevices};
+          text(lines[1]), text(lines[2]), text(lines[3]), text(placement), text(plan), inputCount, stages, seed,
+          iterations, timeLimit, sharedDevices};
 }
 } // namespace divi::opt

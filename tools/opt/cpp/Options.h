@@ -10,7 +10,7 @@
 
 /// As in the partition pass: what to plan for, and how. Strings are alive as long as the options are.
 extern "C" struct DiviPartitionOptions {
-  MlirStringRef objective, algorithm, pipelineCost, order, contention, pins, exclusions, groups, placement, plan;
+  MlirStringRef objective, algorithm, pipelineCost, order, contention, pins, exclusions, groups, hostWeights, placement, plan;
   int64_t inputs, stages, seed, iterations;
   double seconds;
   bool sharedDevices;
