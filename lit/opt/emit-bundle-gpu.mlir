@@ -18,10 +18,11 @@
 // RUN: rm -rf %t.again && divi-opt %s --emit=bundle --system=cpu+h200 --fuse=none --pin='double=cpu0' --pin='shift=gpu0' -q -o %t.again
 // RUN: diff -r %t.bundle %t.again
 
-// Functions that GPUs have no code for are refused by the operator's name, and nothing is written.
-// RUN: not divi-opt %s --emit=bundle --system=cpu+h200 --fuse=none --pin='angle=gpu0' -q -o %t.none 2>&1 | FileCheck %s --check-prefix=MISSING
-// RUN: not ls %t.none
-// MISSING: onnx.Sin{{.*}}GPUs have no code for the function 'sin' of its elements yet: keep it on a CPU with divi.pin = @cpu0
+// GPUs have no C library: what it has is part of the code.
+// RUN: rm -rf %t.sine && divi-opt %s --emit=bundle --system=cpu+h200 --fuse=none --pin='angle=gpu0' -q -o %t.sine
+// RUN: FileCheck %s --check-prefix=SINE --input-file=%t.sine/sm_90.ptx
+// SINE: fma.rn.f64
+// SINE-NOT: .extern
 
 // Weights can stay on the host.
 // RUN: rm -rf %t.host

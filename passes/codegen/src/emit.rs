@@ -49,8 +49,6 @@ pub(crate) struct Builder {
     form: Form,
     /// Bytes of the memory that the threads of a GPU's block share.
     shared: Cell<u64>,
-    /// A function that there is no code for.
-    missing: RefCell<Option<String>>,
     /// Where the kernel keeps its status, if it can fail.
     status: Cell<Option<V>>,
 }

@@ -15,21 +15,23 @@ pub(crate) struct Kernels {
     context: Context,
     lanes: usize,
     registers: usize,
+    /// Whether kernels may call the C library.
+    pub(crate) has_library: bool,
     built: Vec<Kernel>,
     names: FxHashSet<String>,
 }
 
 impl Kernels {
     pub(crate) fn new(target: &Target) -> Self {
-        Self::with(target.lanes, target.registers)
+        Self::with(target.lanes, target.registers, true)
     }
 
     /// Those of GPUs, whose registers hold one element.
     pub(crate) fn of_gpu() -> Self {
-        Self::with(1, 255)
+        Self::with(1, 255, false)
     }
 
-    fn with(lanes: usize, registers: usize) -> Self {
+    fn with(lanes: usize, registers: usize, has_library: bool) -> Self {
         let registry = DialectRegistry::new();
         register_all_dialects(&registry);
         let context = Context::new();
@@ -38,7 +40,7 @@ impl Kernels {
         for dialect in ["arith", "cf", "func", "llvm", "math", "nvvm", "scf", "ub", "vector"] {
             context.get_or_load_dialect(dialect);
         }
-        Self { context, lanes, registers, built: vec![], names: FxHashSet::default() }
+        Self { context, lanes, registers, has_library, built: vec![], names: FxHashSet::default() }
     }
 
     /// Elements of `f32` that a register holds.
@@ -54,24 +56,24 @@ impl Kernels {
         &self.context
     }
 
-    /// The kernel with this body: its name, whether it can fail, and a function that it lacks.
+    /// The kernel with this body: its name, and whether it can fail.
     pub(crate) fn add(
         &mut self,
         grid: Option<Grid>,
         is_narrow: bool,
         buffers: usize,
         body: impl FnOnce(&Builder, Signature<'_>),
-    ) -> (String, bool, Option<String>) {
-        let form = Form { lanes: self.lanes, grid, is_narrow };
+    ) -> (String, bool) {
+        let form = Form { lanes: self.lanes, has_library: self.has_library, grid, is_narrow };
         let kernel = Builder::kernel(&self.context, form, buffers, body);
-        let (name, can_fail, missing) = (kernel.name.clone(), kernel.can_fail, kernel.missing.clone());
+        let (name, can_fail) = (kernel.name.clone(), kernel.can_fail);
         if self.names.insert(name.clone()) {
             self.built.push(kernel);
         } else {
             // SAFETY: nobody else knows the function.
             unsafe { mlirOperationDestroy(kernel.function) };
         }
-        (name, can_fail, missing)
+        (name, can_fail)
     }
 
     /// Hands the functions over.

@@ -105,8 +105,6 @@ pub(crate) struct Lowering<'a> {
     readers: FxHashMap<Id, Vec<usize>>,
     /// Values that others are written into.
     wholes: FxHashSet<Id>,
-    /// A function that a GPU's kernel needs, and that there is no code for.
-    missing: Option<String>,
 }
 
 /// What is left of a stage.
@@ -145,7 +143,6 @@ pub(crate) fn lower(
         blocked: FxHashMap::default(),
         readers,
         wholes: FxHashSet::default(),
-        missing: None,
     };
     if !lowering.is_gpu() {
         lowering.margins = hot::wanted_margins(&lowering, &nodes);
@@ -155,14 +152,7 @@ pub(crate) fn lower(
     }
     let mut position = 0;
     while position < nodes.len() {
-        let node = &nodes[position];
         position += lowering.nodes(&nodes, position)?;
-        if let Some(function) = lowering.missing.take() {
-            let message = format!(
-                "GPUs have no code for the function '{function}' of its elements yet: keep it on a CPU with divi.pin = @cpu0"
-            );
-            return Err(Error::Node { op: node.op.clone(), name: node.name.clone(), message });
-        }
     }
     lowering.place_outputs(&outputs);
     lowering.finish().map_err(|message| Error::Stage { name: name.into(), message })
@@ -409,10 +399,7 @@ impl Lowering<'_> {
         };
         let kernels = self.gpu.as_mut().expect("only stages of GPUs are launched");
         let buffers = reads.len() + writes.len();
-        let (kernel, can_fail, missing) =
-            kernels.add(Some(grid), is_narrow, buffers, |b, signature| (phase.body)(b, &signature));
-        self.missing = self.missing.take().or(missing);
-        (kernel, can_fail)
+        kernels.add(Some(grid), is_narrow, buffers, |b, signature| (phase.body)(b, &signature))
     }
 
     // --- Where things are ---------------------------------------------------------------------------------------------

@@ -62,23 +62,38 @@ impl Graph {
 
     /// Compiles and runs the graph; kernels are called in pieces, as by threads.
     pub(crate) fn run(&self, cpu: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+        self.run_with(&Target::named(cpu).unwrap(), true, inputs)
+    }
+
+    /// The same without the C library, as GPUs compute it.
+    pub(crate) fn run_without_library(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+        self.run_with(&Target::named("x86-64-v3").unwrap(), false, inputs)
+    }
+
+    fn run_with(&self, target: &Target, has_library: bool, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("divi-codegen-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let outcome = self.run_in(&folder, cpu, inputs);
+        let outcome = self.run_in(&folder, target, has_library, inputs);
         fs::remove_dir_all(&folder).unwrap();
         outcome
     }
 
-    fn run_in(&self, folder: &Path, cpu: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        let target = Target::named(cpu).unwrap();
-        let mut kernels = Kernels::new(&target);
+    fn run_in(
+        &self,
+        folder: &Path,
+        target: &Target,
+        has_library: bool,
+        inputs: &[Tensor],
+    ) -> Result<Vec<Tensor>, String> {
+        let mut kernels = Kernels::new(target);
+        kernels.has_library = has_library;
         let mut pool = Pool::default();
         let lowered =
             lowering::lower("test", self.clone(), &mut kernels, None, &mut pool).map_err(|error| error.to_string())?;
         let library = folder.join("kernels.so");
-        machine_code::compile(&mut kernels, &target, folder, &library).map_err(|error| error.to_string())?;
+        machine_code::compile(&mut kernels, target, folder, &library).map_err(|error| error.to_string())?;
         let prepare = std::mem::take(&mut pool.prepare);
         // SAFETY: the library has kernels alone, which do nothing when they are loaded.
         let library = unsafe { libloading::Library::new(&library) }.map_err(|error| error.to_string())?;

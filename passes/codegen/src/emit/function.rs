@@ -22,8 +22,6 @@ pub(crate) struct Kernel {
     pub(crate) can_fail: bool,
     /// Bytes of the memory that the threads of a GPU's block share.
     pub(crate) shared: u64,
-    /// A function that it needs, and that the processor has no code for.
-    pub(crate) missing: Option<String>,
     /// About how long it takes to compile, in characters of its text.
     pub(crate) length: usize,
 }
@@ -33,6 +31,8 @@ pub(crate) struct Kernel {
 pub(crate) struct Form {
     /// Elements of `f32` in a register.
     pub(crate) lanes: usize,
+    /// Whether it may call the C library, which GPUs do not have.
+    pub(crate) has_library: bool,
     /// What GPUs do with it.
     pub(crate) grid: Option<Grid>,
     /// Whether all numbers that are divided fit into 32 bits, which some processors divide faster.
@@ -78,7 +78,6 @@ impl Builder {
                 last_constant: Cell::new(None),
                 form,
                 shared: Cell::new(0),
-                missing: RefCell::default(),
                 status: Cell::new(None),
             };
             // The types come from a builder, which needs a block.
@@ -116,8 +115,7 @@ impl Builder {
             mlirBlockDestroy(nowhere);
             let (hash, length) = fingerprint(function);
             let (can_fail, shared) = (b.status.get().is_some(), b.shared.get());
-            let missing = b.missing.take();
-            Kernel { name: format!("k{hash}"), function, form, buffers, can_fail, shared, missing, length }
+            Kernel { name: format!("k{hash}"), function, form, buffers, can_fail, shared, length }
         }
     }
 }

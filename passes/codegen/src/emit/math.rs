@@ -1,20 +1,22 @@
 //! Functions of one number. Those of `f32` that are hot are polynomials, which compilers turn into vectors; all others are the
-//! C library's.
+//! C library's, or where there is none those in `double`.
+
+mod double;
 
 use super::{Builder, V};
 
-/// What GPUs have instructions for; they have no C library.
+/// What processors have instructions for.
 const INSTRUCTIONS: [&str; 9] = ["absf", "absi", "ceil", "copysign", "floor", "fma", "roundeven", "sqrt", "trunc"];
 
 impl Builder {
     /// An operation of the `math` dialect by name (`sin`), on numbers of one type.
     pub(crate) fn math(&self, name: &str, operands: &[V]) -> V {
-        if self.is_gpu() && !INSTRUCTIONS.contains(&name) {
-            match name {
-                "log" if self.is_single(operands[0]) => return self.log(operands[0]),
-                "powf" if self.is_single(operands[0]) => return self.power(operands[0], operands[1]),
-                _ => *self.missing.borrow_mut() = Some(name.to_owned()),
-            }
+        if !self.form.has_library && !INSTRUCTIONS.contains(&name) {
+            return match name {
+                "log" if self.is_single(operands[0]) => self.log(operands[0]),
+                "powf" if self.is_single(operands[0]) => self.power(operands[0], operands[1]),
+                _ => self.double_math(name, operands),
+            };
         }
         self.op(&format!("math.{name}"), operands, self.type_of(operands[0]), &[])
     }

@@ -60,6 +60,80 @@ fn functions_of_one_number() {
     }
 }
 
+/// What is computed without the C library, as GPUs do, is what Rust's has.
+#[test]
+fn functions_without_a_library() {
+    type Reference = fn(f64) -> f64;
+    let cases: &[(&str, f64, Reference)] = &[
+        ("Acos", 1.0, f64::acos),
+        ("Acosh", 1e12, f64::acosh),
+        ("Asin", 1.0, f64::asin),
+        ("Asinh", 1e12, f64::asinh),
+        ("Atan", 1e20, f64::atan),
+        ("Atanh", 1.0, |x| x.abs().atanh().copysign(x)),
+        ("Cos", 1e7, f64::cos),
+        ("Cosh", 800.0, f64::cosh),
+        ("Exp", 800.0, f64::exp),
+        ("Log", 1e300, f64::ln),
+        ("Sin", 1e7, f64::sin),
+        ("Sinh", 800.0, f64::sinh),
+        ("Softplus", 800.0, |x| if x.is_nan() { x } else { x.max(0.0) + (-x.abs()).exp().ln_1p() }),
+        ("Tan", 1e7, f64::tan),
+        ("Tanh", 800.0, f64::tanh),
+    ];
+    for &(op, largest, reference) in cases {
+        // Numbers of all sizes, the smaller ones closer together.
+        let of_size = (0..150).map(|i| largest * 0.8_f64.powi(i));
+        let near_one = (0..60).map(|i| largest.min(1.0) - 0.5_f64.powi(i));
+        let mut values: Vec<f64> = of_size.chain(near_one).flat_map(|x| [x, -x]).collect();
+        values.extend([0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE / 8.0]);
+        for (dtype, tolerance) in [(DType::F64, 4e-14), (DType::F32, 3e-7)] {
+            let round = |x: f64| if dtype == DType::F32 { f64::from(x as f32) } else { x };
+            let values: Vec<f64> = values.iter().map(|&x| round(x)).collect();
+            let found = without_library(op, dtype, &[&values]);
+            for (&x, found) in values.iter().zip(found) {
+                let expected = round(reference(x));
+                let is_same = found == expected || found.is_nan() && expected.is_nan();
+                let is_close = (found - expected).abs() <= tolerance * expected.abs().max(f64::MIN_POSITIVE);
+                assert!(is_same || is_close, "{op}({x:e}) of {dtype:?} is {found:e}, not {expected:e}");
+            }
+        }
+    }
+    let values = [-3.5, -1.0, -0.1, 0.0, 0.5, 1.0, 2.9, 3.1, 5.0];
+    let erf = [
+        -0.999_999_256_901_627_7,
+        -0.842_700_792_949_714_9,
+        -0.112_462_916_018_284_9,
+        0.0,
+        0.520_499_877_813_046_5,
+        0.842_700_792_949_714_9,
+        0.999_958_902_121_900_5,
+        0.999_988_351_342_632_8,
+        0.999_999_999_998_462_5,
+    ];
+    assert_close(&without_library("Erf", DType::F64, &[&values]), &erf, 1e-14);
+    let (bases, exponents) = ([2.0, -2.0, -2.0, 0.0, 9.0, 1.0], [0.5, 3.0, 0.5, 2.0, 0.0, f64::NAN]);
+    let powers = without_library("Pow", DType::F64, &[&bases, &exponents]);
+    assert_close(&powers, &[2_f64.sqrt(), -8.0, f64::NAN, 0.0, 1.0, 1.0], 1e-15);
+}
+
+fn without_library(op: &str, dtype: DType, operands: &[&[f64]]) -> Vec<f64> {
+    let shape = [operands[0].len() as i64];
+    let mut graph = Graph::default();
+    let inputs: Vec<_> = operands.iter().map(|_| graph.input(dtype, &shape)).collect();
+    let output = graph.apply(op, &inputs, &[], dtype, &shape);
+    graph.outputs = vec![output];
+    let tensor = |values: &&[f64]| {
+        let bytes: Vec<u8> = match dtype {
+            DType::F32 => values.iter().flat_map(|&x| (x as f32).to_le_bytes()).collect(),
+            _ => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        };
+        Tensor::new(dtype, shape.to_vec(), bytes.into()).unwrap()
+    };
+    let inputs: Vec<Tensor> = operands.iter().map(tensor).collect();
+    graph.run_without_library(&inputs).unwrap()[0].floats().unwrap()
+}
+
 #[test]
 fn error_functions() {
     let values = [-3.0, -1.0, 0.0, 0.5, 1.0, 3.0];
