@@ -87,7 +87,7 @@ pub enum Mode {
     Pipeline,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
     pub id: String,
@@ -99,6 +99,9 @@ pub struct Device {
     /// How weights come to a GPU from the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inward: Option<Link>,
+    /// Whether the plan has weights come to a GPU whenever they are needed, because they do not fit all at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub streams_weights: bool,
     /// Worker threads; 0 for as many as the machine has cores.
     pub threads: u64,
     /// Bytes it may hold.

@@ -20,6 +20,7 @@ mod stub;
 #[cfg(test)]
 mod tests;
 mod upload;
+mod window;
 
 pub(crate) use choices::Choices;
 pub(crate) use device::{Attempt, Device, Launch};

@@ -156,10 +156,9 @@ mod tests {
             devices: vec![Device {
                 id: "cpu0".into(),
                 kind: "cpu".into(),
-                arch: None,
-                inward: None,
                 threads: 1,
                 memory: 1 << 30,
+                ..Device::default()
             }],
             values: vec![value(0, DType::I32), value(1, DType::F32), value(2, DType::F32)],
             inputs: vec![],

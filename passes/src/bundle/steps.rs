@@ -97,9 +97,10 @@ fn described(device: MlirOperation) -> Device {
         id: symbol_name(device).unwrap_or_default().to_owned(),
         kind: attribute(device, "kind").and_then(string_attribute).unwrap_or_default().to_owned(),
         arch: attribute(device, "arch").and_then(string_attribute).map(str::to_owned),
-        inward: None,
         threads: number("threads").unwrap_or(0),
         memory: number("memory").unwrap_or(0),
+        streams_weights: attribute(device, "weights").and_then(string_attribute) == Some("streamed"),
+        ..Device::default()
     }
 }
 

@@ -14,11 +14,13 @@ use super::{
     memory::{DeviceMemory, Pinned},
     stage::{Events, Stage, Stopwatch},
     upload::{Cold, Image, Upload},
+    window::Window,
 };
 use crate::{
-    bundle::Bundle,
+    bundle::{self, Bundle},
     constants::Constants,
     error::{Error, Result},
+    footprint::MemoryUse,
     sync::Mutex,
 };
 use std::{
@@ -34,6 +36,8 @@ pub(crate) struct Device {
     /// Those of this device.
     stages: HashMap<usize, Stage>,
     constants: Upload,
+    /// What calls' constants pass through that do not fit all at once.
+    window: Option<Window>,
     workspaces: Vec<DeviceMemory>,
     shared: Shared,
     /// Stages run on these, one stage at a time.
@@ -116,7 +120,9 @@ impl Device {
         let failed = |fault: Fault| Error::Gpu { what: format!("device '{id}'"), problem: fault.to_string() };
         let streams = (0..CHAINS).map(|_| gpu.stream()).collect::<Outcome<Vec<_>>>().map_err(failed)?;
         let (inward, outward) = (gpu.stream().map_err(failed)?, gpu.stream().map_err(failed)?);
-        let uploaded = Upload::new(&gpu, bundle, index, constants)?;
+        let room = window_bytes(bundle, index);
+        let uploaded = Upload::new(&gpu, bundle, index, constants, room.is_some())?;
+        let window = room.map(|bytes| Window::new(&gpu, bundle, index, constants, bytes)).transpose()?;
         let image = match cold {
             Some(mode) => Some(uploaded.image(&gpu, constants, mode)?),
             None => uploaded.copy(&gpu, constants, [inward, outward]).map(|()| None)?,
@@ -129,7 +135,8 @@ impl Device {
             let module = Module::load(&gpu, folder.join(&code.code))?;
             let mut chooser = Chooser::new(&gpu, bundle, index, streams[0], choices)?;
             for (number, stage) in bundle.stages.iter().enumerate().filter(|(_, stage)| stage.device == index) {
-                stages.insert(number, Stage::plan(stage, &module, &shared, &uploaded, &mut chooser)?);
+                stages
+                    .insert(number, Stage::plan(stage, &module, &shared, (&uploaded, window.as_ref()), &mut chooser)?);
             }
         }
         let workspace = stages.values().map(|stage| stage.workspace).max().unwrap_or(0);
@@ -137,12 +144,13 @@ impl Device {
         let what = format!("a workspace on device '{id}'");
         let workspaces = (0..chains).map(|_| DeviceMemory::new(&gpu, workspace, &what)).collect::<Result<Vec<_>>>()?;
         let calls = stages.values().map(Stage::call_count).max().unwrap_or(0);
-        let events = Events::new(&*gpu, chains, calls).map_err(failed)?;
+        let events = Events::new(&*gpu, chains, calls, if window.is_some() { calls } else { 0 }).map_err(failed)?;
         let constants_are_here = gpu.event().map_err(failed)?;
         Ok(Self {
             id,
             stages,
             constants: uploaded,
+            window,
             workspaces,
             shared,
             streams,
@@ -204,6 +212,14 @@ impl Device {
     fn error(&self, what: &str, problem: String) -> Error {
         Error::Gpu { what: format!("{what} on device '{}' ({})", self.id, self.gpu.name()), problem }
     }
+}
+
+/// How much memory the plan leaves for a device's weights, if it has them streamed and they are more.
+fn window_bytes(bundle: &Bundle, device: usize) -> Option<u64> {
+    let bundle::Device { streams_weights, memory, .. } = bundle.devices[device];
+    let used = MemoryUse::planned(bundle, None)[device];
+    let room = memory.saturating_sub(used.total() - used.weights);
+    (streams_weights && Window::wanted(bundle, device) > room).then_some(room)
 }
 
 /// What is wrong, and whether it can be gone on.

@@ -5,7 +5,9 @@ use super::{
     choice::Chooser,
     device::{Module, Shared},
     driver::{Address, Event, Function, Gpu, Grid, Outcome, Plan, Stream},
+    memory::DeviceMemory,
     upload::Upload,
+    window::{Visit, Window},
 };
 use crate::bundle::{self, Buffer, Launch, Library, Then};
 use std::{ops::Range, sync::Arc};
@@ -18,6 +20,19 @@ pub(crate) struct Stage {
     pub(crate) can_fail: bool,
     /// The largest that one of its calls needs.
     pub(crate) workspace: u64,
+    /// What comes to the window before each call, if there is one.
+    visits: Option<Vec<Visit>>,
+}
+
+/// Where the calls of a stage run.
+#[derive(Clone, Copy)]
+pub(crate) struct Lanes<'a> {
+    pub(crate) gpu: &'a dyn Gpu,
+    pub(crate) streams: &'a [Stream],
+    /// One for each chain.
+    pub(crate) workspaces: &'a [DeviceMemory],
+    pub(crate) events: &'a Events,
+    pub(crate) window: Option<&'a Window>,
 }
 
 struct Call {
@@ -67,6 +82,8 @@ pub(crate) struct Events {
     joins: Vec<Event>,
     /// For calls that others wait for.
     of_calls: Vec<Event>,
+    /// For constants that calls wait for.
+    of_visits: Vec<Event>,
     /// The time that tasks are measured from, and their beginnings. What was part of a capture has no time, so these are none
     /// of the others.
     mark: Event,
@@ -74,11 +91,12 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    pub(crate) fn new(gpu: &dyn Gpu, chains: usize, calls: usize) -> Outcome<Self> {
+    pub(crate) fn new(gpu: &dyn Gpu, chains: usize, calls: usize, visits: usize) -> Outcome<Self> {
         let joins = (0..chains).map(|_| gpu.event()).collect::<Outcome<_>>()?;
         let of_calls = (0..calls).map(|_| gpu.event()).collect::<Outcome<_>>()?;
+        let of_visits = (0..visits).map(|_| gpu.event()).collect::<Outcome<_>>()?;
         let of_tasks = (0..=calls).map(|_| gpu.event()).collect::<Outcome<_>>()?;
-        Ok(Self { fork: gpu.event()?, joins, of_calls, mark: gpu.event()?, of_tasks })
+        Ok(Self { fork: gpu.event()?, joins, of_calls, of_visits, mark: gpu.event()?, of_tasks })
     }
 }
 
@@ -95,7 +113,7 @@ impl Stage {
         stage: &bundle::Stage,
         module: &Module,
         shared: &Shared,
-        constants: &Upload,
+        (constants, window): (&Upload, Option<&Window>),
         chooser: &mut Chooser<'_>,
     ) -> crate::Result<Self> {
         let after: Vec<&[usize]> =
@@ -106,6 +124,7 @@ impl Stage {
             chains: 1,
             can_fail: false,
             workspace: 0,
+            visits: window.map(|window| window.visits(stage)).transpose()?,
         };
         let mut first = 0;
         for (call, place) in stage.calls.iter().zip(places(&after)) {
@@ -149,15 +168,13 @@ impl Stage {
     /// Puts all calls on streams. What is on the first stream later comes after all of them.
     ///
     /// # Safety
-    /// The table has the addresses of all buffers of the stage; workspaces, one for each chain, are long enough.
-    pub(crate) unsafe fn issue(
-        &self,
-        gpu: &dyn Gpu,
-        table: &[Address],
-        streams: &[Stream],
-        workspaces: &[Address],
-        events: &Events,
-    ) -> Outcome<()> {
+    /// The table has the addresses of all buffers of the stage; workspaces are long enough.
+    pub(crate) unsafe fn issue(&self, table: &[Address], lanes: Lanes<'_>) -> Outcome<()> {
+        let Lanes { gpu, streams, workspaces, events, window } = lanes;
+        if let Some((window, visits)) = window.zip(self.visits.as_ref()) {
+            // SAFETY: the caller's.
+            return unsafe { self.issue_through(window, visits, table, lanes) };
+        }
         let mut has_begun = [false; super::chains::CHAINS];
         if self.chains > 1 {
             gpu.record(events.fork, streams[0])?;
@@ -172,7 +189,7 @@ impl Stage {
                 gpu.wait(stream, events.of_calls[other])?;
             }
             // SAFETY: the caller's.
-            unsafe { call.issue(gpu, table, stream, workspaces[chain]) }?;
+            unsafe { call.issue(gpu, &table[call.buffers.clone()], stream, workspaces[chain].address) }?;
             if call.place.is_awaited {
                 gpu.record(events.of_calls[index], stream)?;
             }
@@ -184,23 +201,69 @@ impl Stage {
         Ok(())
     }
 
-    /// Puts all calls on a stream, one after the other. Before each, the caller is told its task and the last of its constants.
+    /// The same where constants pass through a window: calls are on the first stream, constants come on the second.
+    ///
+    /// # Safety
+    /// As above.
+    unsafe fn issue_through(
+        &self,
+        window: &Window,
+        visits: &[Visit],
+        table: &[Address],
+        lanes: Lanes<'_>,
+    ) -> Outcome<()> {
+        let Lanes { gpu, streams: &[stream, copies, ..], workspaces, events, .. } = lanes else { return Ok(()) };
+        gpu.record(events.fork, stream)?;
+        gpu.wait(copies, events.fork)?;
+        for (index, (call, visit)) in self.calls.iter().zip(visits).enumerate() {
+            if let Some(reader) = visit.after {
+                gpu.wait(copies, events.of_calls[reader])?;
+            }
+            // SAFETY: whoever reads what was there is done.
+            if unsafe { window.bring(gpu, visit, copies) }? {
+                gpu.record(events.of_visits[index], copies)?;
+                gpu.wait(stream, events.of_visits[index])?;
+            }
+            let buffers = window.buffers(&table[call.buffers.clone()], visit);
+            // SAFETY: the caller's; constants are where the visit says.
+            unsafe { call.issue(gpu, &buffers, stream, workspaces[0].address) }?;
+            gpu.record(events.of_calls[index], stream)?;
+        }
+        // The last copies are done, since calls have waited for them; a capture wants to be told.
+        gpu.record(events.joins[0], copies)?;
+        gpu.wait(stream, events.joins[0])
+    }
+
+    /// Puts all calls on the first stream, one after the other. Before each, the caller is told its task and the last of its
+    /// constants.
     ///
     /// # Safety
     /// As above.
     pub(crate) unsafe fn issue_one_by_one(
         &self,
-        gpu: &dyn Gpu,
         table: &[Address],
-        stream: Stream,
-        workspace: Address,
+        lanes: Lanes<'_>,
         mut before: impl FnMut(usize, Option<usize>) -> Outcome<()>,
     ) -> Outcome<()> {
-        self.calls.iter().try_for_each(|call| {
+        let Lanes { gpu, streams, workspaces, window, .. } = lanes;
+        let (stream, workspace) = (streams[0], workspaces[0].address);
+        for (index, call) in self.calls.iter().enumerate() {
             before(call.task, call.newest)?;
-            // SAFETY: the caller's.
-            unsafe { call.issue(gpu, table, stream, workspace) }
-        })
+            let buffers = &table[call.buffers.clone()];
+            match window.zip(self.visits.as_ref().map(|visits| &visits[index])) {
+                None => {
+                    // SAFETY: the caller's.
+                    unsafe { call.issue(gpu, buffers, stream, workspace) }?;
+                }
+                Some((window, visit)) => {
+                    // SAFETY: on one stream, whatever comes before is done.
+                    unsafe { window.bring(gpu, visit, stream) }?;
+                    // SAFETY: the caller's; constants are where the visit says.
+                    unsafe { call.issue(gpu, &window.buffers(buffers, visit), stream, workspace) }?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -274,8 +337,7 @@ pub(crate) fn fitted(times: Vec<TaskTime>, whole_us: f64) -> Vec<TaskTime> {
 impl Call {
     /// # Safety
     /// As for [`Stage::issue`].
-    unsafe fn issue(&self, gpu: &dyn Gpu, table: &[Address], stream: Stream, workspace: Address) -> Outcome<()> {
-        let buffers = &table[self.buffers.clone()];
+    unsafe fn issue(&self, gpu: &dyn Gpu, buffers: &[Address], stream: Stream, workspace: Address) -> Outcome<()> {
         if let Some((plan, way)) = &self.plan {
             // SAFETY: the caller's.
             unsafe { plan.run(&known_buffers(way, buffers), workspace, stream) }?;

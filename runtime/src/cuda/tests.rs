@@ -8,7 +8,7 @@ use super::{
     stub::{Stub, square},
 };
 use crate::{
-    Cold, ColdStart, DType, Error, Options, Recording, Runtime, TensorData,
+    Cold, ColdStart, DType, Error, MemoryUse, Options, Recording, Runtime, TensorData,
     bundle::{
         Action, Buffer, Bundle, Call, Constant, Convolution, Device, Epilogue, FORMAT, File, GpuCode, Launch, Library,
         LibraryCall, Link, Mode, Objective, Port, Source, Stage, Step, Target, Task, Tensor, Then, Value,
@@ -56,10 +56,16 @@ impl Maker {
         fs::create_dir_all(&folder).unwrap();
         let gpu = |index| {
             let arch = Some("sm_90".to_owned());
-            Device { id: format!("gpu{index}"), kind: "cuda".into(), arch, inward: None, threads: 1, memory: 1 << 30 }
+            Device {
+                id: format!("gpu{index}"),
+                kind: "cuda".into(),
+                arch,
+                threads: 1,
+                memory: 1 << 30,
+                ..Device::default()
+            }
         };
-        let cpu =
-            Device { id: "cpu0".into(), kind: "cpu".into(), arch: None, inward: None, threads: 1, memory: 1 << 30 };
+        let cpu = Device { id: "cpu0".into(), kind: "cpu".into(), threads: 1, memory: 1 << 30, ..Device::default() };
         let bundle = Bundle {
             format: FORMAT.into(),
             model: "test".into(),
@@ -450,6 +456,37 @@ fn weights_can_stay_on_the_host() {
         assert_eq!(ask(&runtime, 1.0).unwrap(), [12.0; SIZE as usize]);
         let weights = stub.state.lock().log.iter().filter(|line| *line == "copy 256" || *line == "copy 4").count();
         assert_eq!(weights, 1, "{:?}", stub.state.lock().log);
+    }
+}
+
+#[test]
+fn weights_that_do_not_fit_pass_through() {
+    for (window, is_measured, copies) in [(1024, false, 0), (512, false, 3), (512, true, 9), (256, false, 4)] {
+        let stub = Stub::new();
+        let mut maker = Maker::new(1);
+        let (x, y) = (maker.input("x", 0), maker.value("y", 0));
+        let numbers = [2.0, 3.0, 5.0].map(|number| maker.constant(number));
+        let scale = |from, to, by| call("scale", &[to, from, Buffer::Constant(by)], &[]);
+        let [a, b, c] = [0, 64, 128].map(Buffer::Arena);
+        let calls = vec![
+            scale(Buffer::Input(0), a, numbers[0]),
+            scale(a, b, numbers[1]),
+            scale(b, c, numbers[1]),
+            scale(c, a, numbers[2]),
+            scale(a, Buffer::Output(0), numbers[1]),
+        ];
+        maker.launch("main", calls, &[x], &[y]);
+        maker.output("y", y);
+        maker.bundle.devices[0].streams_weights = true;
+        let others = MemoryUse::planned(&maker.bundle, None)[0];
+        maker.bundle.devices[0].memory = others.total() - others.weights + window;
+        let runtime = maker.load(&stub, Options::default()).unwrap();
+        stub.state.lock().log.clear();
+        runtime.record(if is_measured { Recording::Tasks } else { Recording::Off });
+        assert_eq!(ask(&runtime, 1.0).unwrap(), [270.0; SIZE as usize]);
+        assert_eq!(ask(&runtime, 2.0).unwrap(), [540.0; SIZE as usize]);
+        let log = &stub.state.lock().log;
+        assert_eq!(log.iter().filter(|line| *line == "copy 4").count(), 2 * copies, "{log:?}");
     }
 }
 

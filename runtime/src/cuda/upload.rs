@@ -13,7 +13,7 @@ use crate::{
 use std::{collections::HashSet, sync::Arc};
 
 /// Where constants begin in a GPU's memory: at multiples of this, as what is allocated by itself does.
-const ALIGNMENT: u64 = 256;
+pub(super) const ALIGNMENT: u64 = 256;
 /// Constants are copied piece by piece, through memory of this size that the GPU can copy from by itself.
 const PIECE: u64 = 8 << 20;
 
@@ -49,20 +49,20 @@ pub(crate) struct Image {
 }
 
 #[derive(Clone, Copy)]
-struct Place {
-    constant: usize,
-    offset: u64,
-    bytes: u64,
+pub(super) struct Place {
+    pub(super) constant: usize,
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
 }
 
 /// Constants one behind the other, each once.
-struct Places {
-    order: Vec<Place>,
-    bytes: u64,
+pub(super) struct Places {
+    pub(super) order: Vec<Place>,
+    pub(super) bytes: u64,
 }
 
 impl Places {
-    fn of(constants: impl Iterator<Item = usize>, bytes: impl Fn(usize) -> u64) -> Self {
+    pub(super) fn of(constants: impl Iterator<Item = usize>, bytes: impl Fn(usize) -> u64) -> Self {
         let mut places = Self { order: vec![], bytes: 0 };
         let mut known = HashSet::new();
         for constant in constants.filter(|&constant| known.insert(constant)) {
@@ -75,7 +75,7 @@ impl Places {
 }
 
 /// Puts constants into memory of the host that is as long as all of them.
-fn fill(places: &[Place], memory: &Pinned, constants: &Constants) {
+pub(super) fn fill(places: &[Place], memory: &Pinned, constants: &Constants) {
     for place in places {
         let source = constants.constants[place.constant].pointer();
         let target = memory.pointer().wrapping_add(place.offset as usize);
@@ -85,8 +85,15 @@ fn fill(places: &[Place], memory: &Pinned, constants: &Constants) {
 }
 
 impl Upload {
-    /// Makes room for the constants of a device; those that stay on the host are there.
-    pub(crate) fn new(gpu: &Arc<dyn Gpu>, bundle: &Bundle, device: usize, constants: &Constants) -> Result<Self> {
+    /// Makes room for the constants of a device, or if they are `streamed` for those alone that are values of steps. Those that
+    /// stay on the host are there.
+    pub(crate) fn new(
+        gpu: &Arc<dyn Gpu>,
+        bundle: &Bundle,
+        device: usize,
+        constants: &Constants,
+        is_streamed: bool,
+    ) -> Result<Self> {
         let launched = |step: &Step| match step.action {
             Action::Launch { stage, .. } => Some(&bundle.stages[stage]).filter(|stage| stage.device == device),
             _ => None,
@@ -102,7 +109,10 @@ impl Upload {
             .iter()
             .filter_map(launched)
             .flat_map(|stage| stage.calls.iter().map(move |call| (stage, call)));
-        let (on_host, needed): (Vec<_>, Vec<_>) = calls.flat_map(read).partition(|(_, is_on_host)| *is_on_host);
+        let (on_host, mut needed): (Vec<_>, Vec<_>) = calls.flat_map(read).partition(|(_, is_on_host)| *is_on_host);
+        if is_streamed {
+            needed.clear();
+        }
         let bytes = |constant: usize| bundle.constants[constant].bytes;
         // Values may be needed by any step, and are small.
         let values = bundle.values.iter().filter(|value| value.device == device).filter_map(|value| value.constant);

@@ -107,10 +107,9 @@ impl Maker {
         let device = |index| Device {
             id: format!("cpu{index}"),
             kind: "cpu".into(),
-            arch: None,
-            inward: None,
             threads: 1,
             memory: 1 << 30,
+            ..Device::default()
         };
         let bundle = Bundle {
             format: FORMAT.into(),

@@ -5,7 +5,7 @@ use crate::{
     bundle::Status,
     cuda::{
         driver::{Address, Fault, Outcome, capture},
-        stage::{Stage, Stopwatch, TaskTime, fitted},
+        stage::{Lanes, Stage, Stopwatch, TaskTime, fitted},
     },
     error::{Error, Result},
 };
@@ -153,10 +153,9 @@ impl Device {
         table: &[Address],
         before: impl FnMut(usize, Option<usize>) -> Outcome<()>,
     ) -> Outcome<()> {
-        let (stream, workspace) = (self.streams[0], self.workspaces[0].address);
         self.clear_status(stage)?;
         // SAFETY: the caller's; the workspace is as long as any call's.
-        unsafe { stage.issue_one_by_one(&*self.gpu, table, stream, workspace, before) }?;
+        unsafe { stage.issue_one_by_one(table, self.lanes(), before) }?;
         self.fetch_status(stage)
     }
 
@@ -165,11 +164,20 @@ impl Device {
     /// # Safety
     /// As for [`Device::launch`].
     unsafe fn issue(&self, stage: &Stage, table: &[Address]) -> Outcome<()> {
-        let workspaces: Vec<Address> = self.workspaces.iter().map(|workspace| workspace.address).collect();
         self.clear_status(stage)?;
         // SAFETY: the caller's; workspaces are as long as any call's.
-        unsafe { stage.issue(&*self.gpu, table, &self.streams, &workspaces, &self.events) }?;
+        unsafe { stage.issue(table, self.lanes()) }?;
         self.fetch_status(stage)
+    }
+
+    fn lanes(&self) -> Lanes<'_> {
+        Lanes {
+            gpu: &*self.gpu,
+            streams: &self.streams,
+            workspaces: &self.workspaces,
+            events: &self.events,
+            window: self.window.as_ref(),
+        }
     }
 
     fn clear_status(&self, stage: &Stage) -> Outcome<()> {
