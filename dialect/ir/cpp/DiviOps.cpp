@@ -126,6 +126,12 @@ LogicalResult DeviceOp::verify() {
     for (auto size : sizes->getAsRange<IntegerAttr>())
       if (size.getInt() < 1)
         return emitOpError() << "has batch size " << size.getInt() << ": batch sizes start at 1";
+  if (std::optional<StringRef> weights = getWeights()) {
+    if (*weights != "resident" && *weights != "streamed")
+      return emitOpError() << "has weights \"" << *weights << "\": they are resident or streamed";
+    if (*weights == "streamed" && getKind() != "cuda")
+      return emitOpError() << "streams its weights, but is no GPU: a " << getKind() << " reads them where they are";
+  }
   return success();
 }
 

@@ -101,7 +101,11 @@ class Divi_Op<string mnemonic, list<Trait> traits = []> : Op<Divi_Dialect, mnemo
 def Divi_DeviceOp : Divi_Op<"device", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "a processor with its memory";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$memory, OptionalAttr<StrAttr>:$arch,
-    OptionalAttr<I64ArrayAttr>:$batch_sizes, OptionalAttr<I64Attr>:$threads);
+    OptionalAttr<I64ArrayAttr>:$batch_sizes, OptionalAttr<I64Attr>:$threads, OptionalAttr<StrAttr>:$weights);
+  let description = [{
+    Weights are `"resident"`, which is what they are if nothing is said, or `"streamed"`: then they stay in the host's memory
+    and come whenever they are needed, so that the device's memory is for tensors and a few weights at a time.
+  }];
   let assemblyFormat = "$sym_name attr-dict";
   let hasVerifier = 1;
 }

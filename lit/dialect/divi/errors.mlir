@@ -866,3 +866,15 @@ func.func @main(%x: tensor<2xf32>) {
 func.func @weights_elsewhere() attributes {divi.weights = "disk"} {
   return
 }
+
+// -----
+
+// Tests that weights are streamed to GPUs alone.
+// expected-error @below {{'divi.device' op streams its weights, but is no GPU: a cpu reads them where they are}}
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64, weights = "streamed"}
+
+// -----
+
+// Tests how devices hold weights.
+// expected-error @below {{'divi.device' op has weights "lost": they are resident or streamed}}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64, weights = "lost"}

@@ -83,12 +83,18 @@ struct DeviceTimes {
     device: Device,
     model: &'static Model,
     profile: Option<Profile>,
+    /// Bytes of weights a second that come while tasks run, where they are not there already.
+    stream: Option<f64>,
 }
 
 impl Estimator {
     /// Reads the profiles that the system names.
     pub fn new(system: &System) -> Result<Self, Error> {
-        let devices = system.devices.iter().map(DeviceTimes::new).collect::<Result<_, _>>()?;
+        let times = |(index, device): (usize, &Device)| {
+            let way = system.way_of_weights(index).filter(|_| device.streams_weights);
+            DeviceTimes::new(device, way.map(|link| link.bandwidth.0))
+        };
+        let devices = system.devices.iter().enumerate().map(times).collect::<Result<_, _>>()?;
         Ok(Self { devices })
     }
 
@@ -111,13 +117,13 @@ impl Estimator {
 }
 
 impl DeviceTimes {
-    fn new(device: &Device) -> Result<Self, Error> {
+    fn new(device: &Device, stream: Option<f64>) -> Result<Self, Error> {
         let model = match device.kind {
             DeviceKind::Cpu => Model::cpu(),
             DeviceKind::Cuda => Model::cuda(),
         };
         let profile = device.profile.as_deref().map(read_profile).transpose()?;
-        Ok(Self { device: device.clone(), model, profile })
+        Ok(Self { device: device.clone(), model, profile, stream })
     }
 
     fn time(&self, keys: &Keys, batch: &Batch<'_>) -> (Micros, Bound, Source) {
@@ -128,7 +134,9 @@ impl DeviceTimes {
             (None, Some(main)) => self.around(batch.task, estimate.micros, &main),
             (None, None) => (estimate.micros, Source::Estimated),
         };
-        (Micros(micros.0 * f64::from(batch.runs)), estimate.bound, source)
+        // Weights come once, in the order of the tasks: each takes at least as long as its own do.
+        let coming = self.stream.map_or(0.0, |rate| batch.task.weights as f64 / rate * 1e6);
+        (Micros((micros.0 * f64::from(batch.runs)).max(coming)), estimate.bound, source)
     }
 
     /// A cluster whose main operator was measured: what comes along is as the model says, by as much slower or faster as

@@ -53,6 +53,8 @@ pub struct Device {
     pub execution: Execution,
     /// Where measured times are. Nothing is known yet about the file.
     pub profile: Option<PathBuf>,
+    /// Whether weights come from the host whenever they are needed, because the memory is not for all of them. Of GPUs alone.
+    pub streams_weights: bool,
     /// The machine that it is part of, where there are several.
     pub node: Option<String>,
 }
@@ -147,6 +149,11 @@ impl System {
     /// The device that has a model's inputs and wants its outputs: the first CPU, or the first device if there is none.
     pub fn host(&self) -> usize {
         self.devices.iter().position(|device| device.kind == DeviceKind::Cpu).unwrap_or(0)
+    }
+
+    /// The link that weights come to a device by, from the host's memory.
+    pub fn way_of_weights(&self, device: usize) -> Option<&Link> {
+        self.link(self.host(), device)
     }
 }
 

@@ -44,6 +44,9 @@ pub(super) fn declare(context: &Context, module: MlirOperation, system: &System)
         if let Some(arch) = &device.arch {
             builder = builder.arch(StringAttribute::new(context, arch));
         }
+        if device.streams_weights {
+            builder = builder.weights(StringAttribute::new(context, "streamed"));
+        }
         if let Some(threads) = device.threads {
             builder = builder.threads(IntegerAttribute::new(i64, threads.into()));
         }

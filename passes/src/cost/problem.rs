@@ -87,7 +87,8 @@ impl<'a> Builder<'a> {
         let device = |(id, device): (usize, &super::read::Device)| Device {
             id,
             name: device.name.clone(),
-            memory: Some(device.memory_bytes as f64),
+            // What the tensors take is found out when there is a plan: see verify_plan.
+            memory: (!device.streams_weights).then_some(device.memory_bytes as f64),
             batch_sizes: device.batch_sizes.clone(),
         };
         let mut devices: Vec<Device> = costs.devices.iter().enumerate().map(device).collect();

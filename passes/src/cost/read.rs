@@ -17,6 +17,7 @@ pub(super) struct Device {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) memory_bytes: u64,
+    pub(super) streams_weights: bool,
     /// At least one, in increasing order.
     pub(super) batch_sizes: Vec<u32>,
     /// Tasks whose times were measured, interpolated and estimated, where the module says so.
@@ -90,6 +91,7 @@ pub(super) fn devices(module: MlirOperation) -> Vec<Device> {
             name: name.to_owned(),
             kind: kind.to_owned(),
             memory_bytes: memory.max(0) as u64,
+            streams_weights: attribute(operation, "weights").and_then(string_attribute) == Some("streamed"),
             batch_sizes,
             sources,
         }

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 pub(super) struct Device {
     pub(super) name: String,
     pub(super) memory: Bytes,
+    pub(super) streams_weights: bool,
     pub(super) batch_sizes: Vec<i64>,
 }
 
@@ -84,5 +85,6 @@ fn device(operation: MlirOperation) -> Device {
     }
     let memory = attribute(operation, "memory").and_then(integer_attribute).unwrap_or(0);
     let name = attribute(operation, "sym_name").and_then(string_attribute).unwrap_or_default();
-    Device { name: name.to_owned(), memory: memory as f64, batch_sizes }
+    let streams_weights = attribute(operation, "weights").and_then(string_attribute) == Some("streamed");
+    Device { name: name.to_owned(), memory: memory as f64, streams_weights, batch_sizes }
 }

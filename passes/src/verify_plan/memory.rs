@@ -63,12 +63,20 @@ pub(super) fn lives(graph: &Graph, runs: &Runs, handed: &[Handed]) -> Vec<Life> 
     lives
 }
 
+/// The weights that a device holds for its tasks: all of them, or where they are streamed two tasks' at a time.
+pub(super) fn held_weights(machine: &Machine, device: usize, weights: impl Iterator<Item = Bytes>) -> Bytes {
+    match machine.devices[device].streams_weights {
+        true => 2.0 * weights.fold(0.0, f64::max),
+        false => weights.sum(),
+    }
+}
+
 /// Weights of all tasks that run on a device, and the most that is alive there at once.
 pub(super) fn check(lives: &[Life], work: &[Work<'_>], machine: &Machine, at: MlirOperation, findings: &mut Findings) {
-    let mut weights = vec![0.0; machine.devices.len()];
-    work.iter().for_each(|work| weights[work.device] += work.task.weight);
     let longest = lives.iter().map(|life| life.until).fold(0.0, f64::max);
-    for (device, weights) in weights.into_iter().enumerate() {
+    for device in 0..machine.devices.len() {
+        let own = work.iter().filter(|work| work.device == device).map(|work| work.task.weight);
+        let weights = held_weights(machine, device, own);
         let (alive, when) = most(lives.iter().filter(|life| life.device == device), ROUNDING * longest);
         let (held, memory) = (weights + alive, machine.devices[device].memory);
         if !exceeds(held, memory) {

@@ -6,6 +6,7 @@ use super::{
     exceeds,
     graph::Graph,
     machine::Machine,
+    memory::held_weights,
     micros,
     runs::{Run, Runs},
 };
@@ -164,12 +165,16 @@ impl Pipeline<'_> {
 
     /// Several inputs are under way at once: a device holds all that its tasks touch.
     fn check_memory(&self, findings: &mut Findings) {
-        let mut held = vec![0.0; self.machine.devices.len()];
+        let weights = |device: usize| {
+            let own = self.graph.tasks().filter(|(node, _)| self.run(*node).device == device);
+            held_weights(self.machine, device, own.map(|(_, task)| task.weight))
+        };
+        let mut held: Vec<f64> = (0..self.machine.devices.len()).map(weights).collect();
         let mut largest = vec![None; self.machine.devices.len()];
         for (node, task) in self.graph.tasks() {
             let device = self.run(node).device;
             let own = task.weight + task.input + task.output();
-            held[device] += own;
+            held[device] += task.input + task.output();
             if largest[device].is_none_or(|(most, _)| own > most) {
                 largest[device] = Some((own, task));
             }

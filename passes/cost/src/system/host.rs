@@ -54,6 +54,7 @@ fn describe(cpu: &cpu::Cpu, memory: Bytes, gpus: &[Gpu], warnings: Vec<String>) 
         launch: None,
         execution: Execution::Eager,
         profile: None,
+        streams_weights: false,
         node: None,
     }];
     let mut links = Vec::new();
@@ -86,6 +87,7 @@ fn gpu_device(index: usize, attributes: &Attributes) -> Device {
         launch: None,
         execution: Execution::Eager,
         profile: None,
+        streams_weights: false,
         node: None,
     }
 }

@@ -32,6 +32,7 @@ const DEVICE_KEYS: &[&str] = &[
     "launch",
     "execution",
     "profile",
+    "weights",
     "node",
 ];
 
@@ -94,13 +95,22 @@ fn tables(file: &str, lines: &Lines<'_>, document: &DeTable<'_>, faults: &mut Fa
     for (index, table) in link_tables.iter().enumerate() {
         all_links.extend(links(index, table, &ids, &mut seen, faults).into_iter().flatten());
     }
-    Some(System {
+    let mut system = System {
         name: name.unwrap_or_else(|| file.to_owned()),
         devices: devices.into_iter().map(|(_, device)| device).collect::<Option<_>>()?,
         links: all_links,
         contention,
         warnings: Vec::new(),
-    })
+    };
+    let unknown = |device: &usize| system.devices[*device].streams_weights && system.way_of_weights(*device).is_none();
+    let warning = |device: usize| {
+        let id = &system.devices[device].id;
+        format!(
+            "device '{id}' streams its weights, but no [[link]] leads there from a cpu: what that takes is not counted"
+        )
+    };
+    system.warnings = (0..system.devices.len()).filter(unknown).map(warning).collect();
+    Some(system)
 }
 
 /// The tables under `[[key]]`, with where each starts.
@@ -184,6 +194,7 @@ fn device_fields(file: &str, id: Option<String>, fields: &mut Fields<'_, '_, '_>
     let launch = fields.quantity("launch", Seconds::parse, None);
     let execution = fields.word("execution", &[("eager", Execution::Eager), ("captured", Execution::Captured)]);
     let profile = fields.text("profile").map(|path| beside(file, path));
+    let weights = fields.word("weights", &[("resident", false), ("streamed", true)]);
     let node = fields.identifier("node").map(str::to_owned);
 
     let kind = kind?;
@@ -198,6 +209,10 @@ fn device_fields(file: &str, id: Option<String>, fields: &mut Fields<'_, '_, '_>
     if kind == DeviceKind::Cuda && fields.get("threads").is_some() {
         let problem = Problem::NotForThisKind { owner: fields.owner.clone(), key: "threads", kind: "cpu" };
         fields.fault(fields.at("threads"), problem);
+    }
+    if kind == DeviceKind::Cpu && fields.get("weights").is_some() {
+        let problem = Problem::NotForThisKind { owner: fields.owner.clone(), key: "weights", kind: "cuda" };
+        fields.fault(fields.at("weights"), problem);
     }
     // A rate that is there but wrong has its own error already.
     let wrong = |key, is_there: bool| fields.get(key).is_some() && !is_there;
@@ -225,6 +240,7 @@ fn device_fields(file: &str, id: Option<String>, fields: &mut Fields<'_, '_, '_>
         launch,
         execution: execution.unwrap_or_default(),
         profile,
+        streams_weights: weights.unwrap_or_default(),
         node,
     })
 }

@@ -78,6 +78,7 @@ bus = 'pcie0'
         launch: Some(Seconds(3e-6)),
         execution: Execution::Captured,
         profile: Some(PathBuf::from("folder/profiles/h200.json")),
+        streams_weights: false,
         node: None,
     };
     assert_eq!(gpu, &expected);
@@ -347,4 +348,22 @@ proptest! {
             prop_assert!(errors.faults.iter().all(|fault| (1..=lines).contains(&fault.line) && fault.column > 0));
         }
     }
+}
+
+#[test]
+fn gpus_may_stream_their_weights() {
+    let cpu = "[[device]]\nid = 'c'\nkind = 'cpu'\nmemory = 1\nthreads = 1\n";
+    let gpu = "[[device]]\nid = 'g'\nkind = 'cuda'\nmemory = 1\narch = 'sm_90'\nweights = 'streamed'\n";
+    let link = "[[link]]\nfrom = 'c'\nto = 'g'\nbandwidth = '8 GB/s'\nlatency = '1 us'\n";
+    let system = System::parse("s.toml", &format!("{cpu}{gpu}{link}")).unwrap();
+    assert_eq!(system.devices.iter().map(|device| device.streams_weights).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(system.way_of_weights(1).map(|link| link.bandwidth), Some(BytesPerSecond(8e9)));
+    assert!(system.warnings.is_empty());
+    let system = System::parse("s.toml", &format!("{cpu}{gpu}")).unwrap();
+    assert_eq!(
+        system.warnings,
+        ["device 'g' streams its weights, but no [[link]] leads there from a cpu: what that takes is not counted"]
+    );
+    let error = System::parse("s.toml", &format!("{cpu}weights = 'streamed'\n")).unwrap_err().to_string();
+    assert!(error.contains("weights"), "{error}");
 }

@@ -55,6 +55,7 @@ fn described(device: &Device, folder: &Path) -> String {
             ("launch", device.launch.map(|launch| quantity(launch.micros(), "us"))),
             ("execution", (device.execution == Execution::Captured).then(|| quoted("captured"))),
             ("profile", profile),
+            ("weights", device.streams_weights.then(|| quoted("streamed"))),
             ("node", device.node.as_deref().map(quoted)),
         ],
     )
