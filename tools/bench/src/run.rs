@@ -3,6 +3,7 @@
 
 mod build;
 mod compile;
+mod foretold;
 mod gpu;
 mod launch;
 mod memory;
@@ -13,7 +14,7 @@ mod start;
 use crate::arguments::{part, seconds};
 
 const USAGE: &str = "\
-usage: divi-bench run [PART …] [--models=NAME,…] [--threads=N,…] [--rounds=N] [--seconds=S]
+usage: divi-bench run [PART …] [--models=NAME,…] [--threads=N,…] [--rounds=N] [--seconds=S] [--system=NAME]
 
 parts, by default the first:
   models        times against ONNX Runtime and OpenVINO, alternating calls in one process
@@ -22,12 +23,14 @@ parts, by default the first:
   start         how long it takes to load a bundle and run it for the first time
   memory        the most memory that a run takes, against weights and planned activations
   gpu           times on a GPU against PyTorch, and outputs against those of CPUs
+  foretold      what plans promise that are made with what divi-profile measures on this machine, and what comes of it
 
   --models=NAME,…   models of test/models, by default all vision models and bert_base_128; for pipelines
                     resnet50 and googlenet
   --threads=N,…     by default 1 and as many as there are cores
   --rounds=N        how often engines take turns, by default 15
-  --seconds=S       for each measurement of a pipeline, by default 5
+  --seconds=S       for each measurement of a pipeline or a plan, by default 5
+  --system=NAME     what is measured and planned for, by default host
 ";
 
 /// What is compared: all models for images, and one for text.
@@ -56,6 +59,7 @@ struct Settings {
     threads: Vec<usize>,
     rounds: usize,
     seconds: f64,
+    system: String,
 }
 
 impl Settings {
@@ -76,6 +80,7 @@ const PARTS: &[(&str, Part)] = &[
     ("start", start::start),
     ("memory", memory::memory),
     ("gpu", gpu::gpu),
+    ("foretold", foretold::foretold),
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
@@ -104,7 +109,7 @@ fn parse(arguments: &[String]) -> Result<(Settings, Vec<&'static str>), String> 
     let cores = std::thread::available_parallelism().map_or(1, |count| count.get());
     let mut threads = vec![1, cores];
     threads.dedup();
-    let mut settings = Settings { models: vec![], threads, rounds: 15, seconds: 5.0 };
+    let mut settings = Settings { models: vec![], threads, rounds: 15, seconds: 5.0, system: "host".into() };
     let mut parts = Vec::new();
     let count = |argument: &str, text: &str| {
         text.parse().ok().filter(|count| *count > 0).ok_or_else(|| format!("{argument}: not a number above zero"))
@@ -118,6 +123,8 @@ fn parse(arguments: &[String]) -> Result<(Settings, Vec<&'static str>), String> 
             settings.rounds = count(argument, text)?;
         } else if let Some(text) = argument.strip_prefix("--seconds=") {
             settings.seconds = seconds(argument, text)?;
+        } else if let Some(text) = argument.strip_prefix("--system=") {
+            settings.system = text.to_owned();
         } else {
             parts.push(part(PARTS, argument, USAGE)?.0);
         }
@@ -143,7 +150,7 @@ mod tests {
         assert_eq!(settings.threads[0], 1);
         assert_eq!(settings.models_or(&["a"]), ["a"]);
         let models = vec!["resnet18".to_owned(), "vgg16".to_owned()];
-        let expected = Settings { models, threads: vec![1, 2], rounds: 3, seconds: 0.5 };
+        let expected = Settings { models, threads: vec![1, 2], rounds: 3, seconds: 0.5, system: "host".into() };
         let line = "memory --models=resnet18,vgg16 --threads=1,2 --rounds=3 --seconds=0.5 compile";
         assert_eq!(parsed(line), Ok((expected, vec!["memory", "compile"])));
     }

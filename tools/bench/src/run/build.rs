@@ -8,7 +8,7 @@ use std::{
 };
 
 /// What weights are made from.
-const WEIGHTS: &str = "random:1";
+pub(super) const WEIGHTS: &str = "random:1";
 
 const FOLDER: &str = "target/bench/run";
 
@@ -100,7 +100,7 @@ pub(super) fn exported(model: &str) -> Result<PathBuf, String> {
     Ok(output)
 }
 
-fn original(model: &str) -> Result<PathBuf, String> {
+pub(super) fn original(model: &str) -> Result<PathBuf, String> {
     let path = Path::new("test/models").join(format!("{model}.onnx"));
     if path.exists() { Ok(path) } else { Err(format!("there is no model '{model}' in test/models")) }
 }

@@ -1,0 +1,153 @@
+//! What plans promise that are made with what `divi-profile` measures on this machine, and what comes of it: the latency of one
+//! input, the throughput of pipelines against that of the best device alone, and, where there are GPUs, cold starts.
+
+use super::{
+    MODELS, Settings,
+    build::{Plan, WEIGHTS, Weights, bundle, original, output_of, program, write},
+    launch::{Launched, launch, repeat},
+};
+use crate::runs::median;
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Plans take turns so often: what else the machine does is the same for all of them then.
+const TURNS: usize = 5;
+
+pub(super) fn foretold(settings: &Settings) -> Result<(), String> {
+    println!(
+        "planned with what divi-profile measures on this machine. Latency in milliseconds; inputs a second of pipelines, and how\n\
+         many times those of one device alone; milliseconds that a cold start gains by overlapping copies. Medians of {TURNS} turns"
+    );
+    println!(
+        "{:<20} {:>9} {:>9} {:>8}  {:>9} {:>9} {:>8} {:>7} {:>7}  {:>7} {:>7}",
+        "model", "latency", "measured", "apart", "pipeline", "measured", "apart", "gain", "is", "cold", "is"
+    );
+    let mut apart = vec![];
+    let usual: Vec<&str> = MODELS.into_iter().chain(["gpt2_small_1x128"]).collect();
+    for model in settings.models_or(&usual) {
+        let bench = Bench::new(&model, settings)?;
+        let (latency, pipeline) = (bench.latency()?, bench.pipeline()?);
+        apart.push(latency.apart().abs());
+        let [foretold, measured] = pipeline.gain.map(|gain| format!("{gain:.2}x"));
+        let [cold, warm] = match bench.cold()? {
+            Some(gains) => gains.map(|gain| format!("{gain:.2}")),
+            None => ["".to_owned(), "".to_owned()],
+        };
+        println!(
+            "{model:<20} {:>9.3} {:>9.3} {:>+6.1} %  {:>9.1} {:>9.1} {:>+6.1} % {foretold:>7} {measured:>7}  {cold:>7} {warm:>7}",
+            latency.predicted,
+            latency.measured,
+            latency.apart() * 100.0,
+            pipeline.predicted,
+            pipeline.measured,
+            (pipeline.measured / pipeline.predicted - 1.0) * 100.0
+        );
+    }
+    println!("latencies are {:.1} % off in the mean", apart.iter().sum::<f64>() / apart.len().max(1) as f64 * 100.0);
+    Ok(())
+}
+
+struct Latency {
+    predicted: f64,
+    measured: f64,
+}
+
+impl Latency {
+    fn apart(&self) -> f64 {
+        self.predicted / self.measured - 1.0
+    }
+}
+
+struct Pipeline {
+    predicted: f64,
+    measured: f64,
+    /// As many times the throughput of one device alone, as predicted and as measured.
+    gain: [f64; 2],
+}
+
+/// A model on this machine.
+struct Bench<'a> {
+    model: &'a str,
+    seconds: f64,
+    system: PathBuf,
+    choices: PathBuf,
+}
+
+impl<'a> Bench<'a> {
+    /// Measures the model's tasks, and the links.
+    fn new(model: &'a str, settings: &Settings) -> Result<Self, String> {
+        let (system, profile) = (write(&format!("{model}-host.toml"), "")?, write("host.json", "")?);
+        let choices = profile.with_file_name("choices.json");
+        // What was measured before may be another build's.
+        let profile = profile.with_file_name(format!("{model}-host.json"));
+        let kinds = ["json", "sm_80.json", "sm_90.json"].map(|extension| profile.with_extension(extension));
+        kinds.iter().for_each(|file| _ = std::fs::remove_file(file));
+        let mut command = Command::new(program("divi-profile")?);
+        command.arg("measure").arg(original(model)?).arg("-q").arg("-o").arg(&profile);
+        command.arg(format!("--weights={WEIGHTS}")).arg(format!("--time-limit={}", settings.seconds));
+        command.arg(format!("--system={}", settings.system)).arg(format!("--system-out={}", system.display()));
+        command.arg(format!("--choices={}", choices.display()));
+        output_of(command, model)?;
+        Ok(Self { model, seconds: settings.seconds, system, choices })
+    }
+
+    fn bundle(&self, name: &str, options: &[&str]) -> Result<PathBuf, String> {
+        let options = options.iter().map(|&option| option.to_owned()).collect();
+        bundle(self.model, name, Weights::Seed, &Plan { system: self.system.clone(), options })
+            .map(|(folder, _)| folder)
+    }
+
+    fn launch(&self, bundle: &Path, options: &[String]) -> Result<Launched, String> {
+        let choices = format!("--choices={}", self.choices.display());
+        launch(bundle, &[options, &[choices]].concat())
+    }
+
+    fn latency(&self) -> Result<Latency, String> {
+        let bundle = self.bundle("latency", &[])?;
+        let runs = [repeat(&bundle, self.seconds / TURNS as f64)?];
+        let launched = (0..TURNS).map(|_| self.launch(&bundle, &runs)).collect::<Result<Vec<_>, _>>()?;
+        let measured = numbers(&launched, "/latency_us/median")?;
+        let predicted = launched[0].number("/predicted_us")?;
+        Ok(Latency { predicted: predicted / 1e3, measured: median(&measured) / 1e3 })
+    }
+
+    fn pipeline(&self) -> Result<Pipeline, String> {
+        let pipeline = self.bundle("foretold-pipeline", &["--objective=pipeline"])?;
+        let single = self.bundle("foretold-single", &["--objective=pipeline", "--k=1"])?;
+        let of =
+            |bundle: &Path| Ok::<_, String>([repeat(bundle, self.seconds / TURNS as f64)?, "--in-flight=4".into()]);
+        let (many, one) = (of(&pipeline)?, of(&single)?);
+        let (mut together, mut alone) = (vec![], vec![]);
+        for _ in 0..TURNS {
+            together.push(self.launch(&pipeline, &many)?);
+            alone.push(self.launch(&single, &one)?);
+        }
+        let (measured, of_one) = (numbers(&together, "/throughput_per_s")?, numbers(&alone, "/throughput_per_s")?);
+        let predicted = together[0].number("/predicted_throughput_per_s")?;
+        let gains: Vec<f64> = measured.iter().zip(&of_one).map(|(both, one)| both / one).collect();
+        let gain = [predicted / alone[0].number("/predicted_throughput_per_s")?, median(&gains)];
+        Ok(Pipeline { predicted, measured: median(&measured), gain })
+    }
+
+    /// What overlapping copies and calls gains, as predicted and as measured; `None` without a GPU.
+    fn cold(&self) -> Result<Option<[f64; 2]>, String> {
+        let bundle = self.bundle("latency", &[])?;
+        let (mut gains, mut foretold) = (vec![], None);
+        for _ in 0..TURNS {
+            let [overlap, first] =
+                ["overlap", "copy-first"].map(|mode| self.launch(&bundle, &[format!("--cold={mode}")]));
+            let (overlap, first) = (overlap?, first?);
+            let predicted = |mode: &str| overlap.number(&format!("/predicted_cold_us/{mode}"));
+            let (Ok(short), Ok(long)) = (predicted("overlap"), predicted("copy-first")) else { return Ok(None) };
+            foretold = Some((long - short) / 1e3);
+            gains.push((first.number("/cold_us")? - overlap.number("/cold_us")?) / 1e3);
+        }
+        Ok(foretold.map(|foretold| [foretold, median(&gains)]))
+    }
+}
+
+fn numbers(launched: &[Launched], place: &str) -> Result<Vec<f64>, String> {
+    launched.iter().map(|launched| launched.number(place)).collect()
+}
