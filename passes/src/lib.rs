@@ -21,6 +21,7 @@ pub mod partition;
 mod paths;
 pub mod rebatch;
 pub mod session;
+mod steps;
 mod tasks;
 pub mod verify_plan;
 pub mod weights;

@@ -7,10 +7,11 @@ use super::{
 use crate::{
     ir::{
         Failure, arguments_of, attribute, blocks, describe, dictionary_entry, error, float_attribute,
-        integer_attribute, integers_attribute, operands, operation_name, operations, results, signature_attribute,
-        string_attribute, symbol_attribute, uses,
+        integer_attribute, operands, operation_name, operations, results, signature_attribute, string_attribute,
+        symbol_attribute, uses,
     },
     rebatch::Present,
+    steps::{integer, integers, symbol},
     tasks::{entry, keeps_weights_on_host, task_name},
 };
 use divi_codegen::{Program, StageProgram, bundle::tensor, graph::Value as GraphValue};
@@ -328,18 +329,4 @@ fn predicted(task: MlirOperation, device: &str, batch: u64) -> Option<f64> {
     let costs = CostAttribute::from_attribute(unsafe { Attribute::from_raw(attribute(task, "divi.cost")?) })?;
     let of_device = costs.entries().into_iter().filter(|cost| cost.device == device);
     of_device.into_iter().find(|cost| cost.batch == batch as i64).map(|cost| cost.micros)
-}
-
-fn symbol<'m>(operation: MlirOperation, name: &str) -> &'m str {
-    attribute(operation, name).and_then(symbol_attribute).unwrap_or_default()
-}
-
-fn integer(operation: MlirOperation, name: &str) -> u64 {
-    // An attribute that is left out is 1, which only `outer` may be.
-    attribute(operation, name).and_then(integer_attribute).and_then(|value| u64::try_from(value).ok()).unwrap_or(1)
-}
-
-fn integers(operation: MlirOperation, name: &str) -> Vec<u64> {
-    let values = attribute(operation, name).and_then(integers_attribute).unwrap_or_default();
-    values.into_iter().map(|value| value as u64).collect()
 }

@@ -8,10 +8,10 @@ use super::{
 use crate::{
     import::proto::{ModelProto, StringStringEntryProto},
     ir::{
-        Failure, arguments_of, attribute, blocks, describe, error, float_attribute, integer_attribute,
-        integers_attribute, operands, operation_name, operations, results, signature_attribute, string_attribute,
-        symbol_attribute, tensor_type_of_value, uses,
+        Failure, arguments_of, attribute, blocks, describe, error, float_attribute, integer_attribute, operands,
+        operation_name, operations, results, signature_attribute, string_attribute, tensor_type_of_value, uses,
     },
+    steps::{integer, integers, symbol},
     tasks::{definer, entry},
 };
 use mlir_sys::*;
@@ -330,17 +330,4 @@ impl Walk<'_, '_> {
 fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
-}
-
-fn symbol<'m>(operation: MlirOperation, name: &str) -> &'m str {
-    attribute(operation, name).and_then(symbol_attribute).unwrap_or_default()
-}
-
-fn integer(operation: MlirOperation, name: &str) -> i64 {
-    // An attribute that is left out is 1, which only `outer` may be.
-    attribute(operation, name).and_then(integer_attribute).unwrap_or(1)
-}
-
-fn integers(operation: MlirOperation, name: &str) -> Vec<i64> {
-    attribute(operation, name).and_then(integers_attribute).unwrap_or_default()
 }
