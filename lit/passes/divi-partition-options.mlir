@@ -19,7 +19,6 @@
 // RUN: not divi-opt %s --divi-partition="algorithm=magic" 2>&1 | FileCheck %s --check-prefix=ALGORITHM
 // RUN: not divi-opt %s --divi-partition="k=2" 2>&1 | FileCheck %s --check-prefix=STAGES
 // RUN: not divi-opt %s --divi-partition="contention=some" 2>&1 | FileCheck %s --check-prefix=CONTENTION
-// RUN: not divi-opt %s --divi-partition="contention=shared" 2>&1 | FileCheck %s --check-prefix=SHARED
 
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1000000 : i64}
@@ -58,4 +57,3 @@ module {
 // ALGORITHM: error: there is no algorithm 'magic'
 // STAGES: error: a number of stages is for objective pipeline, not latency
 // CONTENTION: error: contention is 'some': it must be off, exclusive or shared
-// SHARED: error: contention shared is not planned yet; set it to off

@@ -8,8 +8,11 @@ mod ends;
 mod load;
 mod ways;
 
+use crate::bus;
+use crate::error::Error;
 use crate::instance::Instance;
-use crate::plan::Bound;
+use crate::plan::{Bound, Objective};
+use crate::problem::Problem;
 use crate::units::Micros;
 
 pub(crate) use load::worth;
@@ -19,6 +22,11 @@ use ways::{Ways, quickest};
 
 /// So many heads and tails are tried as ends of a window.
 const WINDOW_ENDS: usize = 24;
+
+/// Every bound there is on a problem's plans, cold starts and all.
+pub fn of(problem: &Problem, objective: Objective) -> Result<Vec<Bound>, Error> {
+    bus::all_bounds(problem, objective)
+}
 
 /// Every bound there is, in a fixed order.
 pub fn all(instance: &Instance) -> Vec<Bound> {

@@ -6,7 +6,9 @@
 mod auto;
 mod baseline;
 pub mod bounds;
+mod bus;
 pub mod convert;
+mod dominators;
 pub mod error;
 pub mod exact;
 pub mod explain;
@@ -25,6 +27,7 @@ mod race;
 pub mod random;
 mod search;
 pub mod solve;
+mod sortinghat;
 pub mod split;
 pub mod stages;
 pub mod units;

@@ -169,6 +169,7 @@ pub struct Stages {
     pub order: Option<Vec<Vec<usize>>>,
 }
 
+/// A tensor, of all inputs that are read there, on its way to another device.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Transfer {
@@ -179,12 +180,15 @@ pub struct Transfer {
     pub end: Micros,
 }
 
+/// The parameters of a task on their way to a device.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Copy {
     pub node: usize,
     pub to: usize,
-    pub via: usize,
+    /// The device that hands them on, which has them by then; none from the host.
+    #[serde(default)]
+    pub via: Option<usize>,
     pub start: Micros,
     pub end: Micros,
 }

@@ -3,7 +3,9 @@
 //! This is the vocabulary, field by field what the file says; [`Problem::check`] says whether it makes sense, and
 //! [`crate::Instance`] is what solvers work on.
 
+mod bus;
 mod check;
+mod cold;
 mod domain;
 mod order;
 mod read;
@@ -11,12 +13,15 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
 use serde::Deserialize;
 
+use crate::error::Error;
 use crate::units::{Bytes, BytesPerMicro, Micros};
 
 pub(crate) use check::MOST_INPUTS;
+pub use cold::Cold;
 pub(crate) use domain::Domains;
 
 /// The name of the format, and its version.
@@ -61,6 +66,9 @@ pub struct Problem {
     /// Nodes that share a device.
     #[serde(default)]
     pub colocate: Option<Vec<Vec<usize>>>,
+    /// Where parameters are before anything runs; without it they are where they are needed.
+    #[serde(default)]
+    pub cold: Option<Cold>,
     /// Where the problem comes from.
     #[serde(default)]
     pub meta: Option<serde_json::Value>,
@@ -192,6 +200,7 @@ impl Problem {
             mtpp: None,
             edge: None,
             colocate: None,
+            cold: None,
             meta: None,
         }
     }
@@ -241,6 +250,17 @@ impl fmt::Display for Contention {
             Self::Off => "off",
             Self::Exclusive => "exclusive",
             Self::Shared => "shared",
+        })
+    }
+}
+
+impl FromStr for Contention {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let all = [Self::Off, Self::Exclusive, Self::Shared];
+        all.into_iter().find(|contention| contention.to_string() == name).ok_or_else(|| {
+            Error::Unsupported(format!("there is no contention '{name}'; there are off, exclusive, shared"))
         })
     }
 }

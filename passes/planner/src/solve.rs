@@ -3,6 +3,7 @@
 use crate::auto;
 use crate::baseline;
 use crate::bounds;
+use crate::bus;
 use crate::error::Error;
 use crate::exact::solver;
 use crate::infeasible;
@@ -12,6 +13,7 @@ use crate::pipeline::{self, OrderSearch, PipelineCost};
 use crate::plan::{Bound, Limit, Objective, Plan, Schedule};
 use crate::problem::{Contention, Problem};
 use crate::search;
+use crate::sortinghat;
 use crate::verify::verify;
 use crate::watch::Watch;
 
@@ -23,6 +25,8 @@ pub struct Options {
     pub limit: Option<Limit>,
     /// How many inputs a queue has, instead of what the problem says.
     pub inputs: Option<u32>,
+    /// What transfers on one bus do to each other, instead of what the problem says.
+    pub contention: Option<Contention>,
     /// How many stages a pipeline may have, instead of what the problem says.
     pub stages: Option<u32>,
     /// What a stage of a pipeline costs, instead of serial.
@@ -41,6 +45,7 @@ impl Default for Options {
             seed: 1,
             limit: None,
             inputs: None,
+            contention: None,
             stages: None,
             pipeline_cost: None,
             shared_devices: false,
@@ -117,6 +122,13 @@ static ALGORITHMS: &[Algorithm] = &[
         "orders of the tasks, each cut at its best places",
         pipeline::slicegraph,
     ),
+    entry(
+        "sortinghat",
+        LATENCY,
+        Effort::Limited,
+        "pieces between dominators, buses and copies",
+        sortinghat::sortinghat,
+    ),
     entry("evolve", SCHEDULES, Effort::Limited, "the (1+1) evolutionary algorithm from met", search::evolve),
 ];
 
@@ -158,17 +170,21 @@ pub fn algorithm(name: &str, objective: Objective) -> Result<&'static Algorithm,
 pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Options) -> Result<Plan, Error> {
     let algorithm = algorithm(name, objective)?;
     let planned = if objective == Objective::Batch { problem.inputs } else { 1 };
-    let Some(inputs) = options.inputs.filter(|inputs| *inputs != planned) else {
+    let inputs = options.inputs.filter(|inputs| *inputs != planned);
+    let contention = options.contention.filter(|contention| *contention != problem.contention);
+    if inputs.is_none() && contention.is_none() {
         return solve_as_is(problem, objective, algorithm, options);
-    };
-    if objective != Objective::Batch {
+    }
+    if let Some(inputs) = inputs.filter(|_| objective != Objective::Batch) {
         let message = format!("objective {objective} takes one input, not {inputs}; batch queues them");
         return Err(Error::Unsupported(message));
     }
-    let queued = Problem { inputs, ..problem.clone() };
-    let mut plan = solve_as_is(&queued, objective, algorithm, options)?;
+    let mut asked = problem.clone();
+    asked.inputs = inputs.unwrap_or(asked.inputs);
+    asked.contention = contention.unwrap_or(asked.contention);
+    let mut plan = solve_as_is(&asked, objective, algorithm, options)?;
     plan.problem = problem.hash();
-    plan.inputs = Some(inputs);
+    (plan.inputs, plan.contention) = (inputs, contention);
     check(problem, &plan)?;
     Ok(plan)
 }
@@ -201,22 +217,28 @@ fn solve_as_is(
 ) -> Result<Plan, Error> {
     problem.check_form()?;
     check_options(objective, options)?;
-    if problem.contention != Contention::Off {
-        let message = format!("contention {} is not planned yet; set it to off", problem.contention);
+    if problem.cold.is_some() && objective != Objective::Latency {
+        let message = format!("a cold start is for one input, objective latency, not {objective}");
         return Err(Error::Unsupported(message));
     }
     let options = &options.named(algorithm.name);
-    let solved = problem.check_for(objective).and_then(|()| (algorithm.solver)(problem, objective, options));
-    let solution = solved.map_err(|error| infeasible::explain(problem, objective, options, error))?;
+    let (solution, moves) = if bus::is_needed(problem, objective) {
+        let bus::Answer { timed, bound } = bus::solve(problem, objective, algorithm, options)?;
+        (Solution { schedule: timed.schedule, bound: Some(bound) }, Some((timed.transfers, timed.copies)))
+    } else {
+        let solved = problem.check_for(objective).and_then(|()| (algorithm.solver)(problem, objective, options));
+        let mut solution = solved.map_err(|error| infeasible::explain(problem, objective, options, error))?;
+        let proven = solution.bound.into_iter().chain(known_bound(problem, objective)?);
+        solution.bound = proven.max_by(|a, b| a.value.total_cmp(&b.value));
+        (solution, None)
+    };
     // A portfolio has said which part it took its plan from.
     if algorithm.name != DEFAULT_ALGORITHM {
         options.watch.plan(solution.schedule.value());
     }
-    let mut plan = Plan::new(problem, algorithm.name, solution.schedule, Bound::new(0.0, "nothing"));
-    let proven = solution.bound.into_iter().chain(known_bound(problem, objective)?);
-    if let Some(best) = proven.max_by(|a, b| a.value.total_cmp(&b.value)) {
-        plan.prove(best);
-    }
+    let bound = solution.bound.unwrap_or_else(|| Bound::new(0.0, "nothing"));
+    let mut plan = Plan::new(problem, algorithm.name, solution.schedule, bound);
+    (plan.transfers, plan.copies) = moves.unwrap_or_default();
     if objective == Objective::Pipeline {
         plan.pipeline_cost = options.pipeline_cost.map(|cost| cost.name().to_owned());
         plan.shared_devices = options.shared_devices;

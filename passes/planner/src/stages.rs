@@ -116,8 +116,11 @@ pub fn stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<
 
 /// The same plan at the earliest times: devices, batches, blocks and the order of starts on each device stay, where tasks can
 /// run in that order; value and gap are what they are then, and the bound stays. Where memory only suffices at the plan's
-/// own times, it keeps these.
+/// own times, it keeps these; so does a plan that says when tensors or parameters move, as they were given their buses in turn.
 pub fn retime(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
+    if !plan.transfers.is_empty() || !plan.copies.is_empty() {
+        return Ok(plan.clone());
+    }
     let launches = Launches::of(problem, plan, None)?;
     if plan.objective != Objective::Pipeline {
         return Ok(retimed(problem, plan, &launches)?.plan);

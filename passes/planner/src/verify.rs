@@ -3,20 +3,28 @@
 //! Nothing here is shared with a solver, nor with the instance that solvers work on: what is wrong there cannot be wrong
 //! here in the same way. Latency is the case of one queued input, so both schedules are verified as launches. Pipelines
 //! are verified block by block, or device by device; what is not verified yet is refused, and said so.
+//!
+//! Where transfers on a bus hinder each other, or parameters have to be copied, a plan says when each happens.
 
+mod buses;
+mod copies;
 mod holds;
 mod launches;
 mod memory;
+mod moves;
 mod pipeline;
 mod precedence;
 mod stages;
 
 use crate::error::{Error, Finding};
 use crate::plan::{Objective, Plan, Schedule};
-use crate::problem::{Contention, MOST_INPUTS, Problem};
+use crate::problem::{MOST_INPUTS, Problem};
 use crate::units::{Micros, number};
 
+use buses::Buses;
+use copies::Copies;
 use launches::Launches;
+use moves::Moves;
 
 /// What a plan says about itself may be rounded by this share.
 const TOLERANCE: f64 = 1e-6;
@@ -39,10 +47,16 @@ pub fn verify(problem: &Problem, plan: &Plan) -> Result<Micros, Error> {
             pipeline::bottleneck(problem, plan, block, *k, stages.as_ref()).map_err(Error::Plan)?
         }
         Schedule::Latency { .. } | Schedule::Batch { .. } | Schedule::Edge { .. } => {
-            let launches = Launches::of(problem, plan).map_err(Error::Plan)?;
+            let mut launches = Launches::of(problem, plan).map_err(Error::Plan)?;
+            let copies = Copies::of(problem, plan, &mut launches, &mut findings);
             launches.check_overlaps(problem, &mut findings);
-            precedence::check(problem, &launches, &mut findings);
-            memory::check(problem, &launches, &mut findings);
+            let moves = Moves::of(problem, plan, &launches, &mut findings);
+            precedence::check(problem, &launches, &moves, &mut findings);
+            memory::check(problem, &launches, &moves, &copies, &mut findings);
+            let mut buses = Buses::new(problem, plan);
+            moves.occupy(problem, &mut buses);
+            copies.occupy(problem, &launches, &mut buses);
+            buses.check(&mut findings);
             launches.makespan()
         }
     };
@@ -61,10 +75,6 @@ fn refuse_unverifiable(problem: &Problem, plan: &Plan) -> Result<(), Error> {
         Schedule::Edge { .. } => return not_yet("place", "plans of edge networks"),
         Schedule::Pipeline { .. } | Schedule::Latency { .. } | Schedule::Batch { .. } => {}
     }
-    let contention = plan.contention.unwrap_or(problem.contention);
-    if contention != Contention::Off {
-        return not_yet("contention", &format!("transfers with contention {contention}"));
-    }
     if let Some(inputs) = plan.inputs {
         let objective = plan.schedule.objective();
         let most = if objective == Objective::Batch { MOST_INPUTS } else { 1 };
@@ -73,11 +83,15 @@ fn refuse_unverifiable(problem: &Problem, plan: &Plan) -> Result<(), Error> {
             return Err(refuse(Finding::new("inputs", message)));
         }
     }
-    if !plan.transfers.is_empty() {
-        return not_yet("transfers", "transfers that a plan lists");
+    let objective = plan.schedule.objective();
+    if objective == Objective::Pipeline && !plan.transfers.is_empty() {
+        let message = "a pipeline repeats its transfers for each input, and does not list them";
+        return Err(refuse(Finding::new("transfers", message)));
     }
-    if !plan.copies.is_empty() {
-        return not_yet("copies", "copies of parameters");
+    if objective != Objective::Latency && (problem.cold.is_some() || !plan.copies.is_empty()) {
+        let place = if problem.cold.is_some() { "cold" } else { "copies" };
+        let message = format!("parameters are copied for one input, objective latency; this plan is for {objective}");
+        return Err(refuse(Finding::new(place, message)));
     }
     Ok(())
 }

@@ -209,3 +209,45 @@ fn problems_are_generated_and_converted() {
     assert!(problem.contains("\"name\": \"one\"") && problem.contains("\"time\": {\"1\": [1000, 2000]}"), "{problem}");
     fails(&with_stdin(&["convert", "-"], b"[]"), "stdin: not a graph of EfficientMIP");
 }
+
+/// Two tasks with parameters on two devices that share a bus.
+const TWO_GPUS: &str = r#"{"format":"divi-problem/1","name":"two",
+"devices":[{"id":0,"name":"cpu0"},{"id":1,"name":"gpu0"},{"id":2,"name":"gpu1"}],
+"bandwidth":[[null,2,2],[2,null,50],[2,50,null]],"bus":[[null,"pcie","pcie"],["up","nv","nv"],["up","nv","nv"]],
+"nodes":[
+{"id":0,"time":{"1":[0,null,null]},"weight":0,"input":0,"output":40},
+{"id":1,"time":{"1":[null,30,null]},"weight":100,"input":40,"output":2},
+{"id":2,"time":{"1":[null,null,30]},"weight":200,"input":40,"output":2}],
+"edges":[[0,1],[0,2]]}"#;
+
+#[test]
+fn buses_and_cold_starts() {
+    let folder = folder("buses");
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (problem, plan, cold) = (path("problem.json"), path("plan.json"), path("cold.json"));
+    fs::write(&problem, TWO_GPUS).unwrap();
+    let value = |arguments: &[&str]| {
+        let all: Vec<&str> = ["solve", &problem, "--iterations=500", "--json", "-o", &plan]
+            .into_iter()
+            .chain(arguments.iter().copied())
+            .collect();
+        let summary: serde_json::Value = serde_json::from_str(&stdout(&divi_plan(&all))).unwrap();
+        summary["value"].as_f64().unwrap()
+    };
+    assert_eq!(value(&[]), 50.0);
+    assert_eq!(value(&["--contention=exclusive"]), 70.0);
+    assert!(fs::read_to_string(&plan).unwrap().contains("\"contention\": \"exclusive\""));
+    assert_eq!(stdout(&divi_plan(&["verify", &problem, &plan])), "70\n");
+    // Parameters and tensors cross the bus one after the other.
+    let cold_value = value(&["--contention=exclusive", "--cold", "--algorithm=sortinghat", "--write-problem", &cold]);
+    assert_eq!(stdout(&divi_plan(&["verify", &cold, &plan])), format!("{cold_value}\n"));
+    assert!(cold_value >= 190.0, "{cold_value}");
+    let bounds = stdout(&divi_plan(&["bound", &cold]));
+    assert!(bounds.contains("cold-"), "{bounds}");
+    let warm = value(&["--contention=exclusive", "--resident=1", "--algorithm=sortinghat"]);
+    assert!(warm <= cold_value, "{warm}");
+    fails(&divi_plan(&["verify", &problem, &plan]), "the plan is for another problem");
+    fails(&divi_plan(&["solve", &problem, "--contention=some"]), "off, exclusive, shared");
+    fails(&divi_plan(&["solve", &problem, "--resident=2"]), "--resident must be a share from 0 to 1");
+    fails(&divi_plan(&["solve", &problem, "--cold", "--inputs=2"]), "a cold start is for one input");
+}

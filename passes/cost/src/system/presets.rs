@@ -16,6 +16,7 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "cpu+h200", text: include_str!("../../presets/cpu+h200.toml") },
     Preset { name: "diviml", text: include_str!("../../presets/diviml.toml") },
     Preset { name: "v100-dgx", text: include_str!("../../presets/v100-dgx.toml") },
+    Preset { name: "v100-hetero", text: include_str!("../../presets/v100-hetero.toml") },
     Preset { name: "a6000", text: include_str!("../../presets/a6000.toml") },
     Preset { name: "gpt3-6x4", text: include_str!("../../presets/gpt3-6x4.toml") },
 ];

@@ -5,6 +5,9 @@
 //! compute and transfers overlap, the slowest is a device's work or a link's transfers. Several inputs are under way at the
 //! same time, so a device holds all that its tasks ever touch (DiviML's eq. 6), whatever the problem's memory model.
 //!
+//! With contention, what goes over a bus adds up, one after the other or side by side at a lower rate: no period is shorter than
+//! the sum. Bounds that leave buses out hold all the same, as more has to fit into a period, not less.
+//!
 //! A device has one stage, unless devices are shared: then it does all its stages for each input, and takes their sum. Ports
 //! are no part of that: a model's inputs come from where they are, and its outputs go where they are wanted.
 
@@ -71,6 +74,9 @@ struct Fleet {
     /// By pair of devices: microseconds a byte, infinite without a link; and the latency.
     slowness: Vec<f64>,
     latency: Vec<Micros>,
+    /// By pair of devices, the bus whose transfers add up; none where there is no contention.
+    bus: Vec<Option<usize>>,
+    buses: usize,
 }
 
 impl Fleet {
@@ -98,6 +104,7 @@ impl Fleet {
         };
         let results = problem.output_bytes();
         let held_by = |node: usize| problem.nodes[node].weight + problem.nodes[node].input + results[node];
+        let (bus, buses) = problem.buses();
         let mut fleet = Self {
             devices,
             k,
@@ -121,6 +128,8 @@ impl Fleet {
                 problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0)
             }),
             nodes,
+            bus,
+            buses,
         };
         fleet.check_times(problem)?;
         let mut task_of = vec![0_u32; problem.nodes.len()];

@@ -101,11 +101,11 @@ fn transfer(transfer: &Transfer) -> String {
 }
 
 fn copy(copy: &Copy) -> String {
+    let via = copy.via.map(|via| format!(", \"via\": {via}")).unwrap_or_default();
     format!(
-        "{{\"node\": {}, \"to\": {}, \"via\": {}, \"start\": {}, \"end\": {}}}",
+        "{{\"node\": {}, \"to\": {}{via}, \"start\": {}, \"end\": {}}}",
         copy.node,
         copy.to,
-        copy.via,
         number(copy.start),
         number(copy.end)
     )

@@ -5,6 +5,7 @@ mod memory;
 mod nodes;
 
 use super::{Domains, Problem};
+use crate::bus;
 use crate::error::{Error, Finding};
 use crate::infeasible;
 use crate::plan::Objective;
@@ -35,6 +36,7 @@ impl Problem {
         self.check_edges(&mut findings);
         self.check_groups(&mut findings);
         self.check_views(&mut findings);
+        self.check_cold(&mut findings);
         fail(findings)?;
         self.topological_order().map_err(|finding| Error::Problem(vec![finding]))?;
         Ok(())
@@ -45,6 +47,10 @@ impl Problem {
     pub fn check_for(&self, objective: Objective) -> Result<(), Error> {
         if objective == Objective::Pipeline && self.mtpp.is_some() {
             return Ok(());
+        }
+        if self.cold.is_some() {
+            // Parameters that can stay with the host need no room.
+            return bus::without(self).check_for(objective);
         }
         // A pipeline takes one input at a time.
         let domains = Domains::new(self, if objective == Objective::Batch { objective } else { Objective::Latency });
@@ -82,7 +88,7 @@ fn fail(findings: Vec<Finding>) -> Result<(), Error> {
 const MOST: f64 = 1e18;
 
 /// What keeps a number from being a time or a size: the number, and what is wrong with it.
-fn unfit(value: f64) -> Option<String> {
+pub(super) fn unfit(value: f64) -> Option<String> {
     let reason = if value.is_nan() {
         "is not a number"
     } else if value.is_infinite() {

@@ -41,6 +41,9 @@ impl Problem {
         if let Some(groups) = &self.colocate {
             object.key("colocate", &list(groups, |group| integers(group)));
         }
+        if let Some(cold) = &self.cold {
+            object.key("cold", &cold.write());
+        }
         if let Some(view) = &self.mtpp {
             object.key("mtpp", &pipeline(view));
         }

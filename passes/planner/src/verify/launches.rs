@@ -15,6 +15,8 @@ pub(super) struct Launch {
     pub(super) inputs: BTreeSet<u32>,
     pub(super) start: Micros,
     pub(super) end: Micros,
+    /// Whether it reads its parameters in the host's memory: see [`super::copies`].
+    pub(super) direct: bool,
 }
 
 pub(super) struct Launches {
@@ -138,7 +140,8 @@ fn launch(problem: &Problem, batch: &Batch, queued: u32) -> Result<Launch, Strin
     if !batch.start.is_finite() || batch.start < 0.0 {
         return Err(format!("starts at {} on {device_label}", number(batch.start)));
     }
-    Ok(Launch { node: batch.node, device: batch.device, inputs, start: batch.start, end: batch.start + duration })
+    let end = batch.start + duration;
+    Ok(Launch { node: batch.node, device: batch.device, inputs, start: batch.start, end, direct: false })
 }
 
 /// Every input once, and at most one launch a device (eqs. 1 and 5).

@@ -2,17 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::copies::Copies;
 use super::launches::Launches;
+use super::moves::Moves;
 use super::precedence::for_each_value;
 use super::{ROUNDING, exceeds};
 use crate::error::Finding;
 use crate::problem::{MemoryModel, Problem};
 use crate::units::{Bytes, Micros, human_bytes};
 
-pub(super) fn check(problem: &Problem, launches: &Launches, findings: &mut Vec<Finding>) {
+pub(super) fn check(
+    problem: &Problem,
+    launches: &Launches,
+    moves: &Moves,
+    copies: &Copies,
+    findings: &mut Vec<Finding>,
+) {
     let held = match problem.memory_model {
-        MemoryModel::Static => everything(problem, launches),
-        MemoryModel::Liveness => most_at_once(problem, launches),
+        MemoryModel::Static => everything(problem, launches, copies),
+        MemoryModel::Liveness => most_at_once(problem, launches, moves, copies),
     };
     for (index, (device, held)) in problem.devices.iter().zip(held).enumerate() {
         if let Some(memory) = device.memory.filter(|memory| exceeds(held, *memory)) {
@@ -29,23 +37,27 @@ pub(super) fn check(problem: &Problem, launches: &Launches, findings: &mut Vec<F
     }
 }
 
-/// Eq. (6): weights of each task that runs there, operands and results of each input that does.
-fn everything(problem: &Problem, launches: &Launches) -> Vec<Bytes> {
+/// Eq. (6): weights of each task that runs there, operands and results of each input that does; and weights that are handed
+/// on. What is read in the host's memory takes no room.
+fn everything(problem: &Problem, launches: &Launches, copies: &Copies) -> Vec<Bytes> {
     let mut held = vec![0.0; problem.devices.len()];
+    copies.handed_on().for_each(|handed| held[handed.on] += handed.bytes);
     for launch in launches.all() {
         let node = &problem.nodes[launch.node];
         let results = node.output.unwrap_or_else(|| {
             let own = problem.tensors.iter().flatten().filter(|tensor| tensor.from == launch.node);
             own.map(|tensor| tensor.bytes).sum()
         });
-        held[launch.device] += node.weight + (node.input + results) * launch.inputs.len() as f64;
+        let weight = if launch.direct { 0.0 } else { node.weight };
+        held[launch.device] += weight + (node.input + results) * launch.inputs.len() as f64;
     }
     held
 }
 
 /// Weights, and the most that is alive at the same time. A result lives from its launch's start until it has been read
-/// and moved; its copy elsewhere from when it starts to move until it has been read; scratch while its launch runs.
-fn most_at_once(problem: &Problem, launches: &Launches) -> Vec<Bytes> {
+/// and moved; its copy elsewhere from when it starts to move until it has been read; scratch while its launch runs; weights
+/// that are handed on from when they begin to come until they have gone.
+fn most_at_once(problem: &Problem, launches: &Launches, moves: &Moves, copied: &Copies) -> Vec<Bytes> {
     struct Life {
         bytes: Bytes,
         from: Micros,
@@ -64,14 +76,17 @@ fn most_at_once(problem: &Problem, launches: &Launches) -> Vec<Bytes> {
     for launch in launches.all() {
         let count = launch.inputs.len() as f64;
         let node = &problem.nodes[launch.node];
-        weights[launch.device] += node.weight;
+        weights[launch.device] += if launch.direct { 0.0 } else { node.weight };
         lives[launch.device].push(Life { bytes: node.scratch * count, from: launch.start, until: launch.end });
         for &(tensor, bytes) in &tensors_of[launch.node] {
             let life = Life { bytes: bytes * count, from: launch.start, until: launch.end };
             results.insert((tensor, launch.device), life);
         }
     }
-    for_each_value(problem, launches, |value| {
+    for handed in copied.handed_on() {
+        lives[handed.on].push(Life { bytes: handed.bytes, from: handed.from, until: handed.until });
+    }
+    for_each_value(problem, launches, moves, |value| {
         let (from, to) = (value.producer, value.reader);
         let result = results.get_mut(&(value.tensor, from.device)).expect("every producer's launch has its results");
         if from.device == to.device {
@@ -81,7 +96,7 @@ fn most_at_once(problem: &Problem, launches: &Launches) -> Vec<Bytes> {
         result.until = result.until.max(value.arrival.unwrap_or(from.end));
         let (copy, inputs) = copies
             .entry((value.tensor, from.device, to.device))
-            .or_insert_with(|| (Life { bytes: 0.0, from: from.end, until: from.end }, BTreeSet::new()));
+            .or_insert_with(|| (Life { bytes: 0.0, from: value.departure, until: value.departure }, BTreeSet::new()));
         inputs.extend(from.inputs.intersection(&to.inputs));
         copy.bytes = value.bytes * inputs.len() as f64;
         copy.until = copy.until.max(to.end);

@@ -2,12 +2,13 @@
 
 use super::exceeds;
 use super::launches::{Launch, Launches};
+use super::moves::Moves;
 use crate::error::Finding;
 use crate::problem::Problem;
 use crate::units::{Bytes, Micros, number};
 
-pub(super) fn check(problem: &Problem, launches: &Launches, findings: &mut Vec<Finding>) {
-    for_each_value(problem, launches, |value| {
+pub(super) fn check(problem: &Problem, launches: &Launches, moves: &Moves, findings: &mut Vec<Finding>) {
+    for_each_value(problem, launches, moves, |value| {
         let (from, to) = (value.producer, value.reader);
         let arrival = match value.arrival {
             Some(arrival) => arrival,
@@ -56,20 +57,29 @@ pub(super) struct Value<'a> {
     pub(super) bytes: Bytes,
     pub(super) producer: &'a Launch,
     pub(super) reader: &'a Launch,
+    /// When it begins to move.
+    pub(super) departure: Micros,
     /// When it is there; none without a link.
     pub(super) arrival: Option<Micros>,
 }
 
 /// Every pair of launches of which one reads what the other computes.
-pub(super) fn for_each_value<'a>(problem: &Problem, launches: &'a Launches, mut visit: impl FnMut(&Value<'a>)) {
+pub(super) fn for_each_value<'a>(
+    problem: &Problem,
+    launches: &'a Launches,
+    moves: &Moves,
+    mut visit: impl FnMut(&Value<'a>),
+) {
     let mut edge = |tensor: usize, from: usize, to: usize, bytes: Bytes| {
         for producer in &launches.of_node[from] {
             for reader in &launches.of_node[to] {
                 let count = producer.inputs.intersection(&reader.inputs).count();
                 if count > 0 {
                     let moving = duration(problem, producer.device, reader.device, count as f64 * bytes);
-                    let arrival = moving.map(|moving| producer.end + moving);
-                    visit(&Value { tensor, bytes, producer, reader, arrival });
+                    let listed = moves.listed(tensor, producer.device, reader.device);
+                    let (departure, end) = listed.map_or((producer.end, None), |(start, end)| (start, Some(end)));
+                    let arrival = moving.map(|moving| end.unwrap_or(producer.end + moving));
+                    visit(&Value { tensor, bytes, producer, reader, departure, arrival });
                 }
             }
         }
@@ -87,7 +97,7 @@ pub(super) fn for_each_value<'a>(problem: &Problem, launches: &'a Launches, mut 
 }
 
 /// How long bytes take from device to device; none without a link.
-fn duration(problem: &Problem, from: usize, to: usize, bytes: Bytes) -> Option<Micros> {
+pub(super) fn duration(problem: &Problem, from: usize, to: usize, bytes: Bytes) -> Option<Micros> {
     if from == to {
         return Some(0.0);
     }

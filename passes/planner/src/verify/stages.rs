@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::exceeds;
 use crate::error::Finding;
 use crate::plan::Plan;
-use crate::problem::Problem;
+use crate::problem::{Contention, Problem};
 use crate::units::{Bytes, Micros, human_bytes};
 
 /// Every tensor: who makes it, how large it is, who reads it.
 type Values = Vec<(usize, Bytes, Vec<usize>)>;
 
 /// A device takes the work of all its tasks; each tensor that it gets, once; each that it hands on, once, as long as the
-/// longest way takes. With overlap, devices and links each take their own. Blocks have been checked already.
+/// longest way takes. With overlap, devices and links each take their own. With contention each bus takes the sum of what goes
+/// over it. Blocks have been checked already.
 pub(super) fn slowest(
     problem: &Problem,
     plan: &Plan,
@@ -33,6 +34,10 @@ pub(super) fn slowest(
     }
     let mut moving: BTreeMap<usize, Micros> = BTreeMap::new();
     let mut links: BTreeMap<(usize, usize), Micros> = BTreeMap::new();
+    // What goes over a bus in a period, whether one after the other or side by side at a lower rate.
+    let mut buses: BTreeMap<&str, Micros> = BTreeMap::new();
+    let contention = plan.contention.unwrap_or(problem.contention);
+    let names = problem.bus.as_ref().filter(|_| contention != Contention::Off);
     for (from, bytes, readers) in values {
         let home = device[*from];
         let elsewhere: BTreeSet<usize> = readers.iter().map(|to| device[*to]).filter(|on| *on != home).collect();
@@ -49,6 +54,9 @@ pub(super) fn slowest(
             longest = longest.max(takes);
             *moving.entry(to).or_default() += takes;
             *links.entry((home, to)).or_default() += takes;
+            if let Some(name) = names.and_then(|names| names[home][to].as_deref()) {
+                *buses.entry(name).or_default() += takes;
+            }
         }
         *moving.entry(home).or_default() += longest;
     }
@@ -59,9 +67,9 @@ pub(super) fn slowest(
     match plan.pipeline_cost.as_deref() {
         None | Some("serial") => {
             let both = |(on, work): (&usize, &Micros)| work + moving.get(on).copied().unwrap_or(0.0);
-            Ok(most(&mut work.iter().map(both)))
+            Ok(most(&mut work.iter().map(both).chain(buses.into_values())))
         }
-        Some("overlap") => Ok(most(&mut work.into_values().chain(links.into_values()))),
+        Some("overlap") => Ok(most(&mut work.into_values().chain(links.into_values()).chain(buses.into_values()))),
         Some(other) => {
             let message = format!("is {other}; there are serial and overlap");
             Err(vec![Finding::new("pipeline_cost", message)])

@@ -69,15 +69,16 @@ fn copies(problem: &Problem, plan: &Plan, transfers: &mut Vec<Transfer>) -> Resu
         };
         let devices = problem.devices.len();
         let times = copy.start.is_finite() && copy.end.is_finite() && 0.0 <= copy.start && copy.start <= copy.end;
-        if copy.to >= devices || copy.via >= devices || !times {
-            let (via, to, start, end) = (copy.via, copy.to, copy.start, copy.end);
-            let message = format!("its weights move from device {via} to device {to}, from {start} to {end}");
+        let from = copy.via.or_else(|| problem.cold.as_ref().map(|cold| cold.host)).unwrap_or(0);
+        if copy.to >= devices || from >= devices || !times {
+            let (to, start, end) = (copy.to, copy.start, copy.end);
+            let message = format!("its weights move from device {from} to device {to}, from {start} to {end}");
             return Err(wrong(problem.node_label(copy.node), message));
         }
         transfers.push(Transfer {
             tensor: None,
             task: copy.node,
-            from: copy.via,
+            from,
             to: copy.to,
             link: None,
             row: 0,

@@ -103,7 +103,7 @@ fn a_plan_may_say_when_things_move() {
     let problem = hand::problem();
     let mut plan = hand::plan(&problem);
     plan.transfers = vec![plan::Transfer { tensor: 3, from: 0, to: 1, start: 49.0, end: 52.5 }];
-    plan.copies = vec![plan::Copy { node: 3, to: 0, via: 1, start: 3.0, end: 9.0 }];
+    plan.copies = vec![plan::Copy { node: 3, to: 0, via: Some(1), start: 3.0, end: 9.0 }];
     let timeline = Timeline::of(&problem, &plan).unwrap();
     let times: Vec<_> = timeline.transfers.iter().map(|moved| (moved.tensor, moved.start, moved.end)).collect();
     let weights = (None, 3.0, 9.0);

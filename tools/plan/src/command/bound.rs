@@ -1,7 +1,7 @@
 //! `divi-plan bound`.
 
 use divi_planner::plan::{Bound, Limit};
-use divi_planner::{Instance, Objective, Options, bounds, pipeline};
+use divi_planner::{Objective, Options, bounds, pipeline};
 use lexopt::Parser;
 use serde_json::json;
 
@@ -47,7 +47,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let bounds = if objective == Objective::Pipeline {
         pipeline::all_bounds(&problem, &options)
     } else {
-        Instance::new(&problem, objective).map(|instance| bounds::all(&instance))
+        bounds::of(&problem, objective)
     };
     let bounds = bounds.map_err(|error| error.to_string())?;
     // Of equals the first.

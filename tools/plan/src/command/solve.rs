@@ -1,11 +1,12 @@
 //! `divi-plan solve`.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use divi_planner::plan::Limit;
 use divi_planner::solve::DEFAULT_ALGORITHM;
-use divi_planner::{News, Objective, Options, Plan, Watch, algorithms};
+use divi_planner::{News, Objective, Options, Plan, Problem, Watch, algorithms};
 use divi_report::Progress;
 use lexopt::Parser;
 use serde_json::json;
@@ -25,6 +26,11 @@ Writes a plan, and on stderr what it costs, what is proven, and how long it took
                        batch where the problem queues several inputs, else latency
   --algorithm=NAME     by default {DEFAULT_ALGORITHM}
   --inputs=N           how many inputs are queued, instead of what the problem says; 1 is latency
+  --contention=NAME    what transfers on one bus do to each other, instead of what the problem says: off,
+                       exclusive (one at a time) or shared (they share its bandwidth)
+  --cold               parameters are in the memory of the first cpu and come with the input (latency)
+  --resident=R         the same once more, with a share R of what was copied still where it was
+  --write-problem=FILE the problem that was solved, where --cold has changed it, for divi-plan verify
   --k=N                how many stages a pipeline may have, instead of what the problem says
   --allow-shared-devices
                        a device may have several stages, and takes their sum
@@ -53,11 +59,16 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let mut algorithm = DEFAULT_ALGORITHM.to_owned();
     let mut options = Options::default();
     let (mut as_json, mut quiet) = (false, false);
+    let mut cold = Cold::default();
     let parsed = parse(parser, &usage(), |name, parser| {
         match name {
             "objective" => objective = Some(value(parser, name)?),
             "algorithm" => algorithm = value(parser, name)?,
             "inputs" => options.inputs = Some(value(parser, name)?),
+            "contention" => options.contention = Some(value(parser, name)?),
+            "cold" => cold.from_host = true,
+            "resident" => cold.resident = Some(share(value(parser, name)?)?),
+            "write-problem" => cold.file = Some(value::<PathBuf>(parser, name)?),
             "k" => options.stages = Some(value(parser, name)?),
             "allow-shared-devices" => options.shared_devices = true,
             "pipeline-cost" => options.pipeline_cost = Some(value(parser, name)?),
@@ -83,11 +94,20 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let part = Arc::new(OnceLock::new());
     options.watch = watch(progress.as_ref().map(Progress::watch), Arc::clone(&part));
     let started = Instant::now();
-    let plan = divi_planner::solve(&problem, objective.unwrap_or(by_default), &algorithm, &options);
+    let problem = if cold.from_host || cold.resident.is_some() { problem.cold_start() } else { problem };
+    let solve = |problem: &Problem| divi_planner::solve(problem, objective.unwrap_or(by_default), &algorithm, &options);
+    let mut solved = solve(&problem).map(|plan| (problem, plan));
+    if let (Ok((problem, plan)), Some(share)) = (&solved, cold.resident) {
+        let problem = problem.still_warm(plan, share);
+        solved = solve(&problem).map(|plan| (problem, plan));
+    }
     drop(progress);
-    let plan = plan.map_err(|error| error.to_string())?;
+    let (problem, plan) = solved.map_err(|error| error.to_string())?;
     let seconds = started.elapsed().as_secs_f64();
 
+    if let Some(file) = &cold.file {
+        files::write(Some(file), &problem.write())?;
+    }
     if !as_json || arguments.output.is_some() {
         files::write(arguments.output.as_deref(), &plan.write())?;
     }
@@ -107,6 +127,19 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
         );
     }
     Ok(())
+}
+
+/// Where parameters are when an input comes.
+#[derive(Default)]
+struct Cold {
+    from_host: bool,
+    resident: Option<f64>,
+    /// Where the problem with that goes.
+    file: Option<PathBuf>,
+}
+
+fn share(share: f64) -> Result<f64, String> {
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("--resident must be a share from 0 to 1".to_owned()) }
 }
 
 fn limit(options: &mut Options, limit: Limit) -> Result<(), String> {

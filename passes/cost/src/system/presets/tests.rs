@@ -58,6 +58,7 @@ fn presets_are_what_they_are_called() {
     assert_eq!(kinds("cpu+h200"), (1, 1));
     assert_eq!(kinds("diviml"), (1, 2));
     assert_eq!(kinds("v100-dgx"), (1, 4));
+    assert_eq!(kinds("v100-hetero"), (1, 4));
     assert_eq!(kinds("a6000"), (1, 3));
     assert_eq!(kinds("gpt3-6x4"), (0, 24));
     let gpt3 = System::load("gpt3-6x4").unwrap();
@@ -75,6 +76,21 @@ fn the_dgx_station_has_its_topology() {
     assert_ne!(link("cpu", "gpu1").bus, link("cpu", "gpu3").bus);
     assert_eq!(link("gpu1", "gpu4").bandwidth.0, 2.0 * link("gpu1", "gpu3").bandwidth.0);
     assert_eq!(link("gpu3", "gpu2").bandwidth, link("gpu1", "gpu4").bandwidth);
+}
+
+/// The same machine with two slow GPUs, on different buses: the fast ones are on different buses, too, and joined best.
+#[test]
+fn the_slow_pair_is_where_it_was() {
+    let (even, mixed) = (System::load("v100-dgx").unwrap(), System::load("v100-hetero").unwrap());
+    assert_eq!((even.devices.len(), even.links.len()), (mixed.devices.len(), mixed.links.len()));
+    let ways = |system: &System| -> Vec<_> {
+        let pairs = (0..5).flat_map(|from| (0..5).map(move |to| (from, to)));
+        pairs.map(|(from, to)| system.link(from, to).map(|link| (link.bandwidth, link.bus.clone()))).collect()
+    };
+    assert_eq!(ways(&even), ways(&mixed));
+    let rates = |id: &str| mixed.devices.iter().find(|device| device.id == id).unwrap().rates;
+    assert_eq!((rates("gpu1"), rates("gpu2")), (rates("gpu4"), rates("gpu3")));
+    assert_ne!(rates("gpu1"), rates("gpu2"));
 }
 
 /// The preset's links are the straight lines through what was measured.

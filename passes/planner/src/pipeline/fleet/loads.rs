@@ -14,6 +14,8 @@ pub(super) struct Loads<'a> {
     work: Vec<Micros>,
     /// By device; where transfers count by themselves, by pair of devices.
     moving: Vec<Micros>,
+    /// By bus, where transfers on one hinder each other.
+    buses: Vec<Micros>,
     held: Vec<Bytes>,
     /// Tasks where they cannot run, or apart from their company, and tensors that would need a link that is not there.
     faults: usize,
@@ -21,8 +23,8 @@ pub(super) struct Loads<'a> {
 
 impl<'a> Loads<'a> {
     pub(super) fn new(fleet: &'a Fleet, on: Vec<usize>) -> Self {
-        let (work, moving, held) = (Vec::new(), Vec::new(), Vec::new());
-        let mut loads = Self { fleet, on, readers: Vec::new(), work, moving, held, faults: 0 };
+        let (work, moving, buses, held) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut loads = Self { fleet, on, readers: Vec::new(), work, moving, buses, held, faults: 0 };
         loads.recount();
         loads
     }
@@ -33,6 +35,7 @@ impl<'a> Loads<'a> {
         let places = if fleet.cost == PipelineCost::Overlap { devices * devices } else { devices };
         self.readers = vec![0; fleet.tensors.len() * devices];
         (self.work, self.moving, self.held) = (vec![0.0; devices], vec![0.0; places], vec![0.0; devices]);
+        self.buses = vec![0.0; fleet.buses];
         self.faults = 0;
         (0..fleet.tasks()).for_each(|task| self.count(task, 1.0));
         // Each pair is counted from both sides.
@@ -96,6 +99,9 @@ impl<'a> Loads<'a> {
                 continue;
             }
             longest = longest.max(time);
+            if let Some(bus) = fleet.bus[home * devices + to] {
+                self.buses[bus] += time * times;
+            }
             match fleet.cost {
                 PipelineCost::Serial => self.moving[to] += time * times,
                 PipelineCost::Overlap => self.moving[home * devices + to] += time * times,
@@ -120,11 +126,12 @@ impl<'a> Loads<'a> {
         if self.holds() { self.each().fold(0.0, f64::max) } else { f64::INFINITY }
     }
 
-    /// What each device takes, and, where they count by themselves, each link.
+    /// What each device takes, and, where they count by themselves, each link and each bus.
     pub(super) fn each(&self) -> impl Iterator<Item = Micros> {
         let serial = self.fleet.cost == PipelineCost::Serial;
         let moving = move |device: usize| if serial { self.moving[device] } else { 0.0 };
         let links = if serial { &[] } else { self.moving.as_slice() };
-        self.work.iter().enumerate().map(move |(device, work)| work + moving(device)).chain(links.iter().copied())
+        let devices = self.work.iter().enumerate().map(move |(device, work)| work + moving(device));
+        devices.chain(links.iter().chain(&self.buses).copied())
     }
 }

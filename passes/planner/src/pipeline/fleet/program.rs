@@ -116,6 +116,7 @@ impl<'a> Formulation<'a> {
             PipelineCost::Serial => made.serial(),
             PipelineCost::Overlap => made.overlap(),
         }
+        made.buses();
         made.memory();
         made.company();
         made
@@ -244,24 +245,40 @@ impl<'a> Formulation<'a> {
             let work = self.work(device);
             self.at_most_the_bottleneck(work);
             for to in (0..fleet.devices).filter(|to| *to != device) {
-                let mut load = Vec::new();
-                for tensor in &fleet.tensors {
-                    let time = fleet.move_time(tensor.bytes, device, to) / self.scale;
-                    let carries = self.program.column(0.0, 1.0, 0.0);
-                    for &reader in &tensor.readers {
-                        let (from, reads) =
-                            (self.places[tensor.producer as usize][device], self.places[reader as usize][to]);
-                        self.program.at_most(1.0, [(from, 1.0), (reads, 1.0), (carries, -1.0)]);
-                    }
-                    if time.is_finite() {
-                        load.push((carries, time.min(TOO_LONG)));
-                    } else {
-                        self.program.fix(carries, 0.0);
-                    }
-                }
+                let load = self.carried(device, to);
                 self.at_most_the_bottleneck(load);
             }
         }
+    }
+
+    /// What goes over one bus adds up.
+    fn buses(&mut self) {
+        let (fleet, devices) = (self.fleet, self.fleet.devices);
+        for bus in 0..fleet.buses {
+            let pairs = (0..devices * devices).filter(|pair| fleet.bus[*pair] == Some(bus));
+            let load = pairs.flat_map(|pair| self.carried(pair / devices, pair % devices)).collect();
+            self.at_most_the_bottleneck(load);
+        }
+    }
+
+    /// What goes from a device to another.
+    fn carried(&mut self, from: usize, to: usize) -> Vec<(Column, f64)> {
+        let fleet = self.fleet;
+        let mut load = Vec::new();
+        for tensor in &fleet.tensors {
+            let time = fleet.move_time(tensor.bytes, from, to) / self.scale;
+            let carries = self.program.column(0.0, 1.0, 0.0);
+            for &reader in &tensor.readers {
+                let (makes, reads) = (self.places[tensor.producer as usize][from], self.places[reader as usize][to]);
+                self.program.at_most(1.0, [(makes, 1.0), (reads, 1.0), (carries, -1.0)]);
+            }
+            if time.is_finite() {
+                load.push((carries, time.min(TOO_LONG)));
+            } else {
+                self.program.fix(carries, 0.0);
+            }
+        }
+        load
     }
 
     fn work(&self, device: usize) -> Vec<(Column, f64)> {

@@ -1,0 +1,313 @@
+//! Plans in which transfers are in each other's way, or parameters have to come first.
+//!
+//! Every algorithm plans as if there were no buses and all parameters were at hand; what it has found is timed anew with them,
+//! and those that search go on from there: annealing on devices, order and ways, in which buses are given out like devices.
+//! What is a lower bound without contention is one with it, as it only forbids; the same goes for cold starts, see [`bound`].
+
+mod anneal;
+mod bound;
+mod choice;
+mod greedy;
+mod lane;
+mod memory;
+mod model;
+mod simulate;
+
+use std::time::Instant;
+
+use crate::bounds;
+use crate::error::Error;
+use crate::infeasible;
+use crate::instance::Instance;
+use crate::list;
+use crate::plan::{Batch, Bound, Copy, Limit, Objective, Schedule, Transfer, closes};
+use crate::problem::{Contention, MemoryModel, Problem};
+use crate::search::chains::Allowance;
+use crate::solve::{Algorithm, DEFAULT_ALGORITHM, Effort, Options};
+use crate::sortinghat;
+use crate::units::Micros;
+
+pub(crate) use anneal::{Chain, anneal};
+use bound::cold_bound;
+pub(crate) use choice::{Choice, Job, jobs};
+pub(crate) use greedy::extend_first_to_end;
+use greedy::first_to_end;
+pub(crate) use model::{Model, Way};
+pub(crate) use simulate::Simulator;
+
+/// Trials times launches when nothing is said: some seconds on two cores.
+const EFFORT: u64 = 60_000_000;
+const MOST_TRIALS: u64 = 400_000;
+
+/// The algorithm that knows of buses and cold starts itself.
+const SORTINGHAT: &str = "sortinghat";
+/// The share of the time for a plan that knows nothing of buses.
+const FIRST_SHARE: f64 = 0.4;
+
+/// A schedule with its transfers and copies.
+#[derive(Clone, Debug)]
+pub(crate) struct Timed {
+    pub(crate) schedule: Schedule,
+    pub(crate) transfers: Vec<Transfer>,
+    pub(crate) copies: Vec<Copy>,
+}
+
+/// A plan, and what none is better than.
+pub(crate) struct Answer {
+    pub(crate) timed: Timed,
+    pub(crate) bound: Bound,
+}
+
+/// Plans as if nothing were in the way, and goes on from there.
+pub(crate) fn solve(
+    problem: &Problem,
+    objective: Objective,
+    algorithm: &Algorithm,
+    options: &Options,
+) -> Result<Answer, Error> {
+    if algorithm.name == SORTINGHAT {
+        return sortinghat::solve(problem, options)
+            .map_err(|error| infeasible::explain(&without(problem), objective, options, error));
+    }
+    let since = Instant::now();
+    let free = without(problem);
+    // Its plans are not worth here what they are worth there; its bounds are.
+    let watch = options.watch.of_bounds();
+    let first = Options { limit: share(options.limit, FIRST_SHARE), watch, ..options.clone() };
+    let solved = free.check_for(objective).and_then(|()| (algorithm.solver)(&free, objective, &first));
+    let solution = solved.map_err(|error| infeasible::explain(&free, objective, &first, error))?;
+    let left = match options.limit {
+        Some(Limit::Seconds(seconds)) => Some(Limit::Seconds((seconds - since.elapsed().as_secs_f64()).max(0.0))),
+        limit => limit,
+    };
+    let options = Options { limit: left, ..options.clone() };
+    let bound = best_bound(problem, objective, solution.bound)?;
+    let search = (algorithm.effort == Effort::Limited).then_some(bound.value);
+    let timed = time(problem, &solution.schedule, search, &options)?;
+    if algorithm.name == DEFAULT_ALGORITHM {
+        options.watch.taken(timed.schedule.value(), "buses");
+    }
+    Ok(Answer { timed, bound })
+}
+
+/// The best of what is proven, by whoever planned without contention and warm, or besides.
+pub(crate) fn best_bound(problem: &Problem, objective: Objective, found: Option<Bound>) -> Result<Bound, Error> {
+    // What moves later lies in memory for a shorter time: what did not fit there may fit here.
+    let by_lives = problem.memory_model == MemoryModel::Liveness
+        && found.is_some()
+        && Instance::new(&without(problem), objective)?.memory_binds();
+    let found = found.filter(|_| !reads_directly(problem) && !by_lives);
+    let nothing = Bound::new(0.0, "nothing");
+    let better = |best: Bound, bound: Bound| if bound.value > best.value { bound } else { best };
+    Ok(all_bounds(problem, objective)?.into_iter().chain(found).fold(nothing, better))
+}
+
+/// Every bound. Those of warm starts without contention hold, as contention only forbids, and nothing is faster in a cold start.
+/// But more may fit than in a warm one, where parameters can stay with the host: then memory is left out.
+pub(crate) fn all_bounds(problem: &Problem, objective: Objective) -> Result<Vec<Bound>, Error> {
+    let free = if reads_directly(problem) { roomy(problem) } else { without(problem) };
+    let mut all = bounds::all(&Instance::new(&free, objective)?);
+    if problem.cold.is_some() {
+        let instance = Instance::new(&roomy(problem), objective)?;
+        all.extend(cold_bound(&Model::new(problem, objective, &instance, &each_once(&instance)))?);
+    }
+    Ok(all)
+}
+
+fn reads_directly(problem: &Problem) -> bool {
+    problem.cold.as_ref().is_some_and(|cold| cold.direct.is_some())
+}
+
+fn share(limit: Option<Limit>, share: f64) -> Option<Limit> {
+    limit.map(|limit| match limit {
+        Limit::Seconds(seconds) => Limit::Seconds(seconds * share),
+        Limit::Iterations(count) => Limit::Iterations(count),
+    })
+}
+
+/// Whether a plan has to say when things move. Pipelines do not: their transfers are added up where they are planned.
+pub(crate) fn is_needed(problem: &Problem, objective: Objective) -> bool {
+    objective != Objective::Pipeline && (problem.contention != Contention::Off || problem.cold.is_some())
+}
+
+/// The same problem without contention, and with all parameters where they are needed. What reads its parameters in the host's
+/// memory takes no room for them, so nothing counts where that is possible.
+pub(crate) fn without(problem: &Problem) -> Problem {
+    let mut warm = Problem { contention: Contention::Off, cold: None, ..problem.clone() };
+    if let Some(cold) = &problem.cold {
+        for node in &mut warm.nodes {
+            if (0..problem.devices.len()).any(|device| cold.direct_time(node.id, device).is_some()) {
+                node.weight = 0.0;
+            }
+        }
+    }
+    warm
+}
+
+/// The same with no end of memory: what fits is looked at where it is known what is copied.
+pub(crate) fn roomy(problem: &Problem) -> Problem {
+    let mut roomy = Problem { contention: Contention::Off, cold: None, ..problem.clone() };
+    roomy.devices.iter_mut().for_each(|device| device.memory = None);
+    roomy
+}
+
+/// Times a schedule anew. Where there is something to search for, which nothing is better than, improves on it.
+fn time(problem: &Problem, start: &Schedule, search: Option<Micros>, options: &Options) -> Result<Timed, Error> {
+    let objective = start.objective();
+    let instance = Instance::new(&roomy(problem), objective)?;
+    let batches = batches(start);
+    let model = Model::new(problem, objective, &instance, &batches);
+    let mut known = Known::new(&model);
+    known.take(Some(as_it_is(&model, &batches)));
+    if objective == Objective::Latency && (search.is_some() || known.best.is_none()) {
+        starts(&model).into_iter().for_each(|choice| known.take(Some(choice)));
+    }
+    let is_open = |value: Micros| search.is_some_and(|least| !closes(least, value));
+    if let Some((_, start)) = known.best.clone().filter(|(value, _)| is_open(*value)) {
+        known.take(anneal(&model, &start, &allowance(&model, options)));
+    }
+    known.timed()
+}
+
+/// What a search may spend.
+pub(crate) fn allowance(model: &Model<'_>, options: &Options) -> Allowance {
+    Allowance::new(options, (EFFORT / model.launches.len().max(1) as u64).min(MOST_TRIALS))
+}
+
+/// The best choice so far, of those that hold.
+pub(crate) struct Known<'a> {
+    model: &'a Model<'a>,
+    binds: bool,
+    pub(crate) best: Option<(Micros, Choice)>,
+}
+
+impl<'a> Known<'a> {
+    pub(crate) fn new(model: &'a Model<'a>) -> Self {
+        Self { model, binds: memory::binds(model), best: None }
+    }
+
+    pub(crate) fn take(&mut self, choice: Option<Choice>) {
+        let Some(choice) = choice else { return };
+        let simulator = Simulator::of(self.model, &choice);
+        let is_better = self.best.as_ref().is_none_or(|(value, _)| simulator.value < *value);
+        if !simulator.value.is_finite() || !is_better {
+            return;
+        }
+        if !self.binds || memory::fits(self.model, &choice, &simulator) {
+            self.best = Some((simulator.value, choice));
+        }
+    }
+
+    /// Tells of the best value.
+    pub(crate) fn tell(&self, options: &Options) {
+        self.best.iter().for_each(|(value, _)| options.watch.plan(*value));
+    }
+
+    pub(crate) fn timed(self) -> Result<Timed, Error> {
+        let none = "no plan was found that keeps to memory and links with the times of buses and copies";
+        let (value, mut choice) = self.best.ok_or_else(|| Error::NotFound(none.to_owned()))?;
+        plainly(self.model, &mut choice, value, self.binds);
+        Ok(timed(self.model, &choice))
+    }
+}
+
+/// Takes back what a search has tried and gained nothing by: parameters come straight from the host where that is no worse.
+fn plainly(model: &Model<'_>, choice: &mut Choice, value: Micros, binds: bool) {
+    for launch in 0..model.launches.len() {
+        let way = choice.way[launch];
+        let plain = model.ways(launch, usize::from(choice.device[launch])).first().copied().unwrap_or(way);
+        if way == plain || !model.needs_parameters(launch, usize::from(choice.device[launch])) {
+            continue;
+        }
+        choice.way[launch] = plain;
+        let simulator = Simulator::of(model, choice);
+        if simulator.value > value || (binds && !memory::fits(model, choice, &simulator)) {
+            choice.way[launch] = way;
+        }
+    }
+}
+
+/// One launch of each task, wherever.
+pub(crate) fn each_once(instance: &Instance) -> Vec<Batch> {
+    (0..instance.tasks()).map(|node| Batch { node, device: 0, inputs: vec![0], start: 0.0 }).collect()
+}
+
+/// The launches of a schedule.
+pub(crate) fn batches(schedule: &Schedule) -> Vec<Batch> {
+    match schedule {
+        Schedule::Latency { device, start, .. } => {
+            let batch = |(node, (device, start))| Batch { node, device, inputs: vec![0], start };
+            device.iter().copied().zip(start.iter().copied()).enumerate().map(batch).collect()
+        }
+        Schedule::Batch { batches, .. } => batches.clone(),
+        Schedule::Pipeline { .. } | Schedule::Edge { .. } => Vec::new(),
+    }
+}
+
+/// What a schedule has chosen; launches that cannot get their parameters where they are go where they can.
+pub(crate) fn as_it_is(model: &Model<'_>, batches: &[Batch]) -> Choice {
+    let mut placed: Vec<&Batch> = batches.iter().collect();
+    placed.sort_by_key(|batch| (batch.node, batch.device));
+    let start: Vec<Micros> = placed.iter().map(|batch| batch.start).collect();
+    let device = |(launch, batch): (usize, &&Batch)| {
+        let reaches = !model.ways(launch, batch.device).is_empty();
+        let elsewhere = || model.allowed(launch).first().copied();
+        if reaches { batch.device } else { elsewhere().unwrap_or(batch.device) }
+    };
+    let devices = placed.iter().enumerate().map(|placed| device(placed) as u16).collect();
+    Choice::new(model, devices, &start)
+}
+
+/// Starts that know of buses, in a few orders, with all devices and without the host.
+pub(crate) fn starts(model: &Model<'_>) -> Vec<Choice> {
+    let instance = model.instance;
+    let host = model.cold.as_ref().map(|cold| cold.host);
+    let mut found = Vec::new();
+    for tasks in [instance.order().to_vec(), list::by_upward_rank(instance), list::breadth_first(instance)] {
+        let order: Vec<usize> = tasks.iter().flat_map(|task| model.of_task[*task].iter().copied()).collect();
+        found.extend(first_to_end(model, &order, &[]));
+        found.extend(host.and_then(|host| first_to_end(model, &order, &[host])));
+    }
+    found
+}
+
+/// The plan of a choice.
+fn timed(model: &Model<'_>, choice: &Choice) -> Timed {
+    let simulator = Simulator::of(model, choice);
+    let of = |launch: usize| (usize::from(choice.device[launch]), simulator.start[launch]);
+    let makespan = simulator.value;
+    let schedule = if model.is_queue() {
+        let batch = |(launch, of_launch): (usize, &model::Launch)| {
+            let (device, start) = of(launch);
+            Batch { node: of_launch.task, device, inputs: of_launch.inputs.clone(), start }
+        };
+        Schedule::Batch { batches: model.launches.iter().enumerate().map(batch).collect(), makespan }
+    } else {
+        let (device, start) = (0..model.launches.len()).map(of).unzip();
+        Schedule::Latency { device, start, makespan }
+    };
+    // Classes of inputs that were taken together may have nothing in common.
+    let needed = |moved: &&simulate::Move| {
+        let inputs = &model.launches[moved.producer].inputs;
+        let readers = model.instance.tensors()[moved.tensor].consumers.iter().flat_map(|task| &model.of_task[*task]);
+        let mut here = readers.filter(|reader| usize::from(choice.device[**reader]) == moved.to);
+        here.any(|reader| model.launches[*reader].inputs.iter().any(|input| inputs.contains(input)))
+    };
+    let transfer = |moved: &simulate::Move| {
+        let simulate::Move { tensor, from, to, start, end, .. } = *moved;
+        Transfer { tensor, from, to, start, end }
+    };
+    let mut transfers: Vec<Transfer> = simulator.moves.iter().filter(needed).map(transfer).collect();
+    if model.contention == Contention::Off {
+        // Nothing is in the way of a transfer: when it happens goes without saying.
+        transfers.clear();
+    }
+    transfers.sort_by(|a, b| a.start.total_cmp(&b.start).then((a.tensor, a.to).cmp(&(b.tensor, b.to))));
+    let copy = |leg: &simulate::Leg| {
+        let simulate::Leg { launch, via, to, start, end } = *leg;
+        Copy { node: model.launches[launch].task, to, via, start, end }
+    };
+    let mut copies: Vec<Copy> = simulator.legs.iter().map(copy).collect();
+    copies.sort_by(|a, b| a.start.total_cmp(&b.start).then((a.node, a.to).cmp(&(b.node, b.to))));
+    Timed { schedule, transfers, copies }
+}

@@ -1,0 +1,289 @@
+//! Simulated annealing on choices: devices, ways of parameters, the order in which buses and devices are given out.
+
+use super::choice::{Choice, Job};
+use super::memory;
+use super::model::{Model, Way};
+use super::simulate::{Mark, Simulator};
+use crate::random::Random;
+use crate::search::chains::{Allowance, Budget};
+use crate::units::Micros;
+
+/// The temperature at the beginning, in mean times of a launch; it falls to nothing. With so many jobs there are half as many
+/// trials for each, and no time to come down from so high.
+const HOT: f64 = 0.5;
+const MANY: f64 = 100.0;
+/// Trials from one mark: what is before it stays as it is, and is not simulated again.
+const ROUND: u64 = 100;
+/// In how many parts the jobs are cut, at one of which a round begins.
+const PARTS: usize = 4;
+/// How far a job moves in the order at most.
+const FAR: usize = 40;
+/// So many launches in a row move together at most.
+const LONG: usize = 12;
+
+/// The best choice of several chains; none where nothing better was found.
+pub(crate) fn anneal(model: &Model<'_>, start: &Choice, allowance: &Allowance) -> Option<Choice> {
+    let before = Simulator::of(model, start).value;
+    let (value, best) = allowance.best_of(|random, budget| {
+        let mut chain = Chain::new(model, start.clone(), 0, start.order.len(), random);
+        chain.search(&budget);
+        (chain.best_value, (chain.best_value, chain.best))
+    })?;
+    (value < before).then_some(best)
+}
+
+/// One search. Only jobs of a part of the order change, and what comes after that part is left out.
+pub(crate) struct Chain<'a> {
+    model: &'a Model<'a>,
+    from: usize,
+    to: usize,
+    choice: Choice,
+    value: Micros,
+    pub(crate) best: Choice,
+    pub(crate) best_value: Micros,
+    simulator: Simulator<'a>,
+    random: Random,
+    binds: bool,
+    hot: Micros,
+    /// By launch, where else it can run.
+    allowed: Vec<Vec<usize>>,
+    trials: u64,
+}
+
+/// What a trial has changed, so that it can be undone.
+#[derive(Default)]
+struct Undo {
+    placed: Vec<(usize, u16, Way)>,
+    rotated: Option<(usize, usize, bool)>,
+    toggled: Option<usize>,
+}
+
+impl<'a> Chain<'a> {
+    pub(crate) fn new(model: &'a Model<'a>, start: Choice, from: usize, to: usize, random: Random) -> Self {
+        let mut simulator = Simulator::new(model);
+        let value = simulator.run(&start, &start.order[..to]);
+        let times = start.order[from..to].iter().map(|job| {
+            let launch = job.launch();
+            model.time(launch, usize::from(start.device[launch]))
+        });
+        let count = (to - from).max(1) as f64;
+        let hot = HOT / (1.0 + count / MANY) * times.sum::<Micros>() / count;
+        let allowed = (0..model.launches.len()).map(|launch| model.allowed(launch)).collect();
+        Self {
+            model,
+            from,
+            to,
+            best: start.clone(),
+            best_value: value,
+            choice: start,
+            value,
+            simulator,
+            random,
+            binds: memory::binds(model),
+            hot,
+            allowed,
+            trials: 0,
+        }
+    }
+
+    /// Goes on from another choice for the same jobs, if that is better.
+    pub(crate) fn start_from(&mut self, choice: Choice) {
+        let value = Simulator::new(self.model).run(&choice, &choice.order[..self.to]);
+        if value < self.best_value {
+            (self.choice, self.value) = (choice.clone(), value);
+            (self.best, self.best_value) = (choice, value);
+        }
+    }
+
+    /// Until the budget is spent.
+    fn search(&mut self, budget: &Budget<'_>) {
+        let mut told = f64::INFINITY;
+        loop {
+            let spent = budget.spent(self.trials);
+            if spent >= 1.0 || self.to <= self.from {
+                break;
+            }
+            self.round(spent, ROUND);
+            if self.best_value < told {
+                told = self.best_value;
+                budget.tell(told);
+            }
+        }
+    }
+
+    /// So many trials.
+    pub(crate) fn try_out(&mut self, trials: u64) {
+        while self.trials < trials && self.to > self.from {
+            self.round(self.trials as f64 / trials as f64, ROUND.min(trials - self.trials));
+        }
+    }
+
+    /// Trials behind one mark. What they find is measured once more from the beginning, as a change of who reads what may
+    /// reach back before the mark.
+    fn round(&mut self, spent: f64, trials: u64) {
+        let temperature = self.hot * (1.0 - spent) * (1.0 - spent);
+        let length = self.to - self.from;
+        let first = self.from + length * self.random.below(PARTS) / PARTS;
+        let mark = self.begin(first);
+        for _ in 0..trials {
+            self.trials += 1;
+            self.trial(first, &mark, temperature);
+        }
+        let mark = self.begin(self.from);
+        self.value = self.measure(self.from, &mark);
+        if self.value.is_infinite() || !self.fits() {
+            self.choice.clone_from(&self.best);
+            self.value = self.best_value;
+        } else if self.value < self.best_value {
+            self.best_value = self.value;
+            self.best.clone_from(&self.choice);
+        }
+    }
+
+    /// Simulates what is before a place.
+    fn begin(&mut self, place: usize) -> Mark {
+        self.simulator = Simulator::new(self.model);
+        self.simulator.run(&self.choice, &self.choice.order[..place]);
+        self.simulator.mark()
+    }
+
+    fn measure(&mut self, first: usize, mark: &Mark) -> Micros {
+        self.simulator.rewind(mark);
+        self.simulator.run(&self.choice, &self.choice.order[first..self.to])
+    }
+
+    fn fits(&self) -> bool {
+        !self.binds || self.to < self.choice.order.len() || memory::fits(self.model, &self.choice, &self.simulator)
+    }
+
+    fn trial(&mut self, first: usize, mark: &Mark, temperature: Micros) {
+        let Some(undo) = self.change(first) else { return };
+        let limit = self.value - temperature * (1.0 - self.random.unit()).ln();
+        let value = self.measure(first, mark);
+        if value <= limit && self.fits() {
+            self.value = value;
+            return;
+        }
+        self.undo(undo);
+    }
+
+    /// Changes something behind a place; none where nothing could be.
+    fn change(&mut self, first: usize) -> Option<Undo> {
+        let place = first + self.random.below(self.to - first);
+        let launch = self.choice.order[place].launch();
+        match self.random.below(8) {
+            0 | 1 => self.relocate(&[launch]),
+            2 => {
+                let long = 2 + self.random.below(LONG - 1);
+                let jobs = &self.choice.order[place..(place + long).min(self.to)];
+                let mut some: Vec<usize> = jobs.iter().map(|job| job.launch()).collect();
+                some.sort_unstable();
+                some.dedup();
+                self.relocate(&some)
+            }
+            3 if self.model.cold.is_some() => self.another_way(launch),
+            4 => self.toggle(launch),
+            _ => self.shift(place, first),
+        }
+    }
+
+    /// Other launches of the part go where one of them could.
+    fn relocate(&mut self, launches: &[usize]) -> Option<Undo> {
+        let (model, random) = (self.model, &mut self.random);
+        let options = &self.allowed[launches[random.below(launches.len())]];
+        let device = options[random.below(options.len())];
+        let mut undo = Undo::default();
+        for &launch in launches {
+            let group = &model.instance.groups()[model.instance.group_of(model.launches[launch].task)];
+            // Of a queue that is shared out, only tasks without company move: the company's inputs may be elsewhere.
+            if group.len() > 1 && model.instance.inputs() > 1 {
+                continue;
+            }
+            let members: Vec<usize> = group.iter().flat_map(|task| &model.of_task[*task]).copied().collect();
+            let members = if group.len() > 1 { members } else { vec![launch] };
+            let taken = |member: usize| {
+                let others = &model.of_task[model.launches[member].task];
+                others.iter().any(|other| *other != member && usize::from(self.choice.device[*other]) == device)
+            };
+            if members.iter().any(|member| taken(*member) || !self.allowed[*member].contains(&device)) {
+                continue;
+            }
+            for member in members {
+                if usize::from(self.choice.device[member]) == device {
+                    continue;
+                }
+                let ways = model.ways(member, device);
+                undo.placed.push((member, self.choice.device[member], self.choice.way[member]));
+                self.choice.device[member] = device as u16;
+                self.choice.way[member] = ways[self.random.below(ways.len())];
+            }
+        }
+        (!undo.placed.is_empty()).then_some(undo)
+    }
+
+    fn another_way(&mut self, launch: usize) -> Option<Undo> {
+        let ways = self.model.ways(launch, usize::from(self.choice.device[launch]));
+        let way = ways[self.random.below(ways.len())];
+        let before = self.choice.way[launch];
+        if way == before {
+            return None;
+        }
+        self.choice.way[launch] = way;
+        Some(Undo { placed: vec![(launch, self.choice.device[launch], before)], ..Undo::default() })
+    }
+
+    fn toggle(&mut self, launch: usize) -> Option<Undo> {
+        let made = &self.model.made_by[self.model.launches[launch].task];
+        let tensor = *made.get(self.random.below(made.len()))?;
+        self.choice.eager[tensor] = !self.choice.eager[tensor];
+        Some(Undo { toggled: Some(tensor), ..Undo::default() })
+    }
+
+    /// A job comes earlier or later, as far as others let it.
+    fn shift(&mut self, place: usize, first: usize) -> Option<Undo> {
+        let far = 1 + self.random.below(FAR);
+        let order = &mut self.choice.order;
+        let job = order[place];
+        let later = self.random.chance(0.5);
+        let mut to = place;
+        if later {
+            while to + 1 < self.to && to - place < far && !waits(self.model, order[to + 1], job) {
+                to += 1;
+            }
+            order[place..=to].rotate_left(1);
+        } else {
+            while to > first && place - to < far && !waits(self.model, job, order[to - 1]) {
+                to -= 1;
+            }
+            order[to..=place].rotate_right(1);
+        }
+        (to != place).then(|| Undo { rotated: Some((place.min(to), place.max(to), later)), ..Undo::default() })
+    }
+
+    fn undo(&mut self, undo: Undo) {
+        for (launch, device, way) in undo.placed {
+            (self.choice.device[launch], self.choice.way[launch]) = (device, way);
+        }
+        if let Some(tensor) = undo.toggled {
+            self.choice.eager[tensor] = !self.choice.eager[tensor];
+        }
+        match undo.rotated {
+            Some((low, high, true)) => self.choice.order[low..=high].rotate_right(1),
+            Some((low, high, false)) => self.choice.order[low..=high].rotate_left(1),
+            None => {}
+        }
+    }
+}
+
+/// Whether a job must come after another.
+fn waits(model: &Model<'_>, job: Job, other: Job) -> bool {
+    match (job, other) {
+        (Job::Run(launch), Job::Fetch(of)) => launch == of,
+        (Job::Run(launch), Job::Run(before)) => {
+            let (launch, before) = (launch as usize, before as usize);
+            let task = model.launches[before].task;
+            model.predecessors(launch).iter().any(|arc| arc.task == task) && model.meet(launch, before)
+        }
+        (Job::Fetch(_), _) => false,
+    }
+}

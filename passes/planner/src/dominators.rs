@@ -1,0 +1,148 @@
+//! Where a network can be cut for planning piece by piece (SortingHat's 3.1): tasks that every path from the inputs to the
+//! outputs visits, the dominators of the outputs.
+//!
+//! Some values go past all of them: a mask that every layer reads. Taken strictly there is no dominator behind such a value.
+//! Only its first reader counts: who plans piece by piece knows where it was made and where it has been sent.
+
+use std::ops::Range;
+
+use crate::instance::{Instance, Tensor};
+
+/// A value that is read so much further on, in parts of all tasks, goes past.
+const FAR: f64 = 0.25;
+
+/// The tasks that every path visits, in order: paths start at tasks that wait for none, and end at those that none waits for.
+/// Edges are places in the order, from lower to higher; some of them no path takes.
+pub(crate) fn dominators(
+    count: usize,
+    edges: &[(usize, usize)],
+    is_taken: impl Fn(usize, usize) -> bool,
+) -> Vec<usize> {
+    let (mut is_entered, mut is_left) = (vec![false; count], vec![false; count]);
+    // A path that does not visit a task has an edge that goes past its place; from such an edge there is a path to either end.
+    let mut passing = vec![0_isize; count + 2];
+    let mut pass = |from: usize, to: usize| {
+        if from + 1 < to {
+            passing[from + 1] += 1;
+            passing[to] -= 1;
+        }
+    };
+    for &(from, to) in edges {
+        (is_left[from], is_entered[to]) = (true, true);
+        if is_taken(from, to) {
+            // Places count from one: zero is before all.
+            pass(from + 1, to + 1);
+        }
+    }
+    for place in 0..count {
+        if !is_entered[place] {
+            pass(0, place + 1);
+        }
+        if !is_left[place] {
+            pass(place + 1, count + 1);
+        }
+    }
+    let mut found = Vec::new();
+    let mut open = 0;
+    for place in 0..count {
+        open += passing[place + 1];
+        if open == 0 {
+            found.push(place);
+        }
+    }
+    found
+}
+
+/// Pieces of the topological order, each up to and with its last dominator; so many dominators a piece.
+pub(crate) fn submodels(instance: &Instance, dominators_each: usize) -> Vec<Range<usize>> {
+    let tasks = instance.tasks();
+    let mut place = vec![0; tasks];
+    instance.order().iter().enumerate().for_each(|(index, task)| place[*task] = index);
+    let of_tensor = |tensor: &Tensor| -> Vec<(usize, usize)> {
+        tensor.consumers.iter().map(|to| (place[tensor.producer], place[*to])).collect()
+    };
+    let edges: Vec<(usize, usize)> = instance.tensors().iter().flat_map(of_tensor).collect();
+    let (mut nearest, mut farthest) = (vec![tasks; tasks], vec![0; tasks]);
+    for &(from, to) in &edges {
+        (nearest[from], farthest[from]) = (nearest[from].min(to), farthest[from].max(to));
+    }
+    let goes_past = |from: usize| farthest[from] as f64 - from as f64 > FAR * tasks as f64;
+    let found = dominators(tasks, &edges, |from, to| !goes_past(from) || to == nearest[from]);
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for last in found.chunks(dominators_each.max(1)).filter_map(|some| some.last()) {
+        pieces.push(start..last + 1);
+        start = last + 1;
+    }
+    if start < tasks {
+        pieces.push(start..tasks);
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Rwnn, rwnn};
+    use crate::plan::Objective;
+    use crate::random::Random;
+
+    /// Whether a path leads from one end to the other without a task.
+    fn is_passed_by(task: usize, count: usize, edges: &[(usize, usize)]) -> bool {
+        let is_first = |node: usize| edges.iter().all(|(_, to)| *to != node);
+        let is_last = |node: usize| edges.iter().all(|(from, _)| *from != node);
+        let mut reached: Vec<usize> = (0..count).filter(|node| *node != task && is_first(*node)).collect();
+        let mut next = 0;
+        while let Some(&node) = reached.get(next) {
+            if is_last(node) {
+                return true;
+            }
+            for (_, to) in edges.iter().filter(|(from, to)| *from == node && *to != task) {
+                if !reached.contains(to) {
+                    reached.push(*to);
+                }
+            }
+            next += 1;
+        }
+        false
+    }
+
+    #[test]
+    fn every_path_visits_them() {
+        let mut random = Random::new(1);
+        let mut found = 0;
+        for _ in 0..500 {
+            let count = 1 + random.below(9);
+            let dense = random.between(0.1, 0.6);
+            let pairs = (0..count).flat_map(|from| (from + 1..count).map(move |to| (from, to)));
+            let edges: Vec<(usize, usize)> = pairs.filter(|_| random.chance(dense)).collect();
+            let expected: Vec<usize> = (0..count).filter(|task| !is_passed_by(*task, count, &edges)).collect();
+            assert_eq!(dominators(count, &edges, |_, _| true), expected, "{edges:?}");
+            found += expected.len();
+        }
+        assert!(found > 200, "{found}");
+    }
+
+    /// Modules one after the other, and a value from the first task that the last tasks read.
+    #[test]
+    fn pieces_are_the_whole() {
+        let mut problem = rwnn(&Rwnn { modules: 6, channels: 1, strong: true, seed: 1, ..Rwnn::default() }).unwrap();
+        let instance = Instance::new(&problem, Objective::Latency).unwrap();
+        let whole = submodels(&instance, 1);
+        assert!(whole.len() > 5, "{whole:?}");
+        let twice = submodels(&instance, 2);
+        assert!(twice.len() < whole.len());
+        for pieces in [&whole, &twice] {
+            assert_eq!((pieces[0].start, pieces[pieces.len() - 1].end), (0, instance.tasks()));
+            assert!(pieces.windows(2).all(|two| two[0].end == two[1].start));
+        }
+        // Past everything.
+        let (first, last) = (instance.order()[0], instance.order()[instance.tasks() - 1]);
+        let edges = problem.edges.get_or_insert_default();
+        if !edges.contains(&(first, last)) {
+            edges.push((first, last));
+        }
+        let passed = submodels(&Instance::new(&problem, Objective::Latency).unwrap(), 1);
+        assert!(passed.len() + 2 >= whole.len(), "{} of {}", passed.len(), whole.len());
+    }
+}

@@ -1,0 +1,105 @@
+//! SortingHat: one input on a machine whose buses matter, with parameters that are still in the host's memory.
+//!
+//! The network is cut at its dominators, and planned piece by piece; each piece knows when devices and buses are free, what is
+//! where and who holds what after the pieces before it. A piece is planned by the paper's integer program where that is
+//! small, and by search, which has the same model of buses and is not bound to slots and turns. Then the whole is searched,
+//! which takes back what cutting has cost.
+
+mod program;
+#[cfg(test)]
+mod test;
+
+use std::time::Instant;
+
+use crate::baseline;
+use crate::bus::{
+    self, Answer, Chain, Choice, Job, Known, Model, Simulator, allowance, anneal, as_it_is, batches, best_bound,
+    each_once, extend_first_to_end, jobs, roomy, starts,
+};
+use crate::dominators::submodels;
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::plan::{Limit, Objective, closes};
+use crate::problem::Problem;
+use crate::random::Random;
+use crate::solve::{Options, Solution};
+
+/// Dominators in a piece: the paper finds one to be enough.
+const DOMINATORS: usize = 1;
+/// Trials for each job of a piece.
+const TRIALS_EACH: u64 = 60;
+/// The share of the time after which pieces are not searched any more, but put together as they are.
+const PIECES_SHARE: f64 = 0.3;
+
+/// Without contention and with all parameters at hand, it is a search like others.
+pub(crate) fn sortinghat(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
+    let Answer { timed, bound } = solve(problem, options)?;
+    Ok(Solution { schedule: timed.schedule, bound: Some(bound) })
+}
+
+/// The plan, with its transfers and copies.
+pub(crate) fn solve(problem: &Problem, options: &Options) -> Result<Answer, Error> {
+    let since = Instant::now();
+    bus::without(problem).check_for(Objective::Latency)?;
+    let instance = Instance::new(&roomy(problem), Objective::Latency)?;
+    let model = Model::new(problem, Objective::Latency, &instance, &each_once(&instance));
+    let mut known = Known::new(&model);
+    starts(&model).into_iter().for_each(|choice| known.take(Some(choice)));
+    if let Ok((listed, _)) = baseline::best(&bus::without(problem), Objective::Latency) {
+        known.take(Some(as_it_is(&model, &batches(&listed))));
+    }
+    known.tell(options);
+    known.take(piece_by_piece(&model, options, since));
+    known.tell(options);
+    let left = match options.limit {
+        Some(Limit::Seconds(seconds)) => Some(Limit::Seconds((seconds - since.elapsed().as_secs_f64()).max(0.0))),
+        limit => limit,
+    };
+    let bound = best_bound(problem, Objective::Latency, None)?;
+    if let Some((_, start)) = known.best.clone().filter(|(value, _)| !closes(bound.value, *value)) {
+        let options = Options { limit: left, ..options.clone() };
+        known.take(anneal(&model, &start, &allowance(&model, &options)));
+    }
+    Ok(Answer { timed: known.timed()?, bound })
+}
+
+/// Pieces one after the other.
+fn piece_by_piece(model: &Model<'_>, options: &Options, since: Instant) -> Option<Choice> {
+    let order: Vec<usize> =
+        model.instance.order().iter().flat_map(|task| model.of_task[*task].iter().copied()).collect();
+    let pieces = submodels(model.instance, DOMINATORS);
+    let count = pieces.len();
+    let mut choice = Choice::empty(model);
+    let mut simulator = Simulator::new(model);
+    let mut random = Random::new(options.seed);
+    let is_late = || match options.limit {
+        Some(Limit::Seconds(seconds)) => since.elapsed().as_secs_f64() > seconds * PIECES_SHARE,
+        _ => false,
+    };
+    for piece in pieces {
+        let launches = &order[piece];
+        let from = choice.order.len();
+        extend_first_to_end(model, &mut choice, &mut simulator, launches, &[])?;
+        let steps = jobs(model, launches);
+        let to = from + steps.len();
+        choice.order.extend(steps);
+        if is_late() {
+            continue;
+        }
+        let trials = match options.limit {
+            Some(Limit::Iterations(count)) => (TRIALS_EACH * (to - from) as u64).min(count),
+            _ => TRIALS_EACH * (to - from) as u64,
+        };
+        let mut chain = Chain::new(model, choice.clone(), from, to, Random::new(random.next_u64()));
+        if let Some(planned) = program::plan(model, &choice, from, launches, count, options) {
+            chain.start_from(planned);
+        }
+        chain.try_out(trials);
+        choice = chain.best;
+        // Where things are after the piece.
+        simulator = Simulator::new(model);
+        simulator.run(&choice, &choice.order);
+    }
+    debug_assert!(choice.order.iter().filter(|job| matches!(job, Job::Run(_))).count() == model.launches.len());
+    Some(choice)
+}

@@ -1,0 +1,65 @@
+//! SortingHat's integer program (3.3), for one piece between dominators.
+//!
+//! Each device has slots that it works off in turn, by twos: in the first of two, tasks read their parameters in the host's
+//! memory, in the second they have them (eqs. 21 and 22). Parameters are put into slots, too; a bus copies those of the first
+//! slot of each of its devices, then those of the second, and so on (12 to 14). Parameters in a slot of another device are
+//! handed on from there, which counts as part of the slot that needs them, like all that comes from other devices.
+//!
+//! The program only proposes: who runs where, in which order, and how parameters get there. What that takes is simulated with
+//! the same rules for all, so the constants that the paper adjusts (3.4) and what slots and turns forbid cost nothing here.
+
+mod build;
+mod decode;
+mod slots;
+
+use std::ops::ControlFlow;
+
+use crate::bus::{Choice, Model};
+use crate::mip::Limits;
+use crate::plan::Limit;
+use crate::solve::Options;
+
+use build::Formulation;
+use slots::Slots;
+
+/// Programs with more choices of a slot for a task take too long to be of use.
+const MOST_CELLS: usize = 60;
+/// Slots a device, with which the paper does best; and where that is too many, the fewest that leave all ways open.
+const SLOTS_EACH: usize = 6;
+const FEWEST_EACH: usize = 2;
+/// Iterations of the simplex method for all pieces together, and for each at least and at most; and the share of the time
+/// where that is what is limited.
+const ALL_ITERATIONS: u64 = 30_000;
+const LEAST_ITERATIONS: u64 = 300;
+const MOST_ITERATIONS: u64 = 5_000;
+const SHARE: f64 = 0.2;
+
+/// What the program proposes for the launches from a place of the choice's order on, one of so many pieces; none where it is too large, or finds nothing.
+pub(super) fn plan(
+    model: &Model<'_>,
+    choice: &Choice,
+    from: usize,
+    launches: &[usize],
+    pieces: usize,
+    options: &Options,
+) -> Option<Choice> {
+    // Where nothing is in the way and all is at hand, slots and turns have nothing to say.
+    if model.cold.is_none() && model.buses == 0 {
+        return None;
+    }
+    let devices = (0..model.devices).filter(|on| launches.iter().any(|launch| model.time(*launch, *on).is_finite()));
+    let devices: Vec<usize> = devices.collect();
+    let fits = |each: &usize| launches.len() * devices.len() * each <= MOST_CELLS;
+    let each = [SLOTS_EACH, FEWEST_EACH].into_iter().find(fits)?;
+    let slots = Slots::new(model, choice, from, launches, devices, each)?;
+    let formulation = Formulation::new(model, &slots);
+    let share = (ALL_ITERATIONS / pieces.max(1) as u64).clamp(LEAST_ITERATIONS, MOST_ITERATIONS);
+    let (iterations, seconds) = match options.limit {
+        Some(Limit::Seconds(seconds)) => (u64::MAX, Some(seconds * SHARE / pieces.max(1) as f64)),
+        Some(Limit::Iterations(count)) => (count.min(share), None),
+        None => (share, None),
+    };
+    let limits = Limits { seed: options.seed, iterations, seconds };
+    let outcome = formulation.program.solve(&limits, None, &mut |_| ControlFlow::Continue(())).ok()?;
+    formulation.decode(model, &slots, choice, from, &outcome.values?)
+}

@@ -1,0 +1,67 @@
+//! From a solution to a choice.
+
+use super::build::Formulation;
+use super::slots::Slots;
+use crate::bus::{Choice, Job, Model, Way};
+use crate::mip::Column;
+
+impl Formulation {
+    /// Devices and ways as the solution has them, copies in the order of their turns, launches by the starts of their slots.
+    /// None where the solution has something that is not possible.
+    pub(super) fn decode(
+        &self,
+        model: &Model<'_>,
+        slots: &Slots,
+        before: &Choice,
+        from: usize,
+        values: &[f64],
+    ) -> Option<Choice> {
+        let mut choice = before.clone();
+        let chosen = |row: &[Column]| row.iter().position(|column| column.of(values) > 0.5);
+        let mut slot_of = Vec::new();
+        let mut fetches: Vec<(f64, usize)> = Vec::new();
+        for (launch, &of) in slots.launches.iter().enumerate() {
+            let slot = chosen(&self.runs[launch])?;
+            let device = slots.all[slot].device;
+            let lies = chosen(&self.lies[launch]);
+            let way = match lies.map(|slot| slots.all[slot].device) {
+                _ if !model.needs_parameters(of, device) => Way::Copy,
+                None => Way::Direct,
+                Some(same) if same == device => Way::Copy,
+                Some(other) => Way::Via(other as u16),
+            };
+            if model.needs_parameters(of, device) && !model.ways(of, device).contains(&way) {
+                return None;
+            }
+            (choice.device[of], choice.way[of]) = (device as u16, way);
+            if model.cold.is_some() && model.weight(of) > 0.0 {
+                fetches.push((lies.map_or(f64::INFINITY, |slot| self.copies_from[slot].of(values)), launch));
+            }
+            slot_of.push(slot);
+        }
+        // Who shares a device must do so in the piece and before it.
+        let instance = model.instance;
+        for &of in &slots.launches {
+            let group = &instance.groups()[instance.group_of(model.launches[of].task)];
+            let members = group.iter().flat_map(|task| &model.of_task[*task]);
+            let mut others = members.filter(|other| before.order.iter().any(|job| job.launch() == **other));
+            if others.any(|other| choice.device[*other] != choice.device[of]) {
+                return None;
+            }
+        }
+        fetches.sort_by(|a, b| a.0.total_cmp(&b.0));
+        choice.order.truncate(from);
+        choice.order.extend(fetches.iter().map(|(_, launch)| Job::Fetch(slots.launches[*launch] as u32)));
+        let mut left: Vec<usize> = (0..slots.launches.len()).collect();
+        while !left.is_empty() {
+            // Of those that wait for none, the one whose slot starts first.
+            let is_free = |launch: usize| !slots.edges.iter().any(|(maker, to)| *to == launch && left.contains(maker));
+            let start = |launch: &usize| self.starts[slot_of[*launch]].of(values);
+            let free = left.iter().copied().filter(|launch| is_free(*launch));
+            let next = free.min_by(|a, b| start(a).total_cmp(&start(b)).then(a.cmp(b)))?;
+            choice.order.push(Job::Run(slots.launches[next] as u32));
+            left.retain(|launch| *launch != next);
+        }
+        Some(choice)
+    }
+}

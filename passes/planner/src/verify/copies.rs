@@ -1,0 +1,175 @@
+//! Cold starts: parameters come before the task that needs them, from the host or from a device that got them from there;
+//! or they stay in the host's memory and are read from there, which takes the task longer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::buses::{Buses, Use};
+use super::exceeds;
+use super::launches::Launches;
+use super::precedence::duration;
+use crate::error::Finding;
+use crate::plan::{Copy, Plan};
+use crate::problem::{Cold, Problem};
+use crate::units::{Bytes, Micros, number};
+
+/// The copies of a plan, by node and where they go.
+#[derive(Default)]
+pub(super) struct Copies {
+    host: usize,
+    of: BTreeMap<(usize, usize), Copy>,
+    handed_on: Vec<Handed>,
+}
+
+/// Parameters on a device that only hands them on.
+pub(super) struct Handed {
+    pub(super) on: usize,
+    pub(super) bytes: Bytes,
+    pub(super) from: Micros,
+    pub(super) until: Micros,
+}
+
+impl Copies {
+    /// The plan's copies, each looked at by itself, and whether each launch has its parameters. One that has not reads them
+    /// in the host's memory, and ends as late as that takes.
+    pub(super) fn of(problem: &Problem, plan: &Plan, launches: &mut Launches, findings: &mut Vec<Finding>) -> Self {
+        let Some(cold) = &problem.cold else {
+            if !plan.copies.is_empty() {
+                let message = "the problem has no cold start, so all parameters are where they are needed";
+                findings.push(Finding::new("copies", message));
+            }
+            return Self::default();
+        };
+        let mut copies = Self { host: cold.host, ..Self::default() };
+        for (index, copy) in plan.copies.iter().enumerate() {
+            let mut wrong = |message: String| findings.push(Finding::new(format!("copies[{index}]"), message));
+            match fault(problem, cold, copy) {
+                Some(message) => wrong(message),
+                None => {
+                    if copies.of.insert((copy.node, copy.to), copy.clone()).is_some() {
+                        wrong(format!("{} has another copy to there", problem.node_label(copy.node)));
+                    }
+                }
+            }
+        }
+        copies.check_sources(problem, cold, findings);
+        copies.check_uses(problem, launches, findings);
+        for launch in launches.of_node.iter_mut().flatten() {
+            let node = &problem.nodes[launch.node];
+            if node.weight == 0.0 || cold.is_there(launch.node, launch.device) {
+                continue;
+            }
+            let mut wrong = |message: String| findings.push(Finding::new(problem.node_label(launch.node), message));
+            let device = problem.device_label(launch.device);
+            match (copies.of.get(&(launch.node, launch.device)), cold.direct_time(launch.node, launch.device)) {
+                (Some(copy), _) => {
+                    if exceeds(copy.end, launch.start) {
+                        let (start, end) = (number(launch.start), number(copy.end));
+                        let short = number(copy.end - launch.start);
+                        wrong(format!(
+                            "starts at {start} on {device}, but its parameters are there at {end}: {short} µs too early"
+                        ));
+                    }
+                }
+                (None, Some(time)) => {
+                    launch.direct = true;
+                    launch.end = launch.start + time;
+                }
+                (None, None) => wrong(format!(
+                    "runs on {device}, but its parameters are not copied there, and it cannot read them from the host"
+                )),
+            }
+        }
+        copies
+    }
+
+    /// Who hands parameters on has them by then, from the host or from an earlier run.
+    fn check_sources(&mut self, problem: &Problem, cold: &Cold, findings: &mut Vec<Finding>) {
+        for ((node, to), copy) in &self.of {
+            let Some(via) = copy.via else { continue };
+            let mut wrong = |message: String| {
+                let place = format!("copy of {} to {}", problem.node_label(*node), problem.device_label(*to));
+                findings.push(Finding::new(place, message));
+            };
+            let source = problem.device_label(via);
+            if cold.is_there(*node, via) {
+                continue;
+            }
+            let Some(first) = self.of.get(&(*node, via)).filter(|first| first.via.is_none()) else {
+                wrong(format!("comes from {source}, but the host does not copy the parameters there"));
+                continue;
+            };
+            if exceeds(first.end, copy.start) {
+                let (start, there) = (number(copy.start), number(first.end));
+                wrong(format!("starts at {start}, but {source} has the parameters at {there}"));
+            }
+            let bytes = problem.nodes[*node].weight;
+            self.handed_on.push(Handed { on: via, bytes, from: first.start, until: copy.end });
+        }
+    }
+
+    /// A copy is for a task that runs there, or is handed on; what a task's own device hands on is there anyway.
+    fn check_uses(&self, problem: &Problem, launches: &Launches, findings: &mut Vec<Finding>) {
+        let runs = |node: usize, on: usize| launches.of_node[node].iter().any(|launch| launch.device == on);
+        let handed: BTreeSet<(usize, usize)> =
+            self.of.values().filter_map(|copy| Some((copy.node, copy.via?))).collect();
+        for (node, to) in self.of.keys() {
+            if !runs(*node, *to) && !handed.contains(&(*node, *to)) {
+                let place = format!("copy of {} to {}", problem.node_label(*node), problem.device_label(*to));
+                findings.push(Finding::new(place, "nobody needs the parameters there"));
+            }
+        }
+    }
+
+    /// Parameters that lie on a device only to be handed on.
+    pub(super) fn handed_on(&self) -> impl Iterator<Item = &Handed> {
+        self.handed_on.iter()
+    }
+
+    /// Puts every copy onto its bus, and every launch that reads the host's memory: it has the bus while it runs.
+    pub(super) fn occupy(&self, problem: &Problem, launches: &Launches, buses: &mut Buses<'_>) {
+        let mut take = |from: usize, to: usize, node: usize, start: Micros, end: Micros, is_copy: bool| {
+            let latency = duration(problem, from, to, 0.0).unwrap_or(0.0);
+            let flow = duration(problem, from, to, problem.nodes[node].weight).unwrap_or(0.0) - latency;
+            // A task may need less than all of its parameters: what it has time to read.
+            let (latency, flow) = if is_copy { (latency, flow) } else { (0.0, flow.min(end - start)) };
+            let whose = problem.node_label(node);
+            let what = if is_copy { format!("the copy of {whose}") } else { format!("{whose}, which reads there,") };
+            buses.take(from, to, Use { what, start, end, latency, flow });
+        };
+        for copy in self.of.values() {
+            take(copy.via.unwrap_or(self.host), copy.to, copy.node, copy.start, copy.end, true);
+        }
+        for launch in launches.all().filter(|launch| launch.direct) {
+            take(self.host, launch.device, launch.node, launch.start, launch.end, false);
+        }
+    }
+}
+
+/// What is wrong with one copy, in itself.
+fn fault(problem: &Problem, cold: &Cold, copy: &Copy) -> Option<String> {
+    let Some(node) = problem.nodes.get(copy.node) else {
+        return Some(format!("there is no node {}; there are {}", copy.node, problem.nodes.len()));
+    };
+    let from = copy.via.unwrap_or(cold.host);
+    if let Some(device) = [copy.to, from].into_iter().find(|device| *device >= problem.devices.len()) {
+        return Some(format!("there is no device {device}; there are {}", problem.devices.len()));
+    }
+    let (label, to) = (problem.node_label(copy.node), problem.device_label(copy.to));
+    if node.weight == 0.0 || cold.is_there(copy.node, copy.to) {
+        return Some(format!("{label} has all its parameters on {to}"));
+    }
+    if copy.to == from || copy.via == Some(cold.host) {
+        return Some(format!("{label} goes to {to} via {}", problem.device_label(from)));
+    }
+    if !copy.start.is_finite() || !copy.end.is_finite() || copy.start < 0.0 {
+        return Some(format!("goes from {} to {}", number(copy.start), number(copy.end)));
+    }
+    let Some(takes) = duration(problem, from, copy.to, node.weight) else {
+        return Some(format!("no link leads from {} to {to}", problem.device_label(from)));
+    };
+    if exceeds(copy.start + takes, copy.end) {
+        let (start, end) = (number(copy.start), number(copy.end));
+        return Some(format!("goes from {start} to {end}, but takes {} µs", number(takes)));
+    }
+    None
+}

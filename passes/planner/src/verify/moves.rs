@@ -1,0 +1,111 @@
+//! Transfers that a plan lists: every tensor that is needed elsewhere, once for each device that needs it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::buses::{Buses, Use};
+use super::exceeds;
+use super::launches::Launches;
+use super::precedence::{duration, for_each_value};
+use crate::error::Finding;
+use crate::plan::{Plan, Transfer};
+use crate::problem::{Contention, Problem};
+use crate::units::{Bytes, Micros, number};
+
+/// A tensor, from where, to where.
+type Way = (usize, usize, usize);
+
+/// When tensors move. Empty where a plan does not say: then each moves as soon as it is there.
+#[derive(Default)]
+pub(super) struct Moves {
+    times: BTreeMap<Way, (Micros, Micros)>,
+    bytes: BTreeMap<Way, Bytes>,
+}
+
+/// What has to move one way.
+struct Need {
+    /// When the tensor is there.
+    ready: Micros,
+    bytes: Bytes,
+    inputs: BTreeSet<u32>,
+}
+
+impl Moves {
+    /// The plan's transfers, each looked at by itself. Where there is contention, or some are listed, all must be.
+    pub(super) fn of(problem: &Problem, plan: &Plan, launches: &Launches, findings: &mut Vec<Finding>) -> Self {
+        let mut moves = Self::default();
+        if plan.contention.unwrap_or(problem.contention) == Contention::Off && plan.transfers.is_empty() {
+            return moves;
+        }
+        let mut needs: BTreeMap<Way, Need> = BTreeMap::new();
+        for_each_value(problem, launches, &moves, |value| {
+            let (from, to) = (value.producer, value.reader);
+            if from.device != to.device && value.arrival.is_some() {
+                let need = needs.entry((value.tensor, from.device, to.device)).or_insert_with(|| Need {
+                    ready: from.end,
+                    bytes: value.bytes,
+                    inputs: BTreeSet::new(),
+                });
+                need.inputs.extend(from.inputs.intersection(&to.inputs));
+            }
+        });
+        for (index, transfer) in plan.transfers.iter().enumerate() {
+            let way = (transfer.tensor, transfer.from, transfer.to);
+            match fault(problem, transfer, needs.get(&way), moves.times.contains_key(&way)) {
+                Some(message) => findings.push(Finding::new(format!("transfers[{index}]"), message)),
+                None => {
+                    moves.times.insert(way, (transfer.start, transfer.end));
+                }
+            }
+        }
+        for (way, need) in needs {
+            if !moves.times.contains_key(&way) {
+                let (from, to) = (problem.device_label(way.1), problem.device_label(way.2));
+                let message = format!("tensor {} has to go from {from} to {to}, and is not listed", way.0);
+                findings.push(Finding::new("transfers", message));
+            }
+            moves.bytes.insert(way, need.bytes * need.inputs.len() as f64);
+        }
+        moves
+    }
+
+    /// When a plan says that a tensor moves.
+    pub(super) fn listed(&self, tensor: usize, from: usize, to: usize) -> Option<(Micros, Micros)> {
+        self.times.get(&(tensor, from, to)).copied()
+    }
+
+    /// Puts every transfer onto its bus.
+    pub(super) fn occupy(&self, problem: &Problem, buses: &mut Buses<'_>) {
+        for (&(tensor, from, to), &(start, end)) in &self.times {
+            let bytes = self.bytes.get(&(tensor, from, to)).copied().unwrap_or(0.0);
+            let latency = duration(problem, from, to, 0.0).unwrap_or(0.0);
+            let flow = duration(problem, from, to, bytes).unwrap_or(0.0) - latency;
+            let what = format!("the transfer of tensor {tensor} to {}", problem.device_label(to));
+            buses.take(from, to, Use { what, start, end, latency, flow });
+        }
+    }
+}
+
+/// What is wrong with one transfer.
+fn fault(problem: &Problem, transfer: &Transfer, need: Option<&Need>, is_listed: bool) -> Option<String> {
+    let (from, to) = (problem.device_label(transfer.from), problem.device_label(transfer.to));
+    let Some(need) = need else {
+        return Some(format!("nobody needs tensor {} from {from} on {to}", transfer.tensor));
+    };
+    if is_listed {
+        return Some(format!("tensor {} goes from {from} to {to} twice", transfer.tensor));
+    }
+    if !transfer.start.is_finite() || !transfer.end.is_finite() || transfer.start < 0.0 {
+        return Some(format!("goes from {} to {}", number(transfer.start), number(transfer.end)));
+    }
+    if exceeds(need.ready, transfer.start) {
+        let (ready, start) = (number(need.ready), number(transfer.start));
+        let short = number(need.ready - transfer.start);
+        return Some(format!("starts at {start}, but its tensor is there at {ready}: {short} µs too early"));
+    }
+    let takes = duration(problem, transfer.from, transfer.to, need.bytes * need.inputs.len() as f64)?;
+    if exceeds(transfer.start + takes, transfer.end) {
+        let (start, end) = (number(transfer.start), number(transfer.end));
+        return Some(format!("goes from {start} to {end}, but takes {} µs", number(takes)));
+    }
+    None
+}

@@ -1,0 +1,301 @@
+//! Buses: plans of small problems against trying everything, with transfers that exclude each other and that share.
+
+#[path = "small/buses.rs"]
+mod buses;
+#[path = "small/random_problem.rs"]
+mod random_problem;
+
+use std::collections::BTreeMap;
+
+use buses::{exclusive, permutations, shared, tensors};
+use divi_planner::plan::{Limit, Schedule};
+use divi_planner::problem::Contention;
+use divi_planner::random::Random;
+use divi_planner::{Error, Objective, Options, Plan, Problem, algorithms, solve, verify};
+use random_problem::{Size, problem};
+
+const SLACK: f64 = 1e-9;
+
+fn options(iterations: u64, contention: Contention) -> Options {
+    Options { limit: Some(Limit::Iterations(iterations)), contention: Some(contention), ..Options::default() }
+}
+
+/// A problem without limits on memory, whose links share few buses.
+fn with_buses(size: &Size, random: &mut Random) -> Problem {
+    let mut problem = problem(size, random);
+    problem.devices.iter_mut().for_each(|device| device.memory = None);
+    let devices = problem.devices.len();
+    let name = |random: &mut Random| ["a", "a", "b"].get(random.below(4)).map(|name| (*name).to_owned());
+    problem.bus = Some((0..devices).map(|_| (0..devices).map(|_| name(random)).collect()).collect());
+    problem
+}
+
+struct Tally {
+    solved: usize,
+    best: usize,
+}
+
+/// Every algorithm's plan is verified by solve; none is better than the best, no bound above it.
+fn examine(size: &Size, contention: Contention, count: usize, seed: u64) -> Tally {
+    let mut random = Random::new(seed);
+    let mut tally = Tally { solved: 0, best: 0 };
+    let mut examined = 0;
+    while examined < count {
+        let problem = with_buses(size, &mut random);
+        let best = if contention == Contention::Shared { shared(&problem) } else { exclusive(&problem) };
+        let objective = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
+        let Some(best) = best else { continue };
+        examined += 1;
+        for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
+            if ["milp-paper", "milp", "evolve", "sortinghat"].contains(&algorithm.name) && examined % 8 != 0 {
+                continue;
+            }
+            let plan = match solve(&problem, objective, algorithm.name, &options(1500, contention)) {
+                Ok(plan) => plan,
+                Err(Error::NotFound(_)) => continue,
+                Err(error) => panic!("{}: {error}\n{}", algorithm.name, problem.write()),
+            };
+            assert_eq!(plan.contention, Some(contention));
+            assert!(
+                plan.value >= best * (1.0 - SLACK),
+                "{}: {} < {best}\n{}",
+                algorithm.name,
+                plan.value,
+                problem.write()
+            );
+            assert!(
+                plan.bound <= best * (1.0 + SLACK),
+                "{}: {} > {best}\n{}",
+                algorithm.name,
+                plan.bound,
+                problem.write()
+            );
+            assert_eq!(Plan::read(&plan.write()).as_ref(), Ok(&plan));
+            if algorithm.name == "auto" {
+                tally.solved += 1;
+                tally.best += usize::from(plan.value <= best * (1.0 + SLACK));
+            }
+        }
+    }
+    tally
+}
+
+#[test]
+fn transfers_that_exclude_each_other() {
+    let tally = examine(&Size { nodes: 4, devices: 3, inputs: 1 }, Contention::Exclusive, 40, 1);
+    assert!(tally.solved > 35 && tally.best * 100 >= tally.solved * 95, "{} of {}", tally.best, tally.solved);
+}
+
+#[test]
+fn transfers_that_share() {
+    let tally = examine(&Size { nodes: 4, devices: 2, inputs: 1 }, Contention::Shared, 30, 2);
+    assert!(tally.solved > 25 && tally.best * 100 >= tally.solved * 95, "{} of {}", tally.best, tally.solved);
+}
+
+#[test]
+fn queues() {
+    let tally = examine(&Size { nodes: 2, devices: 2, inputs: 2 }, Contention::Exclusive, 30, 3);
+    assert!(tally.solved > 25 && tally.best * 100 >= tally.solved * 80, "{} of {}", tally.best, tally.solved);
+    examine(&Size { nodes: 2, devices: 2, inputs: 2 }, Contention::Shared, 15, 4);
+}
+
+/// What a pipeline's slowest takes, with devices one after the other in some order.
+fn pipeline_value(problem: &Problem, device: &[usize], overlap: bool) -> f64 {
+    let devices = problem.devices.len();
+    let (mut work, mut moving) = (vec![0.0; devices], vec![0.0; devices]);
+    let (mut links, mut buses) = (BTreeMap::<(usize, usize), f64>::new(), BTreeMap::<String, f64>::new());
+    for node in &problem.nodes {
+        work[device[node.id]] += node.time[&1][device[node.id]].unwrap_or(f64::INFINITY);
+    }
+    for (maker, bytes, readers) in tensors(problem) {
+        let home = device[maker];
+        let mut to: Vec<usize> = readers.iter().map(|reader| device[*reader]).filter(|on| *on != home).collect();
+        to.sort_unstable();
+        to.dedup();
+        let mut longest = 0.0_f64;
+        for to in to {
+            let latency = problem.link_latency.as_ref().and_then(|rows| rows[home][to]).unwrap_or(0.0);
+            let time = bytes / problem.bandwidth[home][to].unwrap_or(f64::INFINITY) + latency;
+            longest = longest.max(time);
+            moving[to] += time;
+            *links.entry((home, to)).or_default() += time;
+            if let Some(name) = problem.bus.as_ref().and_then(|rows| rows[home][to].clone()) {
+                *buses.entry(name).or_default() += time;
+            }
+        }
+        moving[home] += longest;
+    }
+    let of_device = |on: usize| if overlap { work[on] } else { work[on] + moving[on] };
+    let links = links.into_values().filter(|_| overlap);
+    (0..devices).map(of_device).chain(links).chain(buses.into_values()).fold(0.0, f64::max)
+}
+
+#[test]
+fn pipelines() {
+    let mut random = Random::new(5);
+    let mut solved = 0;
+    while solved < 12 {
+        let mut problem = with_buses(&Size { nodes: 5, devices: 3, inputs: 1 }, &mut random);
+        // Ports have rules of their own.
+        for node in &mut problem.nodes {
+            node.time.values_mut().flatten().flatten().for_each(|time| *time += 6.0);
+            node.pin = None;
+            node.output = node.output.map(|bytes| bytes * 3.0);
+        }
+        problem.colocate = None;
+        problem.bus.iter_mut().flatten().flatten().for_each(|name| *name = Some("a".to_owned()));
+        problem.bandwidth.iter_mut().flatten().for_each(|link| *link = link.map(|bandwidth| bandwidth.max(0.5)));
+        let (nodes, devices) = (problem.nodes.len(), problem.devices.len());
+        let overlap = random.chance(0.5);
+        let edges: Vec<(usize, usize)> = tensors(&problem)
+            .iter()
+            .flat_map(|(from, _, to)| to.iter().map(|to| (*from, *to)).collect::<Vec<_>>())
+            .collect();
+        let mut best = f64::INFINITY;
+        for choice in 0..devices.pow(nodes as u32) {
+            let device: Vec<usize> = (0..nodes).map(|node| choice / devices.pow(node as u32) % devices).collect();
+            let in_turn = |turns: &Vec<usize>| {
+                let place = |on: usize| turns.iter().position(|turn| *turn == on);
+                edges.iter().all(|(from, to)| place(device[*from]) <= place(device[*to]))
+            };
+            if permutations(devices).iter().any(in_turn) {
+                best = best.min(pipeline_value(&problem, &device, overlap));
+            }
+        }
+        if best.is_infinite() {
+            continue;
+        }
+        for contention in [Contention::Exclusive, Contention::Shared] {
+            for algorithm in ["auto", "milp"] {
+                let cost = if overlap { "overlap" } else { "serial" };
+                let options = Options { pipeline_cost: cost.parse().ok(), ..options(20_000, contention) };
+                let plan = solve(&problem, Objective::Pipeline, algorithm, &options).unwrap();
+                assert!((plan.value - best).abs() <= SLACK * best, "{algorithm}: {} is {best}", plan.value);
+                assert!(plan.bound <= best * (1.0 + SLACK));
+            }
+        }
+        solved += 1;
+    }
+}
+
+/// Three stages in a row, whose tensors take one bus: 8 and 8, more than any stage or link takes.
+#[test]
+fn pipelines_on_one_bus() {
+    let problem = Problem::read(
+        r#"{"format":"divi-problem/1","name":"row",
+        "devices":[{"id":0,"name":"a"},{"id":1,"name":"b"},{"id":2,"name":"c"}],
+        "bandwidth":[[null,1,1],[1,null,1],[1,1,null]],"bus":[[null,"x","x"],["x",null,"x"],["x","x",null]],
+        "nodes":[
+        {"id":0,"time":{"1":[10,null,null]},"weight":0,"input":0,"output":8},
+        {"id":1,"time":{"1":[null,10,null]},"weight":0,"input":8,"output":8},
+        {"id":2,"time":{"1":[null,null,10]},"weight":0,"input":8,"output":0}],
+        "edges":[[0,1],[1,2]]}"#,
+    )
+    .expect("a problem");
+    let solved = |contention: Contention| {
+        let options = Options { pipeline_cost: "overlap".parse().ok(), ..options(1000, contention) };
+        solve(&problem, Objective::Pipeline, "auto", &options).unwrap()
+    };
+    assert_eq!(solved(Contention::Off).value, 10.0);
+    for contention in [Contention::Exclusive, Contention::Shared] {
+        let plan = solved(contention);
+        assert_eq!((plan.value, plan.contention), (16.0, Some(contention)));
+        let mut off = plan.clone();
+        off.contention = None;
+        refuses(&problem, &off, "bottleneck: is 16, but the plan takes 10");
+    }
+}
+
+/// A fork of two tensors that have to cross the same bus.
+fn fork() -> Problem {
+    Problem::read(
+        r#"{"format":"divi-problem/1","name":"fork","contention":"exclusive",
+        "devices":[{"id":0,"name":"cpu"},{"id":1,"name":"gpu0"},{"id":2,"name":"gpu1"}],
+        "bandwidth":[[null,1,1],[1,null,1],[1,1,null]],"bus":[[null,"pcie","pcie"],["up","x","x"],["up","x","x"]],
+        "nodes":[
+        {"id":0,"time":{"1":[10,null,null]},"weight":0,"input":0,"output":20},
+        {"id":1,"time":{"1":[null,30,null]},"weight":0,"input":20,"output":1},
+        {"id":2,"time":{"1":[null,null,30]},"weight":0,"input":20,"output":1}],
+        "edges":[[0,1],[0,2]]}"#,
+    )
+    .expect("a problem")
+}
+
+#[track_caller]
+fn refuses(problem: &Problem, plan: &Plan, expected: &str) {
+    match verify(problem, plan) {
+        Ok(value) => panic!("accepted with value {value}"),
+        Err(error) => assert!(error.to_string().contains(expected), "says\n{error}\ninstead of\n{expected}"),
+    }
+}
+
+#[test]
+fn transfers_on_one_bus() {
+    let problem = fork();
+    let plan = solve(&problem, Objective::Latency, "heft", &Options::default()).unwrap();
+    // One transfer after the other: 10 + 20 + 20 + 30.
+    assert_eq!((plan.value, plan.transfers.len(), plan.contention), (80.0, 2, None));
+    let mut both = plan.clone();
+    both.transfers[1].start = 20.0;
+    both.transfers[1].end = 40.0;
+    refuses(
+        &problem,
+        &both,
+        "bus pcie: the transfer of tensor 0 to device 2 (gpu1) starts at 20, while the transfer of tensor 0 to \
+         device 1 (gpu0) is on the bus until 30: 10 µs too early",
+    );
+    let mut early = plan.clone();
+    (early.transfers[0].start, early.transfers[0].end) = (9.0, 29.0);
+    refuses(&problem, &early, "transfers[0]: starts at 9, but its tensor is there at 10: 1 µs too early");
+    let mut short = plan.clone();
+    short.transfers[1].start = 31.0;
+    refuses(&problem, &short, "transfers[1]: goes from 31 to 50, but takes 20 µs");
+    let mut missing = plan.clone();
+    missing.transfers.pop();
+    refuses(
+        &problem,
+        &missing,
+        "transfers: tensor 0 has to go from device 0 (cpu) to device 2 (gpu1), and is not listed",
+    );
+    let mut twice = plan.clone();
+    twice.transfers.push(twice.transfers[0].clone());
+    refuses(&problem, &twice, "transfers[2]: tensor 0 goes from device 0 (cpu) to device 1 (gpu0) twice");
+    let mut unread = plan.clone();
+    unread.transfers[0].tensor = 7;
+    refuses(&problem, &unread, "transfers[0]: nobody needs tensor 7 from device 0 (cpu) on device 1 (gpu0)");
+    let mut late = plan.clone();
+    let Schedule::Latency { start, .. } = &mut late.schedule else { panic!("a latency plan") };
+    start[2] = 49.0;
+    refuses(&problem, &late, "node 2: starts at 49 on device 2 (gpu1), but node 0, which it reads, ends at 10");
+    for hostile in [f64::NAN, f64::INFINITY, -1.0] {
+        let mut plan = plan.clone();
+        plan.transfers[0].start = hostile;
+        assert!(verify(&problem, &plan).is_err());
+    }
+    // Without contention both may go at once.
+    let free = solve(&problem, Objective::Latency, "heft", &options(0, Contention::Off)).unwrap();
+    assert_eq!((free.value, free.contention), (60.0, Some(Contention::Off)));
+}
+
+#[test]
+fn transfers_that_share_a_bus() {
+    let problem = fork();
+    let plan = solve(&problem, Objective::Latency, "auto", &options(100, Contention::Shared)).unwrap();
+    assert_eq!(plan.value, 80.0);
+    // Both at half the rate: each ends at 50. That is no better, and as good.
+    let mut halves = plan.clone();
+    for transfer in &mut halves.transfers {
+        (transfer.start, transfer.end) = (10.0, 50.0);
+    }
+    let Schedule::Latency { start, .. } = &mut halves.schedule else { panic!("a latency plan") };
+    (start[1], start[2]) = (50.0, 50.0);
+    assert_eq!(verify(&problem, &halves), Ok(80.0));
+    halves.transfers[0].end = 40.0;
+    assert_eq!(verify(&problem, &halves), Ok(80.0));
+    halves.transfers[1].end = 49.0;
+    refuses(
+        &problem,
+        &halves,
+        "bus pcie: what has to flow between 10 and 49 takes 40 µs on a bus of its own: 1 µs too long",
+    );
+}
