@@ -1,6 +1,7 @@
 //! Problems from a seed: randomly wired networks as DiviML's section V describes, and synthetic graphs as MTPP's
-//! Appendix C.2 does. The same seed gives the same problem on every machine.
+//! Appendix C.2 does, and chains as the edge paper has them. The same seed gives the same problem on every machine.
 
+mod chain;
 mod graphs;
 mod regal;
 mod rwnn;
@@ -9,6 +10,7 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
+pub use chain::{Chain, chain};
 pub use regal::{Regal, regal};
 pub use rwnn::{Rwnn, rwnn};
 

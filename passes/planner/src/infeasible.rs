@@ -30,6 +30,10 @@ pub fn remedies(problem: &Problem, objective: Objective, options: &Options) -> V
 /// Says, where there is no plan or none was found, what would help.
 pub(crate) fn explain(problem: &Problem, objective: Objective, options: &Options, error: Error) -> Error {
     let ways = match &error {
+        // Remedies are for devices, not for the machines of a view.
+        Error::Infeasible(_) | Error::NotFound(_) if objective == Objective::Pipeline && problem.edge.is_some() => {
+            Vec::new()
+        }
         Error::Infeasible(_) | Error::NotFound(_) => remedies(problem, objective, options),
         _ => return error,
     };

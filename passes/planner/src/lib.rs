@@ -9,6 +9,7 @@ pub mod bounds;
 mod bus;
 pub mod convert;
 mod dominators;
+pub mod edge;
 pub mod error;
 pub mod exact;
 pub mod explain;

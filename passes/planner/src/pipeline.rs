@@ -31,6 +31,7 @@ mod together;
 
 use std::time::Instant;
 
+use crate::edge;
 use crate::error::Error;
 use crate::plan::{Bound, Limit, Objective, Schedule, Stages};
 use crate::problem::Problem;
@@ -87,7 +88,7 @@ pub(crate) fn milp(problem: &Problem, _: Objective, options: &Options) -> Result
 /// What serves pipelines where no algorithm is asked for.
 pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     if problem.mtpp.is_none() {
-        return fleet::auto(problem, options);
+        return if problem.edge.is_some() { edge::auto(problem, options) } else { fleet::auto(problem, options) };
     }
     let since = Instant::now();
     let model = Model::new(problem, options)?;
@@ -105,7 +106,8 @@ pub(crate) fn has_plan(problem: &Problem, options: &Options) -> bool {
 pub fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
     problem.check_form()?;
     if problem.mtpp.is_none() {
-        return fleet::all_bounds(problem, options);
+        let on_network = problem.edge.is_some();
+        return if on_network { edge::all_bounds(problem, options) } else { fleet::all_bounds(problem, options) };
     }
     let since = Instant::now();
     let model = Model::new(problem, options)?;

@@ -83,6 +83,8 @@ pub struct Plan {
     pub pipeline_cost: Option<String>,
     /// Whether a device may have several stages of a pipeline.
     pub shared_devices: bool,
+    /// How often a pipeline of an edge network may change its machine, where that is not what the problem says.
+    pub splits: Option<u32>,
     pub schedule: Schedule,
     /// When tensors move, where contention matters.
     pub transfers: Vec<Transfer>,
@@ -239,6 +241,7 @@ impl Plan {
             contention: None,
             pipeline_cost: None,
             shared_devices: false,
+            splits: None,
             schedule,
             transfers: Vec::new(),
             copies: Vec::new(),

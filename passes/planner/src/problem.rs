@@ -167,17 +167,27 @@ pub struct Pipeline {
     pub memory: Option<Bytes>,
 }
 
-/// Work and links of machines in a network.
+/// Work and links of machines in a network: the edge paper's view of the problem. Machines are its own, not the devices.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct EdgeNetwork {
     /// Work of each node.
     pub flops: Vec<f64>,
-    /// Work a device does in a unit of time.
+    /// Work a machine does in a microsecond: 1000 is what the paper calls a gigahertz.
     pub rate: Vec<f64>,
-    pub bandwidth: Vec<Vec<Option<f64>>>,
+    /// From machine (row) to machine (column): none is infinite, zero is no link. A machine reaches itself at once.
+    pub bandwidth: Vec<Vec<Option<BytesPerMicro>>>,
     /// What each edge moves, in the order of `edges`.
     pub edge_bytes: Vec<Bytes>,
+    /// How often at most the machine changes from a node to the next, in topological order, lowest number first.
+    #[serde(default)]
+    pub splits: Option<u32>,
+    /// How many threads each machine has at most: runs of nodes in that order.
+    #[serde(default)]
+    pub threads: Option<Vec<u32>>,
+    /// The one machine of each node; none where it may be anywhere.
+    #[serde(default)]
+    pub pin: Option<Vec<Option<usize>>>,
 }
 
 impl Problem {

@@ -4,6 +4,7 @@ use crate::auto;
 use crate::baseline;
 use crate::bounds;
 use crate::bus;
+use crate::edge;
 use crate::error::Error;
 use crate::exact::solver;
 use crate::infeasible;
@@ -33,6 +34,8 @@ pub struct Options {
     pub pipeline_cost: Option<PipelineCost>,
     /// Whether a device may have several stages of a pipeline.
     pub shared_devices: bool,
+    /// How often a pipeline of an edge network may change its machine, instead of what the problem says.
+    pub splits: Option<u32>,
     /// How `slicegraph` looks for orders, instead of brkga.
     pub order: Option<OrderSearch>,
     /// Who is told of plans and bounds as they are found.
@@ -49,6 +52,7 @@ impl Default for Options {
             stages: None,
             pipeline_cost: None,
             shared_devices: false,
+            splits: None,
             order: None,
             watch: Watch::default(),
         }
@@ -129,6 +133,13 @@ static ALGORITHMS: &[Algorithm] = &[
         "pieces between dominators, buses and copies",
         sortinghat::sortinghat,
     ),
+    entry(
+        edge::NAME,
+        PIPELINE,
+        Effort::Limited,
+        "every placement on an edge network that may be better",
+        edge::branch_and_bound,
+    ),
     entry("evolve", SCHEDULES, Effort::Limited, "the (1+1) evolutionary algorithm from met", search::evolve),
 ];
 
@@ -201,6 +212,7 @@ fn check_options(objective: Objective, options: &Options) -> Result<(), Error> {
         ("a number of stages", options.stages.is_some()),
         ("a cost of stages", options.pipeline_cost.is_some()),
         ("shared devices", options.shared_devices),
+        ("a number of split points", options.splits.is_some()),
         ("a search for orders", options.order.is_some()),
     ];
     match asked.into_iter().find(|(_, asked)| *asked && objective != Objective::Pipeline) {
@@ -217,6 +229,11 @@ fn solve_as_is(
 ) -> Result<Plan, Error> {
     problem.check_form()?;
     check_options(objective, options)?;
+    edge::check_options(problem, algorithm.name, options)?;
+    if algorithm.name == edge::NAME && problem.edge.is_none() && problem.contention != Contention::Off {
+        let message = format!("{} does not plan contention {}; auto does", edge::NAME, problem.contention);
+        return Err(Error::Unsupported(message));
+    }
     if problem.cold.is_some() && objective != Objective::Latency {
         let message = format!("a cold start is for one input, objective latency, not {objective}");
         return Err(Error::Unsupported(message));
@@ -242,6 +259,7 @@ fn solve_as_is(
     if objective == Objective::Pipeline {
         plan.pipeline_cost = options.pipeline_cost.map(|cost| cost.name().to_owned());
         plan.shared_devices = options.shared_devices;
+        plan.splits = options.splits;
     }
     if algorithm.effort == Effort::Limited {
         plan.seed = options.seed;

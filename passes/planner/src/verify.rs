@@ -2,12 +2,14 @@
 //!
 //! Nothing here is shared with a solver, nor with the instance that solvers work on: what is wrong there cannot be wrong
 //! here in the same way. Latency is the case of one queued input, so both schedules are verified as launches. Pipelines
-//! are verified block by block, or device by device; what is not verified yet is refused, and said so.
+//! are verified block by block, or device by device, and those of edge networks machine by machine and link by link; what
+//! is not verified yet is refused, and said so.
 //!
 //! Where transfers on a bus hinder each other, or parameters have to be copied, a plan says when each happens.
 
 mod buses;
 mod copies;
+mod edge;
 mod holds;
 mod launches;
 mod memory;
@@ -46,7 +48,8 @@ pub fn verify(problem: &Problem, plan: &Plan) -> Result<Micros, Error> {
         Schedule::Pipeline { block, k, stages, .. } => {
             pipeline::bottleneck(problem, plan, block, *k, stages.as_ref()).map_err(Error::Plan)?
         }
-        Schedule::Latency { .. } | Schedule::Batch { .. } | Schedule::Edge { .. } => {
+        Schedule::Edge { place, .. } => edge::period(problem, plan, place).map_err(Error::Plan)?,
+        Schedule::Latency { .. } | Schedule::Batch { .. } => {
             let mut launches = Launches::of(problem, plan).map_err(Error::Plan)?;
             let copies = Copies::of(problem, plan, &mut launches, &mut findings);
             launches.check_overlaps(problem, &mut findings);
@@ -71,9 +74,8 @@ fn refuse(finding: Finding) -> Error {
 /// A plan that cannot be verified is refused: accepting it would be saying that it holds.
 fn refuse_unverifiable(problem: &Problem, plan: &Plan) -> Result<(), Error> {
     let not_yet = |place: &str, what: &str| Err(refuse(Finding::new(place, format!("{what}: not verified yet"))));
-    match &plan.schedule {
-        Schedule::Edge { .. } => return not_yet("place", "plans of edge networks"),
-        Schedule::Pipeline { .. } | Schedule::Latency { .. } | Schedule::Batch { .. } => {}
+    if plan.splits.is_some() && !matches!(plan.schedule, Schedule::Edge { .. }) {
+        return not_yet("splits", "split points of anything but an edge network");
     }
     if let Some(inputs) = plan.inputs {
         let objective = plan.schedule.objective();

@@ -14,6 +14,8 @@ pub enum News {
     Bound(Micros, &'static str),
     /// The plan that is given back is that of this part of a portfolio.
     Taken(&'static str),
+    /// So many nodes of a search tree have been looked at, in all.
+    Explored(u64),
 }
 
 /// Who is told, and who tells. By default nobody.

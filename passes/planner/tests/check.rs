@@ -208,6 +208,52 @@ fn views() {
 }
 
 #[test]
+fn edge_networks() {
+    let view = |text: &'static str| -> (&'static str, String) {
+        let whole =
+            r#""edge":{"flops":[1,2,3],"rate":[1,2],"bandwidth":[[null,1],[1,null]],"edge_bytes":[4,5]},"edges""#;
+        let (old, new) = text.split_once(" -> ").unwrap_or(("", ""));
+        assert!(whole.contains(old), "{old}");
+        ("\"edges\"", if old.is_empty() { whole.to_owned() } else { whole.replacen(old, new, 1) })
+    };
+    let refuses_view = |text: &'static str, expected: &str| {
+        let (old, new) = view(text);
+        refuses(&[(old, &new)], expected);
+    };
+    refuses_view("", "nothing is wrong");
+    refuses_view("[1,2,3] -> [1,2]", "edge.flops: has 2 entries, but there are 3 nodes");
+    refuses_view("[1,2,3] -> [1,-2,3]", "edge.flops[1]: -2 is negative");
+    refuses_view(
+        "\"rate\":[1,2] -> \"rate\":[1,1e-300]",
+        "edge.rate[1]: 1e-300 is not a positive rate from 1e-9 to 1e18",
+    );
+    refuses_view("\"rate\":[1,2] -> \"rate\":[]", "edge.rate: is empty, so nothing can run");
+    refuses_view("[1,null] -> [1]", "edge.bandwidth: is not 2 by 2, though there are 2 rates");
+    refuses_view("[1,null] -> [-1,null]", "edge.bandwidth[1][0]: -1 is negative");
+    refuses_view(
+        "[1,null] -> [1e-30,null]",
+        "edge.bandwidth[1][0]: 1e-30 is absurdly small; 0 means that there is no link",
+    );
+    refuses_view("[4,5] -> [4]", "edge.edge_bytes: has 1 entries, but there are 2 edges");
+    refuses_view("[4,5] -> [4,5],\"threads\":[1]", "edge.threads: has 1 entries, but there are 2 rates");
+    refuses_view("[4,5] -> [4,5],\"threads\":[1,0]", "edge.threads[1]: 0 threads run nothing; leave the machine out");
+    refuses_view("[4,5] -> [4,5],\"pin\":[1]", "edge.pin: has 1 entries, but there are 3 nodes");
+    refuses_view("[4,5] -> [4,5],\"pin\":[1,null,2]", "edge.pin[2]: there is no machine 2; there are 2");
+    refuses_view("[4,5] -> [4,5],\"split\":1", "edge.split: unknown field `split`");
+    let (old, new) = view("[4,5] -> []");
+    refuses(
+        &[(old, &new), ("\"edges\":[[0,1],[1,2]]", "\"tensors\":[]")],
+        "edge.edge_bytes: is what edges move, but the problem has tensors; write them as edges",
+    );
+    // What it says is written, read and hashed.
+    let (old, new) = view("[4,5] -> [4,5],\"splits\":3,\"threads\":[1,2],\"pin\":[null,1,0]");
+    let problem = Problem::read(&PROBLEM.replacen(old, &new, 1)).unwrap();
+    assert_eq!(Problem::read(&problem.write()).as_ref(), Ok(&problem));
+    let (old, new) = view("[4,5] -> [4,5],\"splits\":2,\"threads\":[1,2],\"pin\":[null,1,0]");
+    assert_ne!(Problem::read(&PROBLEM.replacen(old, &new, 1)).unwrap().hash(), problem.hash());
+}
+
+#[test]
 fn everything_wrong_is_listed() {
     let message = message(&[("\"weight\":4", "\"weight\":-4"), ("[7,6]", "[7,-6]"), ("[1,2]]", "[1,9]]")]);
     assert_eq!(message.lines().count(), 4, "{message}");

@@ -184,6 +184,58 @@ fn small_pipelines_on_devices_are_mostly_the_best() {
     }
 }
 
+/// However many stages a device has, and in whatever order: only where tasks are counts.
+#[test]
+fn branch_and_bound_finds_the_best_placement_on_shared_devices() {
+    let mut random = Random::new(14);
+    let (mut planned, mut refused) = (0, 0);
+    for round in 0..400 {
+        let (problem, _) = small(&mut random, round);
+        let (nodes, devices) = (problem.nodes.len(), problem.devices.len());
+        let place = |code: usize| (0..nodes).map(|node| code / devices.pow(node as u32) % devices).collect::<Vec<_>>();
+        let values =
+            (0..devices.pow(nodes as u32)).filter_map(|code| value(&problem, &place(code), PipelineCost::Overlap));
+        let asked = Options { pipeline_cost: Some(PipelineCost::Overlap), shared_devices: true, ..Options::default() };
+        match (values.min_by(f64::total_cmp), solve(&problem, Objective::Pipeline, "branch-and-bound", &asked)) {
+            (Some(best), Ok(plan)) => {
+                let read = Plan::read(&plan.write()).unwrap();
+                assert!(verify(&problem, &read).is_ok());
+                assert!((plan.value - best).abs() <= SLACK * best, "{} is not {best}\n{}", plan.value, problem.write());
+                assert!((plan.bound - best).abs() <= SLACK * best, "{} is not {best}\n{}", plan.bound, problem.write());
+                planned += 1;
+            }
+            (None, Err(Error::Infeasible(_) | Error::Problem(_))) => refused += 1,
+            (best, plan) => panic!("{best:?}, but {plan:?}\n{}", problem.write()),
+        }
+    }
+    assert!(planned > 200 && refused > 10, "{planned} and {refused}");
+    let (problem, _) = small(&mut random, 0);
+    let says =
+        |options: &Options| solve(&problem, Objective::Pipeline, "branch-and-bound", options).unwrap_err().to_string();
+    assert!(says(&Options::default()).contains("needs the pipeline cost overlap and shared devices"));
+    let counted = Options { stages: Some(2), ..Options::default() };
+    assert!(says(&counted).contains("has no limit on stages or split points"));
+}
+
+/// Two values on the first device, of which one is read twice: whether it has moved already makes a difference to the last
+/// task, though all loads are the same.
+#[test]
+fn what_has_moved_already_counts() {
+    let text = r#"{"format":"divi-problem/1","name":"twice","L":1,
+    "devices":[{"id":0,"name":"a","memory":null,"batch_sizes":[1]},{"id":1,"name":"b","memory":null,"batch_sizes":[1]}],
+    "bandwidth":[[null,1],[1,null]],
+    "nodes":[{"id":0,"time":{"1":[4,4]},"weight":0,"input":0,"output":12,"pin":0},
+    {"id":1,"time":{"1":[4,4]},"weight":0,"input":0,"output":12,"pin":0},
+    {"id":2,"time":{"1":[10,10]},"weight":0,"input":0,"output":0},
+    {"id":3,"time":{"1":[10,10]},"weight":0,"input":0,"output":0},
+    {"id":4,"time":{"1":[10,10]},"weight":0,"input":0,"output":0,"pin":1}],
+    "edges":[[0,2],[0,4],[1,3]]}"#;
+    let problem = Problem::read(text).unwrap();
+    let asked = Options { pipeline_cost: Some(PipelineCost::Overlap), shared_devices: true, ..Options::default() };
+    let plan = solve(&problem, Objective::Pipeline, "branch-and-bound", &asked).unwrap();
+    assert_eq!((plan.value, plan.bound), (20.0, 20.0));
+}
+
 #[test]
 fn every_bound_holds() {
     let mut random = Random::new(13);

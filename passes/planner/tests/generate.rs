@@ -1,6 +1,6 @@
 //! Generated problems are well-formed, have the shape that was asked for, and are the same every time.
 
-use divi_planner::generate::{Kind, Regal, Rwnn, regal, rwnn};
+use divi_planner::generate::{Chain, Kind, Regal, Rwnn, chain, regal, rwnn};
 use divi_planner::{Objective, Options, Problem, solve};
 
 fn networks() -> Vec<Rwnn> {
@@ -124,4 +124,34 @@ fn sizes_out_of_range_are_refused() {
     assert_eq!(talking(-1.0), "ccr is -1; it must be from 0 to 1000000");
     assert_eq!(talking(f64::NAN), "ccr is NaN; it must be from 0 to 1000000");
     assert_eq!(talking(1e300), "ccr is 1e300; it must be from 0 to 1000000");
+}
+
+#[test]
+fn chains_have_the_edge_view() {
+    for (layers, machines, splits) in [(49, 4, 3), (12, 2, 1), (200, 6, 5)] {
+        let options = Chain { layers, machines, splits, improvement: 1e-3, ..Chain::default() };
+        let problem = chain(&options).unwrap();
+        problem.check().unwrap();
+        assert_eq!(Problem::read(&problem.write()).as_ref(), Ok(&problem));
+        assert_eq!(chain(&options).unwrap().write(), problem.write());
+        assert_ne!(chain(&Chain { seed: 2, ..options.clone() }).unwrap().nodes, problem.nodes);
+        let view = problem.edge.as_ref().unwrap();
+        assert_eq!((view.flops.len(), view.edge_bytes.len(), view.rate.len()), (layers, layers - 1, machines));
+        assert_eq!(view.splits, Some(splits as u32));
+        // The first of the paper's ratios: the smallest value, by operation.
+        let (work, smallest) =
+            (view.flops.iter().sum::<f64>(), view.edge_bytes.iter().copied().fold(f64::MAX, f64::min));
+        assert!((smallest / work / options.improvement - 1.0).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn chains_that_cannot_be_are_refused() {
+    let says = |options: Chain| chain(&options).unwrap_err().to_string();
+    assert_eq!(says(Chain { layers: 1, ..Chain::default() }), "layers is 1; it must be at least 2 and at most 100000");
+    assert_eq!(says(Chain { splits: 4, ..Chain::default() }), "splits is 4; it must be at least 1 and at most 3");
+    assert_eq!(says(Chain { rate: f64::NAN, ..Chain::default() }), "rate is NaN; it must be from 1e-3 to 1e9");
+    assert_eq!(says(Chain { optimal: 0.0, ..Chain::default() }), "the optimal ratio is 0; it must be from 1e-9 to 1e3");
+    assert!(says(Chain { layers: 4, ..Chain::default() }).contains("try another seed, or more layers"));
+    assert!(says(Chain { complexity: 1e-3, ..Chain::default() }).contains("must not get smaller"));
 }

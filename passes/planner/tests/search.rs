@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use divi_planner::generate::{Rwnn, rwnn};
+use divi_planner::pipeline::PipelineCost;
 use divi_planner::plan::{Batch, Limit};
 use divi_planner::problem::MemoryModel;
 use divi_planner::random::Random;
@@ -187,7 +188,10 @@ fn news_lead_to_the_plan() {
             let heard = Arc::new(Mutex::new(Vec::new()));
             let ear = Arc::clone(&heard);
             let watch = Watch::new(move |news| ear.lock().unwrap().push(news));
-            let options = Options { limit: Some(Limit::Iterations(2_000)), watch, ..Options::default() };
+            let mut options = Options { limit: Some(Limit::Iterations(2_000)), watch, ..Options::default() };
+            if algorithm == "branch-and-bound" {
+                (options.pipeline_cost, options.shared_devices) = (Some(PipelineCost::Overlap), true);
+            }
             let plan = solve(&problem, objective, algorithm, &options).unwrap();
             let heard = heard.lock().unwrap();
             let mut least = (f64::INFINITY, "nothing");
@@ -208,6 +212,7 @@ fn news_lead_to_the_plan() {
                         let of_part = |news: &News| matches!(news, News::Plan(value, by) if *by == part && (value - plan.value).abs() < 1e-6);
                         assert!(heard.iter().any(of_part), "{objective}: {part} has told of no such plan");
                     }
+                    News::Explored(count) => assert!(count > 0, "{objective} {algorithm}"),
                 }
             }
             let (value, by) = least;

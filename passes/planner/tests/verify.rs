@@ -210,7 +210,7 @@ fn what_cannot_be_verified_is_refused() {
     let mut pipeline = plan(&problem);
     pipeline.objective = divi_planner::Objective::Pipeline;
     pipeline.schedule = Schedule::Edge { place: vec![0, 0, 1, 1], period: 9.0 };
-    refuses(&problem, &pipeline, "plans of edge networks: not verified yet");
+    refuses(&problem, &pipeline, "place: is there, but the problem has no edge network (edge)");
     pipeline.limit = Some(Limit::Seconds(1.5));
     assert_eq!(Plan::read(&pipeline.write()), Ok(pipeline));
 }

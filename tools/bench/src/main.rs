@@ -2,6 +2,7 @@
 
 mod arguments;
 mod cost;
+mod edge;
 mod files;
 mod import;
 mod models;
@@ -18,12 +19,14 @@ usage: divi-bench import [MODEL.onnx …]
        divi-bench cost [TABLE.json]
        divi-bench plan [PART …] [OPTIONS]
        divi-bench pipeline [PART …] [OPTIONS]
+       divi-bench edge [PART …] [OPTIONS]
        divi-bench run [PART …] [OPTIONS]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((command, rest)) if command == "cost" => cost::run(rest),
+        Some((command, rest)) if command == "edge" => edge::run(rest),
         Some((command, rest)) if command == "import" => import::run(rest),
         Some((command, rest)) if command == "pipeline" => pipeline::run(rest),
         Some((command, rest)) if command == "plan" => plan::run(rest),

@@ -1,5 +1,6 @@
-//! The problems that models pose, as `divi-opt` writes them.
+//! The problems that models pose, and what their tasks compute, as `divi-opt` writes them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -14,13 +15,46 @@ pub(crate) fn problem(model: &str, system: &str, inputs: u32) -> Result<Problem,
     let name = Path::new(system).file_stem().unwrap_or_default().to_string_lossy();
     let file = format!("target/bench/{model}_{name}_{inputs}.json");
     fs::create_dir_all("target/bench").map_err(|error| error.to_string())?;
-    let output = Command::new(&opt)
+    let emit = ["--emit=problem", &format!("--inputs={inputs}"), "-o", &file];
+    opt_on(&opt, model, system, &emit)?;
+    read(&file)
+}
+
+/// The operations of each task of a model, by its name.
+pub(crate) fn operations(model: &str, system: &str) -> Result<BTreeMap<String, f64>, String> {
+    let opt = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("divi-opt");
+    let table = opt_on(&opt, model, system, &["--cost-table=csv"])?;
+    let row = |line: &str| {
+        let fields = fields(line);
+        let operations = fields.get(2).and_then(|field| field.parse().ok());
+        operations.map(|operations: f64| (fields[0].clone(), operations)).ok_or_else(|| format!("{model}: {line}"))
+    };
+    table.lines().skip(1).map(row).collect()
+}
+
+/// What `divi-opt` prints for a model.
+fn opt_on(opt: &Path, model: &str, system: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(opt)
         .arg(Path::new("test/models").join(format!("{model}.onnx")))
-        .args(["-q", &format!("--system={system}"), "--emit=problem", &format!("--inputs={inputs}"), "-o", &file])
+        .args(["-q", &format!("--system={system}")])
+        .args(arguments)
         .output()
         .map_err(|error| format!("cannot run {}: {error}; use tools/divi-bench", opt.display()))?;
     if !output.status.success() {
         return Err(format!("{model}: {}", String::from_utf8_lossy(&output.stderr)));
     }
-    read(&file)
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The fields of a line of comma-separated values, of which some may be in quotes.
+fn fields(line: &str) -> Vec<String> {
+    let (mut fields, mut quoted) = (vec![String::new()], false);
+    for character in line.chars() {
+        match character {
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            other => fields.iter_mut().last().into_iter().for_each(|field| field.push(other)),
+        }
+    }
+    fields
 }

@@ -3,6 +3,7 @@
 mod bound;
 mod convert;
 mod generate;
+mod region;
 mod solve;
 mod verify;
 
@@ -22,7 +23,8 @@ pub(crate) fn run(name: &str, arguments: &mut Parser) -> Result<(), String> {
         "bound" => bound::run(arguments),
         "convert" => convert::run(arguments),
         "generate" => generate::run(arguments),
-        _ => Err(format!("there is no command '{name}'; there are solve, verify, bound, convert, generate")),
+        "region" => region::run(arguments),
+        _ => Err(format!("there is no command '{name}'; there are solve, verify, bound, convert, generate, region")),
     }
 }
 

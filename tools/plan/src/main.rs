@@ -2,6 +2,7 @@
 
 mod command;
 mod files;
+mod heatmap;
 
 use std::process::ExitCode;
 
@@ -13,7 +14,8 @@ commands:
   verify PROBLEM PLAN    whether a plan holds for a problem; prints its value
   bound PROBLEM          lower bounds alone
   convert GRAPH          a problem from a graph of EfficientMIP
-  generate KIND          a problem from a seed: rwnn or regal
+  generate KIND          a problem from a seed: rwnn, regal or chain
+  region PROBLEM         whether partitioning can help on an edge network, and from which link speed on
 
 A file named - is stdin or stdout. 'divi-plan COMMAND --help' says more.
 ";

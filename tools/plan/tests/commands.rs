@@ -251,3 +251,66 @@ fn buses_and_cold_starts() {
     fails(&divi_plan(&["solve", &problem, "--resident=2"]), "--resident must be a share from 0 to 1");
     fails(&divi_plan(&["solve", &problem, "--cold", "--inputs=2"]), "a cold start is for one input");
 }
+
+#[test]
+fn edge_networks() {
+    let folder = folder("edge");
+    let files = ["chain.json", "plan.json", "map.svg", "one.json"].map(|name| folder.join(name).display().to_string());
+    let [chain, plan, map, one] = &files;
+    stdout(&divi_plan(&["generate", "chain", "--seed=3", "-o", chain]));
+    let solved = divi_plan(&["solve", chain, "--objective=pipeline", "--algorithm=branch-and-bound", "-o", plan]);
+    assert!(stdout(&solved).is_empty());
+    let says = stderr(&solved);
+    assert!(says.starts_with("branch-and-bound: pipeline ") && says.contains(" nodes explored, "), "{says}");
+    let value: f64 = stdout(&divi_plan(&["verify", chain, plan])).trim().parse().unwrap();
+    let summary = |splits: &str| -> serde_json::Value {
+        let solved = divi_plan(&["solve", chain, "--objective=pipeline", splits, "--json"]);
+        serde_json::from_str(&stdout(&solved)).unwrap()
+    };
+    let three = summary("--splits=3");
+    assert_eq!((three["value"].as_f64(), &three["found_by"]), (Some(value), &"branch-and-bound".into()));
+    assert!(three["explored"].as_u64().unwrap() > 0 && three["gap"].as_f64().unwrap() < 1e-6);
+    assert!(summary("--splits=0")["value"].as_f64().unwrap() > value);
+
+    let bounds = stdout(&divi_plan(&["bound", chain, "--objective=pipeline", "--splits=3"]));
+    let names: Vec<&str> = bounds.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["work", "links", "branch-and-bound", "best"]);
+    assert!(bounds.ends_with(&format!(" {value:.3}\n")), "{bounds}");
+
+    let region = stdout(&divi_plan(&["region", chain, "--svg", map]));
+    for line in [
+        "4 machines, up to 5000 operations/µs; links up to 10 MB/s; ratio 2.0000e-3 bytes an operation",
+        "eq. (10), (11): links of more than 8.2000 MB/s are necessary, though not always sufficient; ratio 1.6400e-3",
+        "partitioning improvement boundary 1.6400e-3 (8.2000 MB/s)",
+        "maximum complexity boundary       1.6800e-1 (840.0000 MB/s)",
+        "; zone 2: partitioning may help, faster links would help more",
+    ] {
+        assert!(region.contains(line), "{region}");
+    }
+    let map = fs::read_to_string(map).unwrap();
+    assert!(map.starts_with("<svg ") && map.ends_with("</svg>\n") && map.matches("<rect ").count() > 2 * 48 * 36);
+    let numbers: serde_json::Value = serde_json::from_str(&stdout(&divi_plan(&["region", chain, "--json"]))).unwrap();
+    assert_eq!((&numbers["boundaries"]["zone"], &numbers["may_help"]), (&2.into(), &true.into()));
+    // Links that are too slow by far.
+    stdout(&divi_plan(&["generate", "chain", "--seed=3", "--link=8", "-o", chain]));
+    let slow = stdout(&divi_plan(&["region", chain]));
+    assert!(
+        slow.contains("partitioning cannot help: the smallest transfer takes 2050000.0 µs >= 2000000.0 µs"),
+        "{slow}"
+    );
+
+    let text = r#"{"format":"divi-problem/1","name":"one","devices":[{"id":0,"name":"a"}],"bandwidth":[[null]],
+        "nodes":[{"id":0,"time":{"1":[1]},"weight":0,"input":0,"output":1}],"edges":[],
+        "edge":{"flops":[6],"rate":[2],"bandwidth":[[null]],"edge_bytes":[]}}"#;
+    fs::write(one, text).unwrap();
+    let alone = stdout(&divi_plan(&["region", one]));
+    assert!(alone.contains("there is one machine: there is nothing to partition"), "{alone}");
+    assert!(alone.contains("here: 3.0 µs an input, 1.000 times one machine"), "{alone}");
+    fails(&divi_plan(&["region", one, "--svg", plan]), "links do not matter on this network: there is nothing to draw");
+    fails(&divi_plan(&["region", &problem("rwnn/rwnn_ER_N10_m1_c1_sdep_s1.json")]), "has no edge network (edge)");
+    fails(&divi_plan(&["generate", "chain", "--kind=ER"]), "--kind is for rwnn and regal only");
+    fails(&divi_plan(&["generate", "rwnn", "--splits=2"]), "--splits is for chain only");
+    fails(&divi_plan(&["generate", "chain", "--ratios=1,2"]), "--ratios=1,2: not three numbers");
+    fails(&divi_plan(&["generate", "chain", "--splits=4"]), "splits is 4; it must be at least 1 and at most 3");
+    fails(&divi_plan(&["generate", "chain", "--ratios=0.1,0.01,1"]), "do not fit");
+}

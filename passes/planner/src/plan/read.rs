@@ -44,6 +44,8 @@ struct Keys {
     #[serde(default)]
     shared_devices: bool,
     #[serde(default)]
+    splits: Option<u32>,
+    #[serde(default)]
     device: Option<Vec<usize>>,
     #[serde(default)]
     start: Option<Vec<Micros>>,
@@ -99,6 +101,7 @@ impl Keys {
             contention: self.contention,
             pipeline_cost: self.pipeline_cost,
             shared_devices: self.shared_devices,
+            splits: self.splits,
             schedule,
             transfers: self.transfers,
             copies: self.copies,

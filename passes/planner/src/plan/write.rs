@@ -34,6 +34,9 @@ impl Plan {
         if self.shared_devices {
             object.key("shared_devices", "true");
         }
+        if let Some(splits) = self.splits {
+            object.key("splits", &splits.to_string());
+        }
         self.schedule_keys(&mut object);
         if !self.transfers.is_empty() {
             object.key("transfers", &list(&self.transfers, transfer));

@@ -1,5 +1,6 @@
 //! Whether a problem is well-formed: everything that is wrong with it, not only the first thing.
 
+mod edge;
 mod links;
 mod memory;
 mod nodes;
@@ -37,6 +38,7 @@ impl Problem {
         self.check_groups(&mut findings);
         self.check_views(&mut findings);
         self.check_cold(&mut findings);
+        self.check_edge_network(&mut findings);
         fail(findings)?;
         self.topological_order().map_err(|finding| Error::Problem(vec![finding]))?;
         Ok(())
@@ -45,7 +47,8 @@ impl Problem {
     /// Whether the objective may have a plan: each task has a device, linked to its neighbours' and with room for it.
     /// The problem's form has been checked.
     pub fn check_for(&self, objective: Objective) -> Result<(), Error> {
-        if objective == Objective::Pipeline && self.mtpp.is_some() {
+        // Views have machines of their own.
+        if objective == Objective::Pipeline && (self.mtpp.is_some() || self.edge.is_some()) {
             return Ok(());
         }
         if self.cold.is_some() {

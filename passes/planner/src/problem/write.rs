@@ -121,8 +121,19 @@ fn pipeline(view: &Pipeline) -> String {
 }
 
 fn edge_network(view: &EdgeNetwork) -> String {
+    let mut more = String::new();
+    if let Some(splits) = view.splits {
+        more += &format!(", \"splits\": {splits}");
+    }
+    if let Some(threads) = &view.threads {
+        more += &format!(", \"threads\": {}", integers(threads));
+    }
+    if let Some(pins) = &view.pin {
+        let pin = |pin: &Option<usize>| pin.map_or_else(|| "null".to_owned(), |machine| machine.to_string());
+        more += &format!(", \"pin\": {}", row(pins, pin));
+    }
     format!(
-        "{{\"flops\": {}, \"rate\": {}, \"bandwidth\": {}, \"edge_bytes\": {}}}",
+        "{{\"flops\": {}, \"rate\": {}, \"bandwidth\": {}, \"edge_bytes\": {}{more}}}",
         numbers(&view.flops),
         numbers(&view.rate),
         row(&view.bandwidth, |values| row(values, optional)),

@@ -101,6 +101,9 @@ fn places_in_a_network_overlap() {
         rate: vec![1.0, 10.0],
         bandwidth: vec![vec![None, Some(50.0)], vec![Some(20.0), None]],
         edge_bytes: vec![1000.0, 400.0, 400.0, 200.0, 300.0, 100.0],
+        splits: None,
+        threads: None,
+        pin: None,
     });
     let schedule = Schedule::Edge { place: vec![0, 1, 1, 0, 1, 0], period: 40.0 };
     let plan = Plan::new(&problem, "hand", schedule, Bound::new(0.0, ""));

@@ -18,6 +18,7 @@ Prints lower bounds on every plan's value, in microseconds, one a line by name, 
   --k=N                how many stages a pipeline may have, instead of what the problem says
   --allow-shared-devices
                        a device may have several stages, and takes their sum
+  --splits=N           how often the machine may change from a layer to the next, on an edge network
   --pipeline-cost=NAME what a stage takes: serial or overlap
   --time-limit=S       how long integer programs for pipelines may take, by default 10 seconds
   --json               as JSON
@@ -32,6 +33,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
             "objective" => objective = Some(value(parser, name)?),
             "k" => options.stages = Some(value(parser, name)?),
             "allow-shared-devices" => options.shared_devices = true,
+            "splits" => options.splits = Some(value(parser, name)?),
             "pipeline-cost" => options.pipeline_cost = Some(value(parser, name)?),
             "time-limit" => options.limit = Some(seconds(value(parser, name)?)?),
             "json" => as_json = true,

@@ -1,21 +1,23 @@
 //! `divi-plan generate`.
 
-use divi_planner::generate::{Kind, Regal, Rwnn, regal, rwnn};
+use divi_planner::generate::{Chain, Kind, Regal, Rwnn, chain, regal, rwnn};
 use lexopt::Parser;
 
 use super::{parse, value};
 use crate::files;
 
 const USAGE: &str = "\
-usage: divi-plan generate rwnn|regal [OPTIONS]
+usage: divi-plan generate rwnn|regal|chain [OPTIONS]
 
-Makes a problem from a seed: a randomly wired network (rwnn) on a CPU and two GPUs, or a synthetic
-graph (regal) with the pipeline view. The same options give the same problem.
+Makes a problem from a seed: a randomly wired network (rwnn) on a CPU and two GPUs, a synthetic
+graph (regal) with the pipeline view, or a chain of layers with the view of an edge network (chain).
+The same options give the same problem.
 
   -o FILE              where the problem goes; without it to stdout
   --seed=N             by default 1
-  --kind=NAME          ER, WS, BA or SBM; by default ER
-  --nodes=N            of a module (rwnn, by default 10) or in all (regal, by default 100)
+  --kind=NAME          ER, WS, BA or SBM; by default ER (not chain)
+  --nodes=N            of a module (rwnn, by default 10) or in all (regal, by default 100; chain,
+                       by default 49)
 only rwnn:
   --modules=N          one after the other; by default 1
   --channels=N         edges from a module to the next; by default 1
@@ -24,12 +26,20 @@ only rwnn:
   --ccr=X              time of transfers to time of tasks; by default 0.1
   --dominant           the fastest device is the fastest for every task
   --inputs=N           queued inputs, with batches of a quarter, half, three quarters and all; by default 1
+only chain:
+  --machines=N         all alike; by default 4
+  --splits=N           how often the machine may change, less than there are machines; by default 3
+  --rate=X             of a machine, in 10^9 operations a second; by default 5
+  --link=X             between any two, in megabytes a second; by default 10
+  --ratios=A,B,C       of link speed to machine speed, in bytes an operation: from where on partitioning
+                       helps, from where on links help no more, and from where on they rule out
+                       nothing; by default the edge paper's 1.64e-3,9.52e-3,0.168
 ";
 
 pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
-    let mut network = Rwnn::default();
+    let (mut network, mut edge) = (Rwnn::default(), Chain::default());
     let (mut seed, mut kind, mut nodes) = (1, Kind::ErdosRenyi, None);
-    let mut only_network: Option<String> = None;
+    let mut given: Vec<String> = Vec::new();
     let parsed = parse(parser, USAGE, |name, parser| {
         match name {
             "seed" => seed = value(parser, name)?,
@@ -41,26 +51,49 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
             "ccr" => network.communication = value(parser, name)?,
             "dominant" => network.dominant = true,
             "inputs" => network.inputs = value(parser, name)?,
+            "machines" => edge.machines = value(parser, name)?,
+            "splits" => edge.splits = value(parser, name)?,
+            "rate" => edge.rate = 1e3 * value::<f64>(parser, name)?,
+            "link" => edge.link = value(parser, name)?,
+            "ratios" => {
+                [edge.improvement, edge.optimal, edge.complexity] = ratios(&value::<String>(parser, name)?)?;
+            }
             _ => return Ok(false),
         }
-        if !["seed", "kind", "nodes"].contains(&name) {
-            only_network.get_or_insert_with(|| name.to_owned());
-        }
+        given.push(name.to_owned());
         Ok(true)
     })?;
     let Some(arguments) = parsed else { return Ok(()) };
-    let [what] = arguments.files(["rwnn or regal"])?;
-    let problem = match what.to_string_lossy().as_ref() {
+    let [what] = arguments.files(["rwnn, regal or chain"])?;
+    let what = what.to_string_lossy();
+    let known = ["rwnn", "regal", "chain"].contains(&what.as_ref());
+    if let Some(option) = given.iter().find(|option| known && !takers(option).contains(&what.as_ref())) {
+        return Err(format!("--{option} is for {} only", takers(option).join(" and ")));
+    }
+    let problem = match what.as_ref() {
         "rwnn" => rwnn(&Rwnn { seed, kind, nodes: nodes.unwrap_or(network.nodes), ..network }),
-        "regal" => {
-            if let Some(option) = only_network {
-                return Err(format!("--{option} is for rwnn only"));
-            }
-            regal(&Regal { seed, kind, nodes: nodes.unwrap_or(Regal::default().nodes) })
-        }
-        other => return Err(format!("there is no kind of problem '{other}'; there are rwnn and regal")),
+        "regal" => regal(&Regal { seed, kind, nodes: nodes.unwrap_or(Regal::default().nodes) }),
+        "chain" => chain(&Chain { seed, layers: nodes.unwrap_or(edge.layers), ..edge }),
+        other => return Err(format!("there is no kind of problem '{other}'; there are rwnn, regal and chain")),
     };
     files::write(arguments.output.as_deref(), &problem.map_err(|error| error.to_string())?.write())
+}
+
+/// The kinds of problems that an option is for.
+fn takers(option: &str) -> &'static [&'static str] {
+    match option {
+        "seed" | "nodes" => &["rwnn", "regal", "chain"],
+        "kind" => &["rwnn", "regal"],
+        "machines" | "splits" | "rate" | "link" | "ratios" => &["chain"],
+        _ => &["rwnn"],
+    }
+}
+
+/// Three numbers.
+fn ratios(text: &str) -> Result<[f64; 3], String> {
+    let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.parse().ok()).collect();
+    let three = numbers.and_then(|numbers| numbers.try_into().ok());
+    three.ok_or_else(|| format!("--ratios={text}: not three numbers with commas between them"))
 }
 
 /// Whether modules depend strongly on each other.

@@ -36,6 +36,7 @@ Writes a plan, and on stderr what it costs, what is proven, and how long it took
                        a device may have several stages, and takes their sum
   --pipeline-cost=NAME what a stage takes: serial (inputs, work, outputs; the default), or overlap
                        (the longer of work and transfers)
+  --splits=N           how often the machine may change from a layer to the next, on an edge network
   --order=NAME         where slicegraph's orders come from: brkga (the default), random, mla or
                        mla-weighted
   --seed=N             of algorithms that search, by default 1
@@ -72,6 +73,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
             "k" => options.stages = Some(value(parser, name)?),
             "allow-shared-devices" => options.shared_devices = true,
             "pipeline-cost" => options.pipeline_cost = Some(value(parser, name)?),
+            "splits" => options.splits = Some(value(parser, name)?),
             "order" => options.order = Some(value(parser, name)?),
             "seed" => options.seed = value(parser, name)?,
             "iterations" => limit(&mut options, Limit::Iterations(value(parser, name)?))?,
@@ -91,8 +93,8 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let by_default = if options.inputs.unwrap_or(problem.inputs) == 1 { Objective::Latency } else { Objective::Batch };
 
     let progress = (!quiet).then(Progress::on_terminal).flatten();
-    let part = Arc::new(OnceLock::new());
-    options.watch = watch(progress.as_ref().map(Progress::watch), Arc::clone(&part));
+    let (part, explored) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
+    options.watch = watch(progress.as_ref().map(Progress::watch), Arc::clone(&part), Arc::clone(&explored));
     let started = Instant::now();
     let problem = if cold.from_host || cold.resident.is_some() { problem.cold_start() } else { problem };
     let solve = |problem: &Problem| divi_planner::solve(problem, objective.unwrap_or(by_default), &algorithm, &options);
@@ -111,19 +113,20 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     if !as_json || arguments.output.is_some() {
         files::write(arguments.output.as_deref(), &plan.write())?;
     }
-    let part = part.get().copied();
+    let (part, explored) = (part.get().copied(), explored.get().copied());
     if as_json {
-        files::print(&format!("{}\n", summary(&plan, part, seconds)))?;
+        files::print(&format!("{}\n", summary(&plan, part, explored, seconds)))?;
     } else if !quiet {
         eprintln!(
-            "{}{}: {} {:.1} µs, bound {:.1} µs by {}, gap {:.2} %, {seconds:.3} s",
+            "{}{}: {} {:.1} µs, bound {:.1} µs by {}, gap {:.2} %, {}{seconds:.3} s",
             plan.algorithm,
             part.map(|part| format!(" ({part})")).unwrap_or_default(),
             plan.objective,
             plan.value,
             plan.bound,
             plan.bound_by,
-            plan.gap * 100.0
+            plan.gap * 100.0,
+            explored.map(|count| format!("{count} nodes explored, ")).unwrap_or_default()
         );
     }
     Ok(())
@@ -153,19 +156,29 @@ fn limit(options: &mut Options, limit: Limit) -> Result<(), String> {
     Ok(())
 }
 
-/// Tells of progress, and keeps which part of a portfolio has found the plan.
-fn watch(progress: Option<Watch>, part: Arc<OnceLock<&'static str>>) -> Watch {
+/// Tells of progress, and keeps which part of a portfolio has found the plan, and how many nodes of a tree were looked at.
+fn watch(progress: Option<Watch>, part: Arc<OnceLock<&'static str>>, explored: Arc<OnceLock<u64>>) -> Watch {
     Watch::new(move |news| {
-        if let News::Taken(name) = news {
-            part.get_or_init(|| name);
+        match news {
+            News::Taken(name) => {
+                part.get_or_init(|| name);
+            }
+            News::Explored(count) => {
+                explored.get_or_init(|| count);
+            }
+            News::Plan(..) | News::Bound(..) => {}
         }
         progress.iter().for_each(|progress| progress.tell(news));
     })
 }
 
-fn summary(plan: &Plan, part: Option<&str>, seconds: f64) -> serde_json::Value {
-    json!({
+fn summary(plan: &Plan, part: Option<&str>, explored: Option<u64>, seconds: f64) -> serde_json::Value {
+    let mut summary = json!({
         "algorithm": plan.algorithm, "found_by": part.unwrap_or(&plan.algorithm), "objective": plan.objective.name(),
         "value": plan.value, "bound": plan.bound, "bound_by": plan.bound_by, "gap": plan.gap, "seconds": seconds,
-    })
+    });
+    if let Some(explored) = explored {
+        summary["explored"] = explored.into();
+    }
+    summary
 }

@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use crate::units::short_number;
 
 /// Slower links would make transfers take longer than numbers can say.
-const LEAST_BANDWIDTH: f64 = 1e-9;
+pub(super) const LEAST_BANDWIDTH: f64 = 1e-9;
 
 impl Problem {
     pub(super) fn check_devices(&self, findings: &mut Vec<Finding>) {

@@ -149,31 +149,11 @@ impl Problem {
                 findings.push(Finding::new("mtpp.k", "has a 0: a pipeline has at least one stage"));
             }
         }
-        if let Some(view) = &self.edge {
-            figures("edge.flops", &view.flops, nodes, "nodes", findings);
-            for (index, rate) in view.rate.iter().enumerate() {
-                if !rate.is_finite() || *rate <= 0.0 {
-                    let message = format!("{} is not a positive rate", short_number(*rate));
-                    findings.push(Finding::new(format!("edge.rate[{index}]"), message));
-                }
-            }
-            let machines = view.rate.len();
-            if view.bandwidth.len() != machines || view.bandwidth.iter().any(|row| row.len() != machines) {
-                let message = format!("is not {machines} by {machines}, though there are {machines} rates");
-                findings.push(Finding::new("edge.bandwidth", message));
-            }
-            for (index, value) in view.bandwidth.iter().flatten().flatten().enumerate() {
-                if let Some(reason) = unfit(*value) {
-                    findings.push(Finding::new("edge.bandwidth", format!("{reason} (entry {index})")));
-                }
-            }
-            figures("edge.edge_bytes", &view.edge_bytes, self.edges.as_ref().map_or(0, Vec::len), "edges", findings);
-        }
     }
 }
 
 /// One sensible number for each of something.
-fn figures(key: &str, values: &[f64], expected: usize, of: &str, findings: &mut Vec<Finding>) {
+pub(super) fn figures(key: &str, values: &[f64], expected: usize, of: &str, findings: &mut Vec<Finding>) {
     if values.len() != expected {
         let message = format!("has {} entries, but there are {expected} {of}", values.len());
         findings.push(Finding::new(key, message));

@@ -1,0 +1,246 @@
+//! Pipelines on networks of machines (the edge paper): which machine runs which layer, so that the slowest machine or link,
+//! which sets the pace, is as fast as possible.
+//!
+//! A machine takes the sum of its layers, however many threads of consecutive layers that is; a way from one machine to another
+//! takes the sum of what moves over it. Split points are where the machine changes along the layers' order, which is the
+//! topological order with the lowest number first.
+//!
+//! `branch-and-bound` is the paper's tree with a bound that holds for any graph. Where a problem has no view of a network, its
+//! devices are the machines.
+
+mod bounds;
+mod memo;
+mod model;
+mod region;
+mod state;
+mod tree;
+mod twins;
+
+use crate::error::{Error, Finding};
+use crate::pipeline::PipelineCost;
+use crate::plan::{Bound, Objective, Schedule, Stages, closes};
+use crate::problem::Problem;
+use crate::solve::{DEFAULT_ALGORITHM, Options, Solution};
+use crate::units::Micros;
+use crate::watch::News;
+
+use model::Model;
+pub use region::{Boundaries, Point, Region, Zone};
+use tree::{Effort, End, Goal, Placed, Tree, better_than};
+
+/// What the algorithm is called.
+pub(crate) const NAME: &str = "branch-and-bound";
+
+/// Nodes of the tree when nothing is said.
+const NODES: u64 = 2_000_000;
+/// One of so many parts of what is left is for each attempt to halve the gap.
+const ATTEMPT: u32 = 32;
+/// Attempts in a row.
+const ATTEMPTS: usize = 16;
+/// A gap that is not worth an attempt: the whole tree closes it.
+const NARROW: f64 = 1e-3;
+/// Where in the gap an attempt aims, and where it is not worth one any more.
+const HALF: f64 = 0.5;
+const MOST_SHARE: f64 = 0.95;
+
+/// What was found, and what is proven.
+struct Best {
+    placed: Option<Placed>,
+    bound: Bound,
+}
+
+impl Best {
+    fn period(&self) -> Micros {
+        self.placed.as_ref().map_or(f64::INFINITY, |placed| placed.period)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.placed.is_some() && closes(self.bound.value, self.period())
+    }
+
+    fn take(&mut self, placed: Placed, options: &Options) {
+        options.watch.plan(placed.period);
+        self.placed = Some(placed);
+    }
+
+    fn prove(&mut self, value: Micros, by: &str) {
+        if value > self.bound.value {
+            self.bound = Bound::new(value, by);
+        }
+    }
+}
+
+/// Refuses what makes no sense for a network, and split points where there is none.
+pub(crate) fn check_options(problem: &Problem, algorithm: &str, options: &Options) -> Result<(), Error> {
+    let unsupported = |message: &str| Err(Error::Unsupported(message.to_owned()));
+    let by_tree = algorithm == NAME || (algorithm == DEFAULT_ALGORITHM && problem.mtpp.is_none());
+    if !by_tree || (problem.edge.is_none() && algorithm != NAME) {
+        return match options.splits {
+            Some(_) => unsupported("a number of split points is for problems with an edge view, by branch-and-bound"),
+            None => Ok(()),
+        };
+    }
+    if problem.edge.is_some() {
+        if options.pipeline_cost == Some(PipelineCost::Serial) {
+            return unsupported("machines of an edge network compute and send at the same time: the cost is overlap");
+        }
+        if options.stages.is_some() {
+            return unsupported("an edge network has split points, not a number of stages; k stages are k - 1 splits");
+        }
+        return Ok(());
+    }
+    if options.splits.is_some() || options.stages.is_some() {
+        return unsupported("without an edge view, branch-and-bound has no limit on stages or split points");
+    }
+    if options.pipeline_cost != Some(PipelineCost::Overlap) || !options.shared_devices {
+        return unsupported(
+            "the problem has no edge view; for its devices, branch-and-bound needs the pipeline cost overlap and shared \
+             devices",
+        );
+    }
+    Ok(())
+}
+
+/// The best placement on the problem's network, or on its devices where it has none.
+pub(crate) fn branch_and_bound(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
+    let model = match &problem.edge {
+        Some(view) => Model::of_view(problem, view, options.splits)?,
+        None => Model::of_devices(problem)?,
+    };
+    let (best, explored) = solve(&model, options)?;
+    if explored > 0 {
+        options.watch.tell(News::Explored(explored));
+    }
+    let Some(placed) = best.placed else {
+        return Err(Error::Bug("a search without an error has no placement".to_owned()));
+    };
+    let schedule = if problem.edge.is_some() { network(&model, &placed) } else { stages(&model, &placed) };
+    Ok(Solution { schedule, bound: Some(best.bound) })
+}
+
+/// The same as part of a portfolio.
+pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+    let solution = branch_and_bound(problem, Objective::Pipeline, &options.named(NAME))?;
+    options.watch.taken(solution.schedule.value(), NAME);
+    Ok(solution)
+}
+
+/// Every bound by name, weakest first. The problem's form has been checked.
+pub(crate) fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
+    check_options(problem, NAME, options)?;
+    let Some(view) = &problem.edge else { return Ok(Vec::new()) };
+    let model = Model::of_view(problem, view, options.splits)?;
+    let single = bounds::single(&model).map_or(f64::INFINITY, |(period, _)| period);
+    let work = Bound::new(bounds::work(&model, model.splits), "work");
+    let links = Bound::new(single.min(bounds::crossing(&model)), "links");
+    let (best, _) = solve(&model, options)?;
+    Ok(vec![work, links, Bound::new(best.bound.value, NAME)])
+}
+
+/// Everything on one machine; then halving the gap, with few split points at first; then the whole tree. Where the order of
+/// layers does not count, half of that is for the tree that begins with the longest. And how many nodes were looked at.
+fn solve(model: &Model, options: &Options) -> Result<(Best, u64), Error> {
+    let mut effort = Effort::new(options.limit, NODES);
+    let mut best = Best { placed: None, bound: Bound::new(bounds::work(model, model.splits), "work") };
+    if let Some((period, machine)) = bounds::single(model) {
+        best.placed = Some(Placed { on: vec![machine as u32; model.layers()], period });
+        options.watch.plan(period);
+    }
+    best.prove(best.period().min(bounds::crossing(model)), "links");
+    let mut tree = Tree::new(model);
+    if best.placed.is_none() {
+        let goal = Goal { below: f64::INFINITY, splits: model.splits, any: true, until: effort.part(1) };
+        first(tree.search(goal, &mut effort, |placed| best.take(placed, options)))?;
+    }
+    let mut few = 1;
+    while few < model.splits.min(model.layers()) && !best.is_closed() {
+        narrow(&mut tree, &mut best, few, &mut effort, options);
+        few *= 2;
+    }
+    let longest_first = if best.is_closed() { None } else { model.longest_first() };
+    let parts = if longest_first.is_some() { 2 } else { 1 };
+    finish(&mut tree, &mut best, &mut effort, parts, options);
+    if let Some(sorted) = longest_first.filter(|_| !best.is_closed()) {
+        best.placed = best.placed.map(|placed| sorted.placed_as_in(model, &placed));
+        finish(&mut Tree::new(&sorted), &mut best, &mut effort, 1, options);
+        best.placed = best.placed.map(|placed| model.placed_as_in(&sorted, &placed));
+    }
+    options.watch.bound(best.bound.value, NAME);
+    Ok((best, effort.explored))
+}
+
+/// Halves the gap, then looks at the whole tree, with one of so many parts of what is left.
+fn finish(tree: &mut Tree<'_>, best: &mut Best, effort: &mut Effort, parts: u32, options: &Options) {
+    let splits = tree.model.splits;
+    narrow(tree, best, splits, effort, options);
+    if best.is_closed() {
+        return;
+    }
+    let goal = Goal { below: better_than(best.period()), splits, any: false, until: effort.part(parts) };
+    if tree.search(goal, effort, |placed| best.take(placed, options)) == End::Exhausted {
+        best.prove(best.period(), NAME);
+    }
+}
+
+/// What the search for any placement has ended with.
+fn first(end: End) -> Result<(), Error> {
+    match end {
+        End::Found => Ok(()),
+        End::Exhausted => {
+            let message = "no placement keeps to pins, memory, links, split points and threads together";
+            Err(Error::Infeasible(vec![Finding::new("network", message)]))
+        }
+        End::Stopped => Err(Error::NotFound("no placement was found within the limit".to_owned())),
+    }
+}
+
+/// Halves the gap as long as that goes quickly: something in the lower half is found, or there is nothing in it. Where neither
+/// is clear soon, less is asked for.
+fn narrow(tree: &mut Tree<'_>, best: &mut Best, splits: usize, effort: &mut Effort, options: &Options) {
+    // With fewer split points than there may be, what is proven only holds for those.
+    let proves = splits >= tree.model.splits;
+    let (mut low, mut share) = (best.bound.value, HALF);
+    for _ in 0..ATTEMPTS {
+        let high = best.period();
+        if best.is_closed() || high - low <= NARROW * high || share > MOST_SHARE {
+            return;
+        }
+        let below = low + (high - low) * share;
+        let goal = Goal { below, splits, any: true, until: effort.part(ATTEMPT) };
+        match tree.search(goal, effort, |placed| best.take(placed, options)) {
+            End::Found => share = HALF,
+            End::Exhausted => {
+                low = below;
+                if proves {
+                    best.prove(below, NAME);
+                    options.watch.bound(best.bound.value, NAME);
+                }
+            }
+            End::Stopped => share = (1.0 + share) / 2.0,
+        }
+    }
+}
+
+/// A machine for each node.
+fn network(model: &Model, placed: &Placed) -> Schedule {
+    let mut place = vec![0; model.layers()];
+    for (node, machine) in model.nodes.iter().zip(&placed.on) {
+        place[*node] = *machine as usize;
+    }
+    Schedule::Edge { place, period: placed.period }
+}
+
+/// A stage for each run of layers on one device.
+fn stages(model: &Model, placed: &Placed) -> Schedule {
+    let mut block = vec![0; model.layers()];
+    let mut devices: Vec<usize> = Vec::new();
+    for (node, machine) in model.nodes.iter().zip(&placed.on) {
+        if devices.last() != Some(&(*machine as usize)) {
+            devices.push(*machine as usize);
+        }
+        block[*node] = devices.len() - 1;
+    }
+    let k = devices.len() as u32;
+    let stages = Some(Stages { block_device: Some(devices), order: None });
+    Schedule::Pipeline { block, k, bottleneck: placed.period, stages }
+}

@@ -1,0 +1,189 @@
+//! The tree of placements: a layer is placed at each step, on each machine that may lead to something better.
+
+use std::time::Instant;
+
+use super::bounds;
+use super::memo::Memo;
+use super::model::Model;
+use super::state::State;
+use crate::plan::Limit;
+use crate::units::Micros;
+
+/// Nodes of the tree between two looks at the clock.
+const STEPS: u64 = 1024;
+/// What is smaller by less than this share is no better.
+const BETTER: f64 = 1.0 - 1e-9;
+
+/// A placement by layers, and its period.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) on: Vec<u32>,
+    pub(super) period: Micros,
+}
+
+/// How much may be looked at.
+pub(super) struct Effort {
+    pub(super) explored: u64,
+    most: u64,
+    since: Instant,
+    seconds: Option<f64>,
+}
+
+/// A part of that: up to which number of nodes, and which second.
+#[derive(Clone, Copy)]
+pub(super) struct Until {
+    explored: u64,
+    seconds: Option<f64>,
+}
+
+impl Effort {
+    pub(super) fn new(limit: Option<Limit>, by_default: u64) -> Self {
+        let (most, seconds) = match limit {
+            None => (by_default, None),
+            Some(Limit::Iterations(most)) => (most, None),
+            Some(Limit::Seconds(seconds)) => (u64::MAX, Some(seconds)),
+        };
+        Self { explored: 0, most, since: Instant::now(), seconds }
+    }
+
+    /// One of so many equal parts of what is left.
+    pub(super) fn part(&self, parts: u32) -> Until {
+        let left = self.most.saturating_sub(self.explored);
+        let gone = self.since.elapsed().as_secs_f64();
+        Until {
+            explored: self.explored + if left > 0 { (left / u64::from(parts)).max(1) } else { 0 },
+            seconds: self.seconds.map(|seconds| gone + (seconds - gone).max(0.0) / f64::from(parts)),
+        }
+    }
+
+    fn is_spent(&self, until: &Until) -> bool {
+        let is_late = |seconds: f64| self.since.elapsed().as_secs_f64() >= seconds;
+        self.explored >= until.explored || (self.explored.is_multiple_of(STEPS) && until.seconds.is_some_and(is_late))
+    }
+}
+
+/// Why a search has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Something better was found, and more was not asked for.
+    Found,
+    /// Nothing else is better.
+    Exhausted,
+    Stopped,
+}
+
+/// What is looked for.
+#[derive(Clone, Copy)]
+pub(super) struct Goal {
+    /// Only smaller periods.
+    pub(super) below: Micros,
+    pub(super) splits: usize,
+    /// Whether the first such is enough.
+    pub(super) any: bool,
+    pub(super) until: Until,
+}
+
+pub(super) struct Tree<'a> {
+    pub(super) model: &'a Model,
+    state: State<'a>,
+    memo: Memo,
+    /// Scratch space.
+    rooms: Vec<f64>,
+    moving: Vec<Micros>,
+}
+
+/// The machines that are still to be tried for a layer, the next one last.
+struct Choices {
+    machines: Vec<u32>,
+    /// Whether there never was but one: that is no node of the tree.
+    forced: bool,
+}
+
+impl<'a> Tree<'a> {
+    pub(super) fn new(model: &'a Model) -> Self {
+        let (state, memo) = (State::new(model), Memo::new(model));
+        Self { model, state, memo, rooms: Vec::new(), moving: Vec::new() }
+    }
+
+    /// Looks for placements that are better than the goal, depth first; tells of each that is better than the last.
+    pub(super) fn search(&mut self, mut goal: Goal, effort: &mut Effort, mut found: impl FnMut(Placed)) -> End {
+        let layers = self.model.layers();
+        self.state = State::new(self.model);
+        self.memo.clear();
+        goal.splits = goal.splits.min(layers);
+        if goal.splits + 1 < layers {
+            goal.splits = goal.splits.min(bounds::splits(self.model, goal.below));
+        }
+        let counts_runs = self.model.counts_runs(goal.splits);
+        let mut open = vec![self.choices(goal.splits)];
+        while let Some(choices) = open.last_mut() {
+            let Some(machine) = choices.machines.pop() else {
+                open.pop();
+                self.state.undo();
+                continue;
+            };
+            if !choices.forced {
+                if effort.is_spent(&goal.until) {
+                    return End::Stopped;
+                }
+                effort.explored += 1;
+            }
+            self.state.place(machine as usize);
+            if self.state.placed() == layers && self.state.value() < goal.below {
+                let period = self.state.value();
+                found(Placed { on: self.state.on.clone(), period });
+                if goal.any {
+                    return End::Found;
+                }
+                goal.below = period * BETTER;
+            }
+            if self.state.placed() == layers || !self.may_be_better(&goal, counts_runs) {
+                self.state.undo();
+                continue;
+            }
+            open.push(self.choices(goal.splits));
+        }
+        End::Exhausted
+    }
+
+    fn may_be_better(&mut self, goal: &Goal, counts_runs: bool) -> bool {
+        let (model, state, below) = (self.model, &self.state, goal.below);
+        state.value() < below
+            && bounds::has_room(model, state, below, goal.splits, &mut self.rooms)
+            && bounds::can_meet(model, state, below, &mut self.moving)
+            && !self.memo.is_superfluous(state, counts_runs)
+    }
+
+    /// Where the next layer may go: first of all where the last one is, then to machines that have little to do.
+    fn choices(&self, splits: usize) -> Choices {
+        let (model, state) = (self.model, &self.state);
+        let layer = state.placed();
+        let leader = model.leader[layer] as usize;
+        let current = state.current();
+        let may_be = |machine: usize| {
+            let runs = state.runs[machine] as usize;
+            let enters = current.is_none() || (state.splits < splits && runs < model.threads[machine]);
+            // Of machines that differ in nothing and have nothing to do, one will do.
+            let is_first = runs > 0 || model.twin[machine].is_none_or(|twin| state.runs[twin] > 0);
+            model.time(layer, machine).is_finite()
+                && (leader == layer || state.on[leader] as usize == machine)
+                && (current == Some(machine) || (enters && is_first))
+        };
+        let mut machines: Vec<u32> = (0..model.machines as u32).filter(|machine| may_be(*machine as usize)).collect();
+        let key = |machine: &u32| {
+            let machine = *machine as usize;
+            let stays = current == Some(machine);
+            (if stays { -1.0 } else { state.work(machine) + model.time(layer, machine) }, machine)
+        };
+        machines.sort_by(|one, other| {
+            let ((one, first), (other, second)) = (key(one), key(other));
+            other.total_cmp(&one).then(second.cmp(&first))
+        });
+        Choices { forced: machines.len() < 2, machines }
+    }
+}
+
+/// What a placement has to be below to be better than one that is known.
+pub(super) fn better_than(period: Micros) -> Micros {
+    period * BETTER
+}
