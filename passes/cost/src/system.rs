@@ -6,6 +6,7 @@
 mod error;
 mod fields;
 pub mod host;
+mod nodes;
 pub mod presets;
 pub mod rates;
 mod read;

@@ -14,6 +14,7 @@ use crate::milp;
 use crate::pipeline;
 use crate::plan::{Limit, Objective, closes};
 use crate::problem::Problem;
+use crate::replicated;
 use crate::search;
 use crate::solve::{Options, Solution};
 
@@ -42,9 +43,13 @@ fn one_input(problem: &Problem, options: &Options) -> Result<Solution, Error> {
 /// A queue: the best baseline, and unless that cannot be better, a search, and an integer program that proves beside it.
 fn queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let started = Instant::now();
-    let (start, name) = baseline::best(problem, Objective::Batch)?;
+    let (mut start, mut name) = baseline::best(problem, Objective::Batch)?;
     options.watch.of(name).plan(start.value());
     let instance = Instance::new(problem, Objective::Batch)?;
+    if let Some(repeated) = replicated::quick(problem, &instance).filter(|found| found.value() < start.value()) {
+        (start, name) = (repeated, "replicated");
+        options.watch.of(name).plan(start.value());
+    }
     let bound = bounds::best(&instance);
     if closes(bound.value, start.value()) {
         options.watch.taken(start.value(), name);

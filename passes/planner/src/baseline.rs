@@ -20,7 +20,11 @@ const ALL: [(&str, Solver); 4] = [("heft", heft), ("greedy", greedy), ("met", me
 pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule, &'static str), Error> {
     let mut best: Option<(Schedule, &'static str)> = None;
     let mut failure = None;
-    for (name, solver) in ALL {
+    // Where memory is not scarce, nothing is gained by a price on it.
+    let is_scarce = || {
+        objective == Objective::Batch && Instance::new(problem, objective).is_ok_and(|instance| instance.memory_binds())
+    };
+    for (name, solver) in ALL.into_iter().chain(is_scarce().then_some(("priced", priced as Solver))) {
         match solver(problem, objective, &Options::default()) {
             Ok(Solution { schedule, .. }) => {
                 if best.as_ref().is_none_or(|(best, _)| schedule.value() < best.value()) {
@@ -105,6 +109,14 @@ pub(crate) fn greedy(problem: &Problem, objective: Objective, _: &Options) -> Re
     let instance = Instance::new(problem, objective)?;
     let rule = Rule { order: list::breadth_first(&instance), choice: Choice::End, insertion: false };
     run(&instance, objective, &rule)
+}
+
+/// A queue with a price on memory: see [`batch::priced`]. Where that finds no room, like [`greedy`].
+pub(crate) fn priced(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    match batch::priced::schedule(&Instance::new(problem, objective)?) {
+        Some(schedule) => Ok(Solution { schedule, bound: None }),
+        None => greedy(problem, objective, options),
+    }
 }
 
 /// Heterogeneous earliest finish time: by upward rank, each task where it ends first, in gaps too.

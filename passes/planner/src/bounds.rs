@@ -6,6 +6,7 @@
 
 mod ends;
 mod load;
+mod mean;
 mod ways;
 
 use crate::bus;
@@ -16,8 +17,10 @@ use crate::problem::Problem;
 use crate::units::Micros;
 
 pub(crate) use load::worth;
+pub(crate) use mean::{byte_prices, device_classes};
 
 use load::Prices;
+use mean::Mean;
 use ways::{Ways, quickest};
 
 /// So many heads and tails are tried as ends of a window.
@@ -42,6 +45,7 @@ pub fn all(instance: &Instance) -> Vec<Bound> {
         Bound::new(load, "load"),
         Bound::new(with_ends, "load-with-ends"),
         Bound::new(windows, "load-in-windows"),
+        Bound::new(Mean::new(instance).bound, "mean-way"),
     ]
 }
 

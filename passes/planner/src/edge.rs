@@ -22,7 +22,6 @@ use crate::plan::{Bound, Objective, Schedule, Stages, closes};
 use crate::problem::Problem;
 use crate::solve::{DEFAULT_ALGORITHM, Options, Solution};
 use crate::units::Micros;
-use crate::watch::News;
 
 use model::Model;
 pub use region::{Boundaries, Point, Region, Zone};
@@ -108,9 +107,7 @@ pub(crate) fn branch_and_bound(problem: &Problem, _: Objective, options: &Option
         None => Model::of_devices(problem)?,
     };
     let (best, explored) = solve(&model, options)?;
-    if explored > 0 {
-        options.watch.tell(News::Explored(explored));
-    }
+    options.watch.explored(explored);
     let Some(placed) = best.placed else {
         return Err(Error::Bug("a search without an error has no placement".to_owned()));
     };

@@ -1,7 +1,9 @@
 //! Problems from a seed: randomly wired networks as DiviML's section V describes, and synthetic graphs as MTPP's
-//! Appendix C.2 does, and chains as the edge paper has them. The same seed gives the same problem on every machine.
+//! Appendix C.2 does, and chains as the edge paper has them. The same seed gives the same problem on every machine. GPT-3 on
+//! nodes of GPUs needs no seed.
 
 mod chain;
+mod gpt3;
 mod graphs;
 mod regal;
 mod rwnn;
@@ -11,6 +13,7 @@ use std::str::FromStr;
 use crate::error::Error;
 
 pub use chain::{Chain, chain};
+pub use gpt3::{Gpt3, gpt3};
 pub use regal::{Regal, regal};
 pub use rwnn::{Rwnn, rwnn};
 

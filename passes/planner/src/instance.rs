@@ -54,6 +54,7 @@ pub struct Instance {
     output: Vec<Bytes>,
     scratch: Vec<Bytes>,
     device_names: Vec<String>,
+    machines: Vec<Vec<usize>>,
 }
 
 impl Instance {
@@ -141,6 +142,7 @@ impl Instance {
             output: problem.output_bytes(),
             scratch: each(|node| node.scratch),
             device_names: problem.devices.iter().map(|device| device.name.clone()).collect(),
+            machines: problem.machines.clone().unwrap_or_default(),
         }
     }
 
@@ -233,6 +235,11 @@ impl Instance {
 
     pub fn device_name(&self, device: usize) -> &str {
         &self.device_names[device]
+    }
+
+    /// The devices of each node of a cluster; none where nothing is said.
+    pub fn machines(&self) -> &[Vec<usize>] {
+        &self.machines
     }
 }
 

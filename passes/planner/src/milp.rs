@@ -11,7 +11,7 @@ mod queue;
 mod search;
 mod symmetry;
 mod times;
-mod timetable;
+pub(crate) mod timetable;
 
 use std::time::Instant;
 
@@ -94,10 +94,10 @@ fn solve(
     }
     let mut program = Program::default();
     if objective == Objective::Batch {
-        let model = Queue::new(instance, search.horizon, &mut program)?;
+        let model = Queue::new(instance, search.horizon, options.symmetry, &mut program)?;
         search.run(program, &model)?;
     } else {
-        let model = Latency::new(instance, search.horizon, &mut program)?;
+        let model = Latency::new(instance, search.horizon, options.symmetry, &mut program)?;
         search.relax(&mut program, &model)?;
         search.run(program, &model)?;
     }

@@ -152,6 +152,8 @@ pub(crate) struct Outcome {
     pub(crate) finished: bool,
     /// Iterations that were spent.
     pub(crate) iterations: u64,
+    /// Nodes of the search tree that were looked at.
+    pub(crate) nodes: u64,
 }
 
 #[cfg(test)]

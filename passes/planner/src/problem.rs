@@ -63,6 +63,9 @@ pub struct Problem {
     /// The edge-network view.
     #[serde(default)]
     pub edge: Option<EdgeNetwork>,
+    /// Devices that are nodes of a cluster: near each other, and equal from node to node where they are listed alike.
+    #[serde(default)]
+    pub machines: Option<Vec<Vec<usize>>>,
     /// Nodes that share a device.
     #[serde(default)]
     pub colocate: Option<Vec<Vec<usize>>>,
@@ -209,6 +212,7 @@ impl Problem {
             modules: None,
             mtpp: None,
             edge: None,
+            machines: None,
             colocate: None,
             cold: None,
             meta: None,

@@ -1,5 +1,7 @@
 //! The algorithms by the names that users type, and the one way in which each becomes a plan.
 
+mod symmetry;
+
 use crate::auto;
 use crate::baseline;
 use crate::bounds;
@@ -13,10 +15,13 @@ use crate::milp;
 use crate::pipeline::{self, OrderSearch, PipelineCost};
 use crate::plan::{Bound, Limit, Objective, Plan, Schedule};
 use crate::problem::{Contention, Problem};
+use crate::replicated;
 use crate::search;
 use crate::sortinghat;
 use crate::verify::verify;
 use crate::watch::Watch;
+
+pub use symmetry::Symmetry;
 
 /// How an algorithm is to work.
 #[derive(Clone, Debug)]
@@ -38,6 +43,8 @@ pub struct Options {
     pub splits: Option<u32>,
     /// How `slicegraph` looks for orders, instead of brkga.
     pub order: Option<OrderSearch>,
+    /// How integer programs tell equal devices and nodes apart.
+    pub symmetry: Symmetry,
     /// Who is told of plans and bounds as they are found.
     pub watch: Watch,
 }
@@ -54,6 +61,7 @@ impl Default for Options {
             shared_devices: false,
             splits: None,
             order: None,
+            symmetry: Symmetry::default(),
             watch: Watch::default(),
         }
     }
@@ -105,6 +113,7 @@ pub enum Effort {
 const LATENCY: &[Objective] = &[Objective::Latency];
 const PIPELINE: &[Objective] = &[Objective::Pipeline];
 const ALL: &[Objective] = &Objective::ALL;
+const QUEUES: &[Objective] = &[Objective::Batch];
 const SCHEDULES: &[Objective] = &[Objective::Latency, Objective::Batch];
 
 static ALGORITHMS: &[Algorithm] = &[
@@ -113,6 +122,14 @@ static ALGORITHMS: &[Algorithm] = &[
     entry("met", SCHEDULES, Effort::Fixed, "each task where it runs fastest, breadth-first", baseline::met),
     entry("greedy", SCHEDULES, Effort::Fixed, "each task where it ends first, breadth-first", baseline::greedy),
     entry("heft", SCHEDULES, Effort::Fixed, "each task where it ends first, by upward rank, in gaps", baseline::heft),
+    entry("priced", QUEUES, Effort::Fixed, "each task where it ends first, with a price on memory", baseline::priced),
+    entry(
+        "replicated",
+        QUEUES,
+        Effort::Limited,
+        "one node's plan on every node, for a part of the network or of the inputs",
+        replicated::replicated,
+    ),
     entry("milp-split", SCHEDULES, Effort::Limited, "modules between cuts, one after the other", solver::milp_split),
     entry("milp", ALL, Effort::Limited, "an integer program of the whole, through HiGHS", milp::milp),
     entry("milp-paper", LATENCY, Effort::Limited, "DiviML's own integer program, for comparison", milp::paper),

@@ -12,10 +12,10 @@ pub enum News {
     Plan(Micros, &'static str),
     /// No plan is better than this, which is proven by what is named.
     Bound(Micros, &'static str),
+    /// So many nodes of a search tree have been looked at since the last time.
+    Explored(u64, &'static str),
     /// The plan that is given back is that of this part of a portfolio.
     Taken(&'static str),
-    /// So many nodes of a search tree have been looked at, in all.
-    Explored(u64),
 }
 
 /// Who is told, and who tells. By default nobody.
@@ -65,6 +65,12 @@ impl Watch {
     pub(crate) fn bound(&self, value: Micros, by: &'static str) {
         if value.is_finite() {
             self.tell(News::Bound(value, by));
+        }
+    }
+
+    pub(crate) fn explored(&self, nodes: u64) {
+        if nodes > 0 {
+            self.tell(News::Explored(nodes, self.part));
         }
     }
 

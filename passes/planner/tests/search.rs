@@ -207,12 +207,12 @@ fn news_lead_to_the_plan() {
                     News::Bound(bound, _) => {
                         assert!(bound <= plan.value + 1e-6, "{objective} {algorithm}: {bound} is above {}", plan.value);
                     }
+                    News::Explored(count, _) => assert!(count > 0, "{objective} {algorithm}"),
                     News::Taken(part) => {
                         assert_eq!(algorithm, "auto", "{objective} {part}");
                         let of_part = |news: &News| matches!(news, News::Plan(value, by) if *by == part && (value - plan.value).abs() < 1e-6);
                         assert!(heard.iter().any(of_part), "{objective}: {part} has told of no such plan");
                     }
-                    News::Explored(count) => assert!(count > 0, "{objective} {algorithm}"),
                 }
             }
             let (value, by) = least;

@@ -48,7 +48,7 @@ impl Line {
             News::Plan(value, by) if value < self.value => (self.value, self.by) = (value, by),
             News::Plan(..) => {}
             News::Bound(value, _) => self.bound = self.bound.max(value),
-            News::Taken(_) | News::Explored(_) => return,
+            News::Taken(_) | News::Explored(..) => return,
         }
         if self.value.is_finite() && self.drawn.is_none_or(|drawn| drawn.elapsed() >= PERIOD) {
             self.drawn = Some(Instant::now());

@@ -6,6 +6,7 @@ mod edge;
 mod files;
 mod import;
 mod models;
+mod nodes;
 mod pipeline;
 mod plan;
 mod python;
@@ -20,6 +21,7 @@ usage: divi-bench import [MODEL.onnx …]
        divi-bench plan [PART …] [OPTIONS]
        divi-bench pipeline [PART …] [OPTIONS]
        divi-bench edge [PART …] [OPTIONS]
+       divi-bench nodes [PART …] [OPTIONS]
        divi-bench run [PART …] [OPTIONS]";
 
 fn main() -> ExitCode {
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         Some((command, rest)) if command == "cost" => cost::run(rest),
         Some((command, rest)) if command == "edge" => edge::run(rest),
         Some((command, rest)) if command == "import" => import::run(rest),
+        Some((command, rest)) if command == "nodes" => nodes::run(rest),
         Some((command, rest)) if command == "pipeline" => pipeline::run(rest),
         Some((command, rest)) if command == "plan" => plan::run(rest),
         Some((command, rest)) if command == "run" => run::run(rest),

@@ -87,7 +87,7 @@ fn event((seconds, news): (f64, News)) -> Option<Event> {
     let (part, found) = match news {
         News::Plan(value, part) => (part, Found::Plan(value)),
         News::Bound(value, part) => (part, Found::Bound(value)),
-        News::Taken(_) | News::Explored(_) => return None,
+        News::Taken(_) | News::Explored(..) => return None,
     };
     Some(Event { seconds, part: part.to_owned(), found })
 }

@@ -180,7 +180,7 @@ fn bounds() {
     let problem = problem("rwnn/rwnn_WS_N32_m1_c1_sdep_s1.json");
     let lines = stdout(&divi_plan(&["bound", &problem]));
     let names: Vec<&str> = lines.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["critical-path", "load", "load-with-ends", "load-in-windows", "best"]);
+    assert_eq!(names, ["critical-path", "load", "load-with-ends", "load-in-windows", "mean-way", "best"]);
     let json: serde_json::Value = serde_json::from_str(&stdout(&divi_plan(&["bound", &problem, "--json"]))).unwrap();
     // The optimum is 37949, and the critical path proves it.
     assert_eq!(json["bound"], 37949.0);

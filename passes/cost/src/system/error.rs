@@ -50,6 +50,13 @@ pub enum Owner {
     Device(String),
     /// A device that has no usable id: which one it is, counted from 1.
     NamelessDevice(usize),
+    Node(String),
+    /// A node that has no usable id: which one it is, counted from 1.
+    NamelessNode(usize),
+    /// What joins the devices of a node.
+    Inside(String),
+    /// What joins nodes.
+    Network,
     Link {
         from: String,
         to: String,
@@ -63,6 +70,9 @@ pub enum Problem {
     Syntax(String),
     NotUtf8,
     NoDevice,
+    NoDeviceOf {
+        owner: Owner,
+    },
     /// `[device]` instead of `[[device]]`.
     NotATableArray {
         key: &'static str,
@@ -260,6 +270,10 @@ impl fmt::Display for Owner {
             Self::System => write!(f, "the system"),
             Self::Device(id) => write!(f, "device '{id}'"),
             Self::NamelessDevice(number) => write!(f, "device {number}"),
+            Self::Node(id) => write!(f, "node '{id}'"),
+            Self::NamelessNode(number) => write!(f, "node {number}"),
+            Self::Inside(id) => write!(f, "the link within node '{id}'"),
+            Self::Network => write!(f, "the network"),
             Self::Link { from, to } => write!(f, "link '{from}' -> '{to}'"),
             Self::NamelessLink(number) => write!(f, "link {number}"),
         }
@@ -272,6 +286,7 @@ impl fmt::Display for Problem {
             Self::Syntax(message) => write!(f, "{message}"),
             Self::NotUtf8 => write!(f, "this is not UTF-8 text"),
             Self::NoDevice => write!(f, "the system has no device: add a [[device]]"),
+            Self::NoDeviceOf { owner } => write!(f, "{owner} has no device: add a [[node.device]]"),
             Self::NotATableArray { key } => write!(f, "'{key}' must be written as [[{key}]], once for each"),
             Self::UnknownKey { owner, key, nearest: Some(nearest), .. } => {
                 write!(f, "unknown key '{key}' of {owner}; did you mean '{nearest}'?")

@@ -70,6 +70,16 @@ impl<'t, 'i, 'f> Fields<'t, 'i, 'f> {
         self.fault(value.span().start, Problem::WrongType { owner, key: key.to_owned(), found, expected });
     }
 
+    /// A table, with where it starts.
+    pub(super) fn table(&mut self, key: &'static str) -> Option<(usize, &'t DeTable<'i>)> {
+        let value = self.get(key)?;
+        if let Some(table) = value.get_ref().as_table() {
+            return Some((value.span().start, table));
+        }
+        self.wrong_type(key, value, "a table");
+        None
+    }
+
     /// A string that is not empty.
     pub(super) fn text(&mut self, key: &'static str) -> Option<&'t str> {
         let value = self.get(key)?;

@@ -4,6 +4,7 @@ use super::{
     Contention, Device, DeviceKind, Errors, Execution, Link, Owner, Problem, System, beside,
     error::Lines,
     fields::{Faults, Fields},
+    nodes::{self, Cluster},
     rates::{self, Given},
     units::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds},
 };
@@ -14,9 +15,9 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-const SYSTEM_KEYS: &[&str] = &["name", "contention", "device", "link"];
+const SYSTEM_KEYS: &[&str] = &["name", "contention", "device", "link", "node", "network"];
 
-const DEVICE_KEYS: &[&str] = &[
+pub(super) const DEVICE_KEYS: &[&str] = &[
     "id",
     "kind",
     "memory",
@@ -37,6 +38,8 @@ const DEVICE_KEYS: &[&str] = &[
 ];
 
 const LINK_KEYS: &[&str] = &["from", "to", "bandwidth", "latency", "bus", "duplex"];
+/// The same where both ends are known.
+const WIRE_KEYS: &[&str] = &["bandwidth", "latency", "bus", "duplex"];
 
 /// More threads than any machine has, and few enough to count with.
 const MAX_THREADS: u32 = 1 << 16;
@@ -44,7 +47,7 @@ const MAX_THREADS: u32 = 1 << 16;
 const MAX_BATCH_SIZE: u32 = 1 << 30;
 
 /// More than anybody plans for; descriptions that ask for more would take their time to refuse.
-const MAX_DEVICES: usize = 1024;
+pub(super) const MAX_DEVICES: usize = 1024;
 const MAX_LINKS: usize = 1 << 16;
 
 /// What the other direction of a full-duplex bus is called after: the two do not get in each other's way.
@@ -75,7 +78,9 @@ fn tables(file: &str, lines: &Lines<'_>, document: &DeTable<'_>, faults: &mut Fa
     let contention = fields.word("contention", &words).unwrap_or_default();
     let device_tables = list(&mut fields, "device")?;
     let link_tables = list(&mut fields, "link")?;
-    if device_tables.is_empty() {
+    let node_tables = list(&mut fields, "node")?;
+    let network = nodes::network(&mut fields);
+    if device_tables.is_empty() && node_tables.is_empty() {
         fields.fault(0, Problem::NoDevice);
     }
     if let Some((at, _)) = device_tables.get(MAX_DEVICES) {
@@ -86,6 +91,11 @@ fn tables(file: &str, lines: &Lines<'_>, document: &DeTable<'_>, faults: &mut Fa
     let mut seen = Seen { lines, first: HashMap::new() };
     let devices: Vec<_> =
         device_tables.iter().enumerate().map(|(i, table)| device(file, i, table, &mut seen, faults)).collect();
+    let mut cluster = Cluster { file, seen: &mut seen, devices, nodes: Vec::new() };
+    for (index, table) in node_tables.iter().enumerate() {
+        cluster.add(index, table, faults)?;
+    }
+    let Cluster { devices, nodes, .. } = cluster;
     // Links may name devices about which something else is wrong.
     let all: Vec<_> = devices.iter().map(|(id, _)| id.as_deref().unwrap_or_default()).collect();
     let index = all.iter().enumerate().rev().map(|(index, id)| (*id, index)).filter(|(id, _)| !id.is_empty()).collect();
@@ -95,6 +105,12 @@ fn tables(file: &str, lines: &Lines<'_>, document: &DeTable<'_>, faults: &mut Fa
     for (index, table) in link_tables.iter().enumerate() {
         all_links.extend(links(index, table, &ids, &mut seen, faults).into_iter().flatten());
     }
+    if nodes::most_links(&nodes) + all_links.len() > MAX_LINKS {
+        faults.push((0, Problem::TooMany { what: "links", limit: MAX_LINKS }));
+        return None;
+    }
+    let joined = nodes::joined(&nodes, network.as_ref(), &all_links);
+    all_links.extend(joined);
     let mut system = System {
         name: name.unwrap_or_else(|| file.to_owned()),
         devices: devices.into_iter().map(|(_, device)| device).collect::<Option<_>>()?,
@@ -114,7 +130,10 @@ fn tables(file: &str, lines: &Lines<'_>, document: &DeTable<'_>, faults: &mut Fa
 }
 
 /// The tables under `[[key]]`, with where each starts.
-fn list<'t, 'i>(fields: &mut Fields<'t, 'i, '_>, key: &'static str) -> Option<Vec<(usize, &'t DeTable<'i>)>> {
+pub(super) fn list<'t, 'i>(
+    fields: &mut Fields<'t, 'i, '_>,
+    key: &'static str,
+) -> Option<Vec<(usize, &'t DeTable<'i>)>> {
     let Some(value) = fields.get(key) else { return Some(Vec::new()) };
     let tables = match value.get_ref() {
         DeValue::Array(items) => items.iter().map(table).collect(),
@@ -131,14 +150,14 @@ fn table<'t, 'i>(value: &'t Spanned<DeValue<'i>>) -> Option<(usize, &'t DeTable<
 }
 
 /// Where things that must differ are first.
-struct Seen<'t, K> {
+pub(super) struct Seen<'t, K> {
     lines: &'t Lines<'t>,
     first: HashMap<K, usize>,
 }
 
 impl<K: std::hash::Hash + Eq> Seen<'_, K> {
     /// The line where this is already.
-    fn before(&mut self, key: K, at: usize) -> Option<usize> {
+    pub(super) fn before(&mut self, key: K, at: usize) -> Option<usize> {
         match self.first.entry(key) {
             Entry::Occupied(entry) => Some(self.lines.line(*entry.get())),
             Entry::Vacant(entry) => {
@@ -166,12 +185,17 @@ fn device(
             fields.fault(id_at, Problem::DuplicateDevice { id: id.clone(), line });
         }
     }
-    let device = device_fields(file, id.clone(), &mut fields);
+    let device = device_fields(file, id.clone(), &mut fields, DEVICE_KEYS);
     (id, device)
 }
 
-fn device_fields(file: &str, id: Option<String>, fields: &mut Fields<'_, '_, '_>) -> Option<Device> {
-    fields.check_keys(DEVICE_KEYS);
+pub(super) fn device_fields(
+    file: &str,
+    id: Option<String>,
+    fields: &mut Fields<'_, '_, '_>,
+    keys: &'static [&'static str],
+) -> Option<Device> {
+    fields.check_keys(keys);
     let kind = fields.word("kind", &[("cpu", DeviceKind::Cpu), ("cuda", DeviceKind::Cuda)]);
     let kind = fields.require("kind", kind);
     let memory = fields.quantity("memory", Bytes::parse, Some(Bytes::from_integer));
@@ -268,6 +292,50 @@ enum Duplex {
     Full,
 }
 
+/// What a link is like, wherever it goes.
+#[derive(Clone)]
+pub(super) struct Wire {
+    bandwidth: BytesPerSecond,
+    latency: Seconds,
+    bus: Option<String>,
+    duplex: Duplex,
+}
+
+impl Wire {
+    /// The links between two devices: one, or two if it is duplex. Buses may be given other names.
+    pub(super) fn links(&self, from: usize, to: usize, bus: impl Fn(&Option<String>) -> Option<String>) -> Vec<Link> {
+        let Self { bandwidth, latency, duplex, .. } = *self;
+        let back = match duplex {
+            Duplex::Full => self.bus.as_ref().map(|bus| format!("{bus}{REVERSE}")),
+            Duplex::Half | Duplex::OneWay => self.bus.clone(),
+        };
+        let there = Link { from, to, bandwidth, latency, bus: bus(&self.bus) };
+        let back = Link { from: to, to: from, bandwidth, latency, bus: bus(&back) };
+        if duplex == Duplex::OneWay { vec![there] } else { vec![there, back] }
+    }
+}
+
+/// Reads what a link is like. Where it is in both directions anyway, they share a bus unless something else is said.
+pub(super) fn wire(fields: &mut Fields<'_, '_, '_>, both_ways: bool) -> Option<Wire> {
+    if both_ways {
+        fields.check_keys(WIRE_KEYS);
+    }
+    let bandwidth = fields.quantity("bandwidth", BytesPerSecond::parse, None);
+    let bandwidth = fields.require("bandwidth", bandwidth);
+    let latency = fields.quantity("latency", Seconds::parse, None).unwrap_or(Seconds(0.0));
+    let bus = fields.identifier("bus").map(str::to_owned);
+    let duplex = duplex(fields);
+    if duplex == Some(Duplex::Half) && fields.get("bus").is_none() {
+        let problem = Problem::HalfDuplexWithoutBus { owner: fields.owner.clone() };
+        fields.fault(fields.at("duplex"), problem);
+    }
+    let duplex = match duplex? {
+        Duplex::OneWay if both_ways => Duplex::Half,
+        duplex => duplex,
+    };
+    Some(Wire { bandwidth: bandwidth?, latency, bus, duplex })
+}
+
 /// The links of one entry: two if it is duplex, more if its ends are patterns.
 fn links(
     index: usize,
@@ -287,35 +355,19 @@ fn links(
     fields.check_keys(LINK_KEYS);
     let from = from.map(|pattern| ends(&mut fields, "from", pattern, ids));
     let to = to.map(|pattern| ends(&mut fields, "to", pattern, ids));
-    let bandwidth = fields.quantity("bandwidth", BytesPerSecond::parse, None);
-    let bandwidth = fields.require("bandwidth", bandwidth);
-    let latency = fields.quantity("latency", Seconds::parse, None).unwrap_or(Seconds(0.0));
-    let bus = fields.identifier("bus").map(str::to_owned);
-    let duplex = duplex(&mut fields);
-    if duplex == Some(Duplex::Half) && fields.get("bus").is_none() {
-        let problem = Problem::HalfDuplexWithoutBus { owner: fields.owner.clone() };
-        fields.fault(fields.at("duplex"), problem);
-    }
-
-    let (from, to, duplex) = (from?, to?, duplex?);
+    let wire = wire(&mut fields, false);
+    let (from, to) = (from?, to?);
     if let ([from], [to]) = (&from[..], &to[..])
         && from == to
     {
         fields.fault(fields.at("to"), Problem::LinkToItself { id: ids.all[*from].to_owned() });
         return None;
     }
-    let bandwidth = bandwidth?;
-    let back = match duplex {
-        Duplex::Full => bus.as_ref().map(|bus| format!("{bus}{REVERSE}")),
-        Duplex::Half | Duplex::OneWay => bus.clone(),
-    };
+    let wire = wire?;
     let mut links = Vec::new();
     for (&from, &to) in from.iter().flat_map(|from| to.iter().map(move |to| (from, to))).filter(|(from, to)| from != to)
     {
-        links.push(Link { from, to, bandwidth, latency, bus: bus.clone() });
-        if duplex != Duplex::OneWay {
-            links.push(Link { from: to, to: from, bandwidth, latency, bus: back.clone() });
-        }
+        links.extend(wire.links(from, to, Clone::clone));
         if seen.first.len() + links.len() > MAX_LINKS {
             fields.fault(fields.at, Problem::TooMany { what: "links", limit: MAX_LINKS });
             return None;

@@ -161,7 +161,7 @@ fn keys_are_checked() {
     );
     check(
         &format!("colour = 'red'\n{CPU}"),
-        &["1:1: error: unknown key 'colour' of the system (there are name, contention, device, link)"],
+        &["1:1: error: unknown key 'colour' of the system (there are name, contention, device, link, node, network)"],
     );
     check("[[device]]\nmemory = '1 GB'\nkind = 'cpu'\nthreads = 1\n", &["1:1: error: device 1 has no 'id'"]);
     check("[[device]]\nid = 'x'\nmemory = '1 GB'\n", &["1:1: error: device 'x' has no 'kind'"]);

@@ -1,5 +1,6 @@
 //! List scheduling of a queue: each task's inputs are cut into at most one batch a device.
 
+pub(super) mod priced;
 mod split;
 
 use super::memory::fitting;
@@ -21,8 +22,11 @@ pub(super) fn schedule(instance: &Instance, rule: &Rule) -> Result<Schedule, Err
             .ok_or_else(|| Error::Bug("a placement was found with values that no link moves".to_owned())),
     };
     let state = fitting(instance, attempt, |state| instance.peak_use_of(&state.batches()))?;
-    let makespan = state.launches.iter().flatten().map(|launch| launch.end).fold(0.0, f64::max);
-    Ok(Schedule::Batch { batches: state.batches(), makespan })
+    Ok(Schedule::Batch { batches: state.batches(), makespan: makespan_of(&state) })
+}
+
+fn makespan_of(state: &State) -> Micros {
+    state.launches.iter().flatten().map(|launch| launch.end).fold(0.0, f64::max)
 }
 
 /// Cuts each task's queue in turn; none where a task's queue cannot be cut.
@@ -224,16 +228,18 @@ impl<'a> Room<'a> {
     }
 
     fn bytes(&self, group: usize, count: u32) -> Bytes {
+        self.instance.groups()[group].iter().map(|task| self.task_bytes(*task, count)).sum()
+    }
+
+    fn task_bytes(&self, task: usize, count: u32) -> Bytes {
         let instance = self.instance;
-        let bytes = |task: &usize| match instance.memory_model() {
-            MemoryModel::Static => instance.static_bytes(*task, count),
+        match instance.memory_model() {
+            MemoryModel::Static => instance.static_bytes(task, count),
             MemoryModel::Liveness => {
-                let touched =
-                    instance.input_bytes(*task) + instance.output_bytes(*task) + instance.scratch_bytes(*task);
-                instance.weight_bytes(*task) + self.share * touched * f64::from(count)
+                let touched = instance.input_bytes(task) + instance.output_bytes(task) + instance.scratch_bytes(task);
+                instance.weight_bytes(task) + self.share * touched * f64::from(count)
             }
-        };
-        instance.groups()[group].iter().map(bytes).sum()
+        }
     }
 
     fn fits(&self, group: usize, device: usize, count: u32) -> bool {
@@ -241,10 +247,12 @@ impl<'a> Room<'a> {
     }
 
     fn take(&mut self, group: usize, chosen: &[Piece]) {
+        chosen.iter().for_each(|piece| self.take_one(group, piece.device, piece.size));
+    }
+
+    fn take_one(&mut self, group: usize, device: usize, count: u32) {
         if !self.reserved[group] {
-            for piece in chosen {
-                self.left[piece.device] -= self.bytes(group, piece.size);
-            }
+            self.left[device] -= self.bytes(group, count);
         }
     }
 }

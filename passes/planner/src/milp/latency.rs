@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::instance::Instance;
 use crate::mip::{Column, Program};
 use crate::problem::MemoryModel;
+use crate::solve::Symmetry;
 use crate::units::Micros;
 
 pub(super) struct Latency<'a> {
@@ -44,7 +45,12 @@ struct Pair {
 
 impl<'a> Latency<'a> {
     /// The program whose solutions are all schedules within the horizon.
-    pub(super) fn new(instance: &'a Instance, horizon: Micros, program: &mut Program) -> Result<Self, Error> {
+    pub(super) fn new(
+        instance: &'a Instance,
+        horizon: Micros,
+        symmetry: Symmetry,
+        program: &mut Program,
+    ) -> Result<Self, Error> {
         let times = Times::new(instance);
         let makespan = program.column(0.0, 1.0, 1.0);
         let latest = |task: usize| {
@@ -68,7 +74,7 @@ impl<'a> Latency<'a> {
             devices.map(|device| (*device, program.choice())).collect()
         };
         let on: Vec<Vec<(usize, Column)>> = instance.groups().iter().map(open).collect();
-        let classes = Classes::new(instance);
+        let classes = Classes::new(instance, symmetry);
         let (flows, pairs) = (Vec::new(), Vec::new());
         let mut model = Self { instance, times, horizon, makespan, start, on, flows, pairs, classes };
         model.place(program);
@@ -101,7 +107,20 @@ impl<'a> Latency<'a> {
             }
         }
         let used = |group: usize, device: usize| find(&self.on[group], device).into_iter().collect();
-        self.classes.break_ties(program, used);
+        self.classes.break_ties(program, used, |criterion, device| self.has(criterion, device));
+    }
+
+    /// What a device has of what equal devices are put into order by.
+    fn has(&self, criterion: Symmetry, device: usize) -> Vec<(Column, f64)> {
+        let amount = |group: usize| {
+            let members = self.instance.groups()[group].iter();
+            match criterion {
+                Symmetry::Batches | Symmetry::Tasks => members.len() as f64,
+                Symmetry::Time => members.map(|task| time(self.instance, *task, device) / self.horizon).sum(),
+                Symmetry::Off | Symmetry::FirstUse => 0.0,
+            }
+        };
+        (0..self.on.len()).filter_map(|group| Some((self.on(group, device)?, amount(group)))).collect()
     }
 
     /// A task starts when those before it are over and their values are there.

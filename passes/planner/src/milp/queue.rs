@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::instance::Instance;
 use crate::mip::{Column, Program};
 use crate::problem::MemoryModel;
+use crate::solve::Symmetry;
 use crate::units::Micros;
 
 pub(super) struct Queue<'a> {
@@ -64,11 +65,16 @@ struct Pair {
 
 impl<'a> Queue<'a> {
     /// The program whose solutions are all schedules within the horizon.
-    pub(super) fn new(instance: &'a Instance, horizon: Micros, program: &mut Program) -> Result<Self, Error> {
+    pub(super) fn new(
+        instance: &'a Instance,
+        horizon: Micros,
+        symmetry: Symmetry,
+        program: &mut Program,
+    ) -> Result<Self, Error> {
         let times = Times::new(instance);
         let makespan = program.column(0.0, 1.0, 1.0);
         let inputs = instance.inputs() as usize;
-        let classes = Classes::new(instance);
+        let classes = Classes::new(instance, symmetry);
         let (on, start, input_start) = (Vec::new(), Vec::new(), Vec::new());
         let (flows, pairs) = (Vec::new(), Vec::new());
         let mut model =
@@ -173,7 +179,7 @@ impl<'a> Queue<'a> {
         let used = |group: usize, device: usize| {
             self.on(group, device).map_or(Vec::new(), |on| on.sizes.iter().map(|(_, column)| *column).collect())
         };
-        self.classes.break_ties(program, used);
+        self.classes.break_ties(program, used, |criterion, device| self.has(criterion, device));
         let Some(first) = self.classes.first_group() else { return };
         for upto in 1..self.on[first].len() {
             for input in 1..self.inputs {
@@ -182,6 +188,22 @@ impl<'a> Queue<'a> {
                 program.at_least(0.0, earlier.chain(later));
             }
         }
+    }
+
+    /// What a device has of what equal devices are put into order by.
+    fn has(&self, criterion: Symmetry, device: usize) -> Vec<(Column, f64)> {
+        let mut terms = Vec::new();
+        for (group, members) in self.instance.groups().iter().enumerate() {
+            let Some(on) = self.on(group, device) else { continue };
+            let tasks = members.len() as f64;
+            match criterion {
+                Symmetry::Batches => terms.extend(on.used(tasks)),
+                Symmetry::Tasks => terms.extend(on.takes.iter().map(|take| (*take, tasks))),
+                Symmetry::Time => terms.extend(members.iter().flat_map(|task| self.duration(*task, on, 1.0))),
+                Symmetry::Off | Symmetry::FirstUse => {}
+            }
+        }
+        terms
     }
 
     /// Heads and tails. A launch that is not used starts at its head.

@@ -88,6 +88,7 @@ impl<'a> Search<'a> {
             };
             let outcome = program.solve(&limits, start.as_deref(), &mut watch)?;
             self.spend(outcome.iterations);
+            self.watch.explored(outcome.nodes);
             let nothing_left = outcome.finished && outcome.values.is_none() && self.best.is_none();
             let proven = if nothing_left { f64::INFINITY } else { self.in_micros(outcome.bound) };
             self.bound = self.bound.max(proven.min(forbidden));

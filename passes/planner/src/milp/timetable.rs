@@ -9,7 +9,7 @@ use crate::problem::MemoryModel;
 use crate::units::{Bytes, Micros};
 
 /// The launches of a schedule; for one input, each task is a launch.
-pub(super) fn launches(schedule: &Schedule) -> Vec<Batch> {
+pub(crate) fn launches(schedule: &Schedule) -> Vec<Batch> {
     match schedule {
         Schedule::Latency { device, start, .. } => {
             let launch = |(node, (device, start)): (usize, (&usize, &Micros))| Batch {
@@ -27,7 +27,7 @@ pub(super) fn launches(schedule: &Schedule) -> Vec<Batch> {
 
 /// Starts every launch as early as it can with each device keeping its order, and says when the last one ends. None
 /// where an input is missing or a batch cannot run.
-pub(super) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micros> {
+pub(crate) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micros> {
     let inputs = instance.inputs() as usize;
     let mut launch_of = vec![None; instance.tasks() * inputs];
     for (index, launch) in launches.iter().enumerate() {
@@ -79,7 +79,7 @@ pub(super) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micr
 }
 
 /// Whether the devices hold what the launches put on them.
-pub(super) fn fits(instance: &Instance, launches: &[Batch]) -> bool {
+pub(crate) fn fits(instance: &Instance, launches: &[Batch]) -> bool {
     let held: Vec<Bytes> = match instance.memory_model() {
         MemoryModel::Static => {
             let mut held = vec![0.0; instance.devices()];

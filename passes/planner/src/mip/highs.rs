@@ -184,7 +184,16 @@ impl Solver {
             finished: infeasible || status == kHighsModelStatusOptimal || status == kHighsModelStatusModelEmpty,
             // Negative where there were more than it can say.
             iterations: u64::try_from(self.int(c"simplex_iteration_count")?).unwrap_or(u64::MAX),
+            nodes: self.nodes(),
         })
+    }
+
+    /// Nothing for programs without whole columns.
+    fn nodes(&self) -> u64 {
+        let mut value = 0;
+        // SAFETY: the name ends with zero, and the place is there.
+        let status = unsafe { Highs_getInt64InfoValue(self.0, c"mip_node_count".as_ptr(), &mut value) };
+        if status == kHighsStatusError { 0 } else { u64::try_from(value).unwrap_or(0) }
     }
 
     fn int(&self, name: &CStr) -> Result<c_int, Error> {

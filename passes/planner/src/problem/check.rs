@@ -36,6 +36,7 @@ impl Problem {
         self.check_nodes(&mut findings);
         self.check_edges(&mut findings);
         self.check_groups(&mut findings);
+        self.check_machines(&mut findings);
         self.check_views(&mut findings);
         self.check_cold(&mut findings);
         self.check_edge_network(&mut findings);

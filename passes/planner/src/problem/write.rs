@@ -22,6 +22,9 @@ impl Problem {
             let name = |name: &Option<String>| name.as_deref().map_or_else(|| "null".to_owned(), string);
             object.key("bus", &list(bus, |names| row(names, name)));
         }
+        if let Some(machines) = &self.machines {
+            object.key("machines", &list(machines, |devices| integers(devices)));
+        }
         if self.contention != Contention::default() {
             object.key("contention", &string(&self.contention.to_string()));
         }

@@ -1,6 +1,7 @@
 //! `divi-plan solve`.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -39,6 +40,8 @@ Writes a plan, and on stderr what it costs, what is proven, and how long it took
   --splits=N           how often the machine may change from a layer to the next, on an edge network
   --order=NAME         where slicegraph's orders come from: brkga (the default), random, mla or
                        mla-weighted
+  --symmetry=NAME      how integer programs tell equal devices and equal nodes apart: by first-use (the
+                       default), or by which has more batches, tasks or time; or off
   --seed=N             of algorithms that search, by default 1
   --iterations=N       how much they search; reproducible
   --time-limit=S       how long they search, in seconds; not reproducible
@@ -75,6 +78,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
             "pipeline-cost" => options.pipeline_cost = Some(value(parser, name)?),
             "splits" => options.splits = Some(value(parser, name)?),
             "order" => options.order = Some(value(parser, name)?),
+            "symmetry" => options.symmetry = value(parser, name)?,
             "seed" => options.seed = value(parser, name)?,
             "iterations" => limit(&mut options, Limit::Iterations(value(parser, name)?))?,
             "time-limit" => limit(&mut options, Limit::Seconds(value(parser, name)?))?,
@@ -93,7 +97,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let by_default = if options.inputs.unwrap_or(problem.inputs) == 1 { Objective::Latency } else { Objective::Batch };
 
     let progress = (!quiet).then(Progress::on_terminal).flatten();
-    let (part, explored) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
+    let (part, explored) = (Arc::new(OnceLock::new()), Arc::new(AtomicU64::new(0)));
     options.watch = watch(progress.as_ref().map(Progress::watch), Arc::clone(&part), Arc::clone(&explored));
     let started = Instant::now();
     let problem = if cold.from_host || cold.resident.is_some() { problem.cold_start() } else { problem };
@@ -113,7 +117,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     if !as_json || arguments.output.is_some() {
         files::write(arguments.output.as_deref(), &plan.write())?;
     }
-    let (part, explored) = (part.get().copied(), explored.get().copied());
+    let (part, explored) = (part.get().copied(), Some(explored.load(Ordering::Relaxed)).filter(|&nodes| nodes > 0));
     if as_json {
         files::print(&format!("{}\n", summary(&plan, part, explored, seconds)))?;
     } else if !quiet {
@@ -157,14 +161,14 @@ fn limit(options: &mut Options, limit: Limit) -> Result<(), String> {
 }
 
 /// Tells of progress, and keeps which part of a portfolio has found the plan, and how many nodes of a tree were looked at.
-fn watch(progress: Option<Watch>, part: Arc<OnceLock<&'static str>>, explored: Arc<OnceLock<u64>>) -> Watch {
+fn watch(progress: Option<Watch>, part: Arc<OnceLock<&'static str>>, explored: Arc<AtomicU64>) -> Watch {
     Watch::new(move |news| {
         match news {
             News::Taken(name) => {
                 part.get_or_init(|| name);
             }
-            News::Explored(count) => {
-                explored.get_or_init(|| count);
+            News::Explored(count, _) => {
+                explored.fetch_add(count, Ordering::Relaxed);
             }
             News::Plan(..) | News::Bound(..) => {}
         }

@@ -36,7 +36,7 @@ pub(super) fn choose(pieces: &[Vec<Piece>], inputs: u32, choice: Choice) -> Opti
 }
 
 /// The pieces whose sizes add up to the inputs, at most one a device, of least cost.
-fn cheapest(
+pub(super) fn cheapest(
     pieces: &[Vec<Piece>],
     inputs: u32,
     usable: impl Fn(&Piece) -> bool,

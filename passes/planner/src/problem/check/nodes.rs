@@ -134,6 +134,24 @@ impl Problem {
         }
     }
 
+    pub(super) fn check_machines(&self, findings: &mut Vec<Finding>) {
+        let mut seen = BTreeSet::new();
+        for (index, devices) in self.machines.iter().flatten().enumerate() {
+            let mut wrong = |message: String| findings.push(Finding::new(format!("machines[{index}]"), message));
+            if devices.is_empty() {
+                wrong("has no devices".to_owned());
+            }
+            for &device in devices {
+                if device >= self.devices.len() {
+                    wrong(format!("there is no device {device}; there are {}", self.devices.len()));
+                }
+                if !seen.insert(device) {
+                    wrong(format!("device {device} is there twice"));
+                }
+            }
+        }
+    }
+
     pub(super) fn check_views(&self, findings: &mut Vec<Finding>) {
         let nodes = self.nodes.len();
         if let Some(view) = &self.mtpp {

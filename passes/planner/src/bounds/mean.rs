@@ -1,0 +1,264 @@
+//! How long inputs are on their way on average, where copies of tasks cost memory.
+//!
+//! Take one way through the graph. An input is in one launch of each task on it, and these launches follow each other, so
+//! the makespan is at least the sum of their times; and so is the mean over all inputs. A task adds to that mean the times
+//! of its launches, each weighed by the share of the inputs that it takes. More and smaller launches take less time, but
+//! each device that runs the task holds its parameters. With a price on every byte, no less than the cheapest cut of each
+//! task's queue is paid, and what all memory is worth is given back: by duality a bound, whatever the prices.
+//!
+//! Tasks that are equal have the same cheapest cut, so each kind is looked at once; devices that are equal to all tasks
+//! have the same price.
+
+use std::collections::BTreeMap;
+
+use crate::instance::Instance;
+use crate::problem::MemoryModel;
+use crate::units::{Bytes, Micros};
+
+/// Rounds in which prices are adjusted; fewer where there is much to look at.
+const ROUNDS: usize = 300;
+const MOST_STEPS: usize = 30_000_000;
+/// Beyond so many steps a task, a cut's cost is replaced by its cheapest rate.
+const MOST_STEPS_A_TASK: usize = 20_000;
+/// After so many rounds without a better bound, steps are half as long.
+const PATIENCE: usize = 5;
+/// Steps shorter than this share of the first change nothing any more.
+const SHORT: f64 = 1e-5;
+
+/// The bound, and what memory costs under it.
+pub(super) struct Mean {
+    pub(super) bound: Micros,
+    /// By device, for all of its memory.
+    worth: Vec<Micros>,
+}
+
+/// What a byte of each device's memory is worth where the mean way of inputs is to be short.
+pub(crate) fn byte_prices(instance: &Instance) -> Vec<f64> {
+    let mean = Mean::new(instance);
+    let price = |device: usize| mean.worth[device] / instance.capacity_bytes(device).max(1.0);
+    (0..instance.devices()).map(price).collect()
+}
+
+/// By device: which class it is of, of devices that are equal to all tasks.
+pub(crate) fn device_classes(instance: &Instance) -> Vec<usize> {
+    Kinds::new(instance).class_of
+}
+
+impl Mean {
+    pub(super) fn new(instance: &Instance) -> Self {
+        let kinds = Kinds::new(instance);
+        let free = vec![0.0; kinds.classes.len()];
+        let mut best = Self { bound: kinds.priced(&free).bound, worth: vec![0.0; instance.devices()] };
+        if !instance.memory_binds() {
+            return best;
+        }
+        let rounds = (MOST_STEPS / kinds.steps().max(1)).clamp(1, ROUNDS);
+        let mut worth = free;
+        let (first, mut patience) = (best.bound / kinds.classes.len() as f64, PATIENCE);
+        let mut step = first;
+        // The last choice of cuts says which memory is asked for too much: it becomes dearer.
+        let mut priced = kinds.priced(&worth);
+        for _ in 0..rounds {
+            // What is worth nothing and has room cannot become cheaper.
+            let slope = |(worth, excess): (&Micros, &f64)| if *worth > 0.0 { *excess } else { excess.max(0.0) };
+            let slopes: Vec<f64> = worth.iter().zip(&priced.excess).map(slope).collect();
+            let length = slopes.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
+            if length == 0.0 || step < first * SHORT {
+                break;
+            }
+            for (worth, slope) in worth.iter_mut().zip(&slopes) {
+                *worth = (*worth + step * slope / length).max(0.0);
+            }
+            priced = kinds.priced(&worth);
+            if priced.bound > best.bound {
+                best.bound = priced.bound;
+                best.worth = (0..instance.devices()).map(|device| worth[kinds.class_of[device]]).collect();
+                patience = PATIENCE;
+            } else if patience == 0 {
+                (step, patience) = (step / 2.0, PATIENCE);
+            } else {
+                patience -= 1;
+            }
+        }
+        best
+    }
+}
+
+/// A bound under some prices, and by which share of its memory each class is asked for too much.
+struct Priced {
+    bound: Micros,
+    excess: Vec<f64>,
+}
+
+/// The cheapest cut of a task's queue.
+#[derive(Clone, Default)]
+struct Cut {
+    cost: Micros,
+    /// By class of devices, in shares of one device's memory.
+    taken: Vec<f64>,
+}
+
+/// Equal devices and equal tasks.
+struct Kinds<'a> {
+    instance: &'a Instance,
+    /// The devices of each class.
+    classes: Vec<Vec<usize>>,
+    class_of: Vec<usize>,
+    /// By kind: one task of it.
+    example: Vec<usize>,
+    /// By task.
+    kind_of: Vec<usize>,
+}
+
+impl<'a> Kinds<'a> {
+    fn new(instance: &'a Instance) -> Self {
+        let bits = |time: Option<Micros>| time.unwrap_or(f64::INFINITY).to_bits();
+        let mut classes: Vec<Vec<usize>> = Vec::new();
+        let mut class_of = Vec::with_capacity(instance.devices());
+        for device in 0..instance.devices() {
+            let alike = |class: &Vec<usize>| {
+                let (other, sizes) = (class[0], instance.batch_sizes(device));
+                let same = |task: usize, size: u32| {
+                    instance.time_at(task, device, size) == instance.time_at(task, other, size)
+                };
+                instance.capacity_bytes(device) == instance.capacity_bytes(other)
+                    && sizes == instance.batch_sizes(other)
+                    && (0..instance.tasks()).all(|task| sizes.iter().all(|size| same(task, *size)))
+            };
+            let class = classes.iter().position(alike).unwrap_or(classes.len());
+            if class == classes.len() {
+                classes.push(Vec::new());
+            }
+            classes[class].push(device);
+            class_of.push(class);
+        }
+        let mut kinds: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
+        let mut example = Vec::new();
+        let mut kind_of = Vec::with_capacity(instance.tasks());
+        for task in 0..instance.tasks() {
+            let times = classes.iter().flat_map(|class| {
+                let sizes = instance.batch_sizes(class[0]).iter();
+                sizes.map(move |size| bits(instance.time_at(task, class[0], *size)))
+            });
+            let held = [instance.static_bytes(task, 0), instance.static_bytes(task, 1)].map(f64::to_bits);
+            let kind = *kinds.entry(times.chain(held).collect()).or_insert_with(|| {
+                example.push(task);
+                example.len() - 1
+            });
+            kind_of.push(kind);
+        }
+        Self { instance, classes, class_of, example, kind_of }
+    }
+
+    /// What one look at everything costs.
+    fn steps(&self) -> usize {
+        self.example.len() * 2 * self.steps_a_task().min(MOST_STEPS_A_TASK)
+    }
+
+    fn steps_a_task(&self) -> usize {
+        let instance = self.instance;
+        let sizes = (0..instance.devices()).map(|device| instance.batch_sizes(device).len()).sum::<usize>();
+        (instance.inputs() as usize).saturating_mul(sizes)
+    }
+
+    /// The bound when each class's memory is worth so much a device: the way through the graph where most is paid, and the
+    /// memory of all that is beside it.
+    fn priced(&self, worth: &[Micros]) -> Priced {
+        let on_way: Vec<Cut> = self.example.iter().map(|task| self.cheapest(*task, worth, 1.0)).collect();
+        let beside: Vec<Cut> = self.example.iter().map(|task| self.cheapest(*task, worth, 0.0)).collect();
+        let instance = self.instance;
+        let more = |task: usize| on_way[self.kind_of[task]].cost - beside[self.kind_of[task]].cost;
+        let mut longest = vec![0.0; instance.tasks()];
+        let mut from: Vec<Option<usize>> = vec![None; instance.tasks()];
+        let mut last: Option<usize> = None;
+        for &task in instance.order() {
+            for arc in instance.predecessors(task) {
+                if longest[arc.task] > longest[task] {
+                    (longest[task], from[task]) = (longest[arc.task], Some(arc.task));
+                }
+            }
+            longest[task] += more(task);
+            if last.is_none_or(|last| longest[task] > longest[last]) {
+                last = Some(task);
+            }
+        }
+        let mut is_on_way = vec![false; instance.tasks()];
+        let mut next = last;
+        while let Some(task) = next {
+            is_on_way[task] = true;
+            next = from[task];
+        }
+        let mut excess: Vec<f64> = self.classes.iter().map(|class| -(class.len() as f64)).collect();
+        let given_back: Micros = worth.iter().zip(&self.classes).map(|(worth, class)| worth * class.len() as f64).sum();
+        let mut bound = -given_back;
+        for (task, on) in is_on_way.into_iter().enumerate() {
+            let cut = &(if on { &on_way } else { &beside })[self.kind_of[task]];
+            bound += cut.cost;
+            excess.iter_mut().zip(&cut.taken).for_each(|(excess, taken)| *excess += taken);
+        }
+        excess.iter_mut().zip(&self.classes).for_each(|(excess, class)| *excess /= class.len() as f64);
+        Priced { bound, excess }
+    }
+
+    /// The share of a device's memory that a launch holds for sure; nothing where there is no limit.
+    fn share(&self, task: usize, device: usize, size: u32) -> f64 {
+        let bytes: Bytes = match self.instance.memory_model() {
+            MemoryModel::Static => self.instance.static_bytes(task, size),
+            MemoryModel::Liveness => self.instance.weight_bytes(task),
+        };
+        // A device without memory runs only what needs none.
+        if bytes == 0.0 { 0.0 } else { bytes / self.instance.capacity_bytes(device).max(1.0) }
+    }
+
+    /// The cheapest launches, at most one a device, that add up to the queue; times count as much as is said.
+    fn cheapest(&self, task: usize, worth: &[Micros], time_counts: f64) -> Cut {
+        let instance = self.instance;
+        let inputs = instance.inputs() as usize;
+        let launches = |device: usize| {
+            instance.batch_sizes(device).iter().filter_map(move |size| {
+                let time = instance.time_at(task, device, *size)?;
+                let share = self.share(task, device, *size);
+                let mean = time_counts * time * f64::from(*size) / inputs as f64;
+                Some((*size as usize, mean + worth[self.class_of[device]] * share, share))
+            })
+        };
+        let mut cut = Cut { cost: 0.0, taken: vec![0.0; self.classes.len()] };
+        if self.steps_a_task() > MOST_STEPS_A_TASK {
+            let all = instance.allowed(task).iter().flat_map(|device| launches(*device).map(move |way| (*device, way)));
+            let rate = |(_, (size, cost, _)): &(usize, (usize, Micros, f64))| cost / *size as f64;
+            if let Some(way) = all.min_by(|a, b| rate(a).total_cmp(&rate(b))) {
+                let (device, (size, _, share)) = way;
+                cut.cost = rate(&way) * inputs as f64;
+                cut.taken[self.class_of[device]] = share * inputs as f64 / size as f64;
+            }
+            return cut;
+        }
+        let mut cost_of = vec![f64::INFINITY; inputs + 1];
+        cost_of[0] = 0.0;
+        // For each device and sum, the launch that the cheapest way to it ends with.
+        let mut chosen = Vec::new();
+        for &device in instance.allowed(task) {
+            let before = cost_of.clone();
+            let mut last: Vec<Option<(usize, f64)>> = vec![None; inputs + 1];
+            for (size, cost, share) in launches(device) {
+                for sum in size..=inputs {
+                    if before[sum - size] + cost < cost_of[sum] {
+                        cost_of[sum] = before[sum - size] + cost;
+                        last[sum] = Some((size, share));
+                    }
+                }
+            }
+            chosen.push((device, last));
+        }
+        // Sizes that do not add up are an error elsewhere.
+        cut.cost = if cost_of[inputs].is_finite() { cost_of[inputs] } else { 0.0 };
+        let mut left = inputs;
+        for (device, last) in chosen.iter().rev() {
+            if let Some((size, share)) = last[left] {
+                left -= size;
+                cut.taken[self.class_of[*device]] += share;
+            }
+        }
+        cut
+    }
+}

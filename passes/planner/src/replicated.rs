@@ -1,0 +1,161 @@
+//! One node's plan, repeated: what people do by hand before they plan a cluster as a whole (DiviML VI, "single node").
+//!
+//! The network is cut into equal parts, as many as there are nodes, and each node runs its part as if it were alone. If a
+//! node has room for more, fewer and larger parts do, each on several nodes that share the inputs; in the end every node
+//! has the whole network and a share of the inputs. All of these ways are tried. Parts and nodes that are the same but for
+//! their names are planned once.
+
+mod part;
+
+use std::collections::BTreeMap;
+
+use crate::auto;
+use crate::baseline;
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::milp::timetable;
+use crate::plan::{Batch, Limit, Objective, Schedule};
+use crate::problem::Problem;
+use crate::solve::{Options, Solution};
+use crate::units::Micros;
+use crate::watch::Watch;
+
+/// The best of all ways to repeat one node's plan.
+pub(crate) fn replicated(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    let instance = Instance::new(problem, objective)?;
+    let ways = Ways::new(problem, &instance);
+    best_of(ways.copies.iter().map(|copies| searched(&ways, *copies, options)))
+}
+
+/// One way to repeat one node's plan.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// How many parts the network has.
+    pub parts: usize,
+    /// How many nodes share the inputs of each.
+    pub copies: usize,
+    /// How long it takes.
+    pub value: Result<Micros, Error>,
+}
+
+/// Every way to repeat one node's plan.
+pub fn every_way(problem: &Problem, options: &Options) -> Result<Vec<Way>, Error> {
+    let instance = Instance::new(problem, Objective::Batch)?;
+    let ways = Ways::new(problem, &instance);
+    let value = |copies: &usize| {
+        let schedule = searched(&ways, *copies, options);
+        let value = schedule.map(|schedule| schedule.value());
+        Way { parts: ways.machines.len() / copies, copies: *copies, value }
+    };
+    Ok(ways.copies.iter().map(value).collect())
+}
+
+/// One way, with a search in the nodes.
+fn searched(ways: &Ways<'_>, copies: usize, options: &Options) -> Result<Schedule, Error> {
+    // Each way has a first part, a last part, and equal ones between them.
+    let solves = 3.0 * ways.copies.len() as f64;
+    let limit = match options.limit {
+        Some(Limit::Seconds(seconds)) => Some(Limit::Seconds(seconds / solves)),
+        limit => limit,
+    };
+    // A part's plan is nobody's news.
+    let options = Options { limit, inputs: None, watch: Watch::default(), ..options.clone() };
+    ways.way(copies, &|part| auto::auto(part, Objective::Batch, &options).map(|solution| solution.schedule))
+}
+
+/// The same with no search in the nodes: none where the problem has no nodes, or no way fits.
+pub(crate) fn quick(problem: &Problem, instance: &Instance) -> Option<Schedule> {
+    let ways = Ways::new(problem, instance);
+    if ways.machines.len() < 2 {
+        return None;
+    }
+    let solve = |part: &Problem| baseline::best(part, Objective::Batch).map(|(schedule, _)| schedule);
+    best_of(ways.copies.iter().map(|copies| ways.way(*copies, &solve))).ok().map(|best| best.schedule)
+}
+
+/// The best schedule, or the first error.
+fn best_of(found: impl Iterator<Item = Result<Schedule, Error>>) -> Result<Solution, Error> {
+    let mut best: Option<Schedule> = None;
+    let mut failure = None;
+    for found in found {
+        match found {
+            Ok(schedule) => {
+                if best.as_ref().is_none_or(|best| schedule.value() < best.value()) {
+                    best = Some(schedule);
+                }
+            }
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    let none = || Error::NotFound("no node holds its part of the network".to_owned());
+    let schedule = best.ok_or_else(|| failure.unwrap_or_else(none))?;
+    Ok(Solution { schedule, bound: None })
+}
+
+/// A cluster, and how often its nodes may be told the same.
+struct Ways<'a> {
+    problem: &'a Problem,
+    instance: &'a Instance,
+    /// All devices where nothing is said.
+    machines: Vec<Vec<usize>>,
+    /// How many nodes share the inputs of a part.
+    copies: Vec<usize>,
+}
+
+impl<'a> Ways<'a> {
+    fn new(problem: &'a Problem, instance: &'a Instance) -> Self {
+        let everything = || vec![(0..instance.devices()).collect()];
+        let machines = problem.machines.clone().filter(|machines| !machines.is_empty()).unwrap_or_else(everything);
+        let inputs = instance.inputs() as usize;
+        let divides = |copies: &usize| machines.len().is_multiple_of(*copies) && inputs.is_multiple_of(*copies);
+        let copies = (1..=machines.len()).filter(divides).collect();
+        Self { problem, instance, machines, copies }
+    }
+
+    /// What cannot be on one node may well be on several.
+    fn not_proven(&self, error: Error) -> Error {
+        match error {
+            Error::Infeasible(findings) if self.machines.len() > 1 => {
+                let first = findings.first().map(ToString::to_string).unwrap_or_default();
+                Error::NotFound(format!("a node has no room for its part of the network: {first}"))
+            }
+            error => error,
+        }
+    }
+
+    /// Each part on so many nodes that share its inputs.
+    fn way(&self, copies: usize, solve: &impl Fn(&Problem) -> Result<Schedule, Error>) -> Result<Schedule, Error> {
+        let parts = part::cut(self.instance, self.machines.len() / copies);
+        let share = self.instance.inputs() / copies as u32;
+        let mut known: BTreeMap<String, Schedule> = BTreeMap::new();
+        let mut launches: Vec<Batch> = Vec::new();
+        let mut begin = 0.0;
+        // There may be more nodes than tasks.
+        for (tasks, machines) in parts.iter().zip(self.machines.chunks(copies)).filter(|(tasks, _)| !tasks.is_empty()) {
+            let mut longest: f64 = 0.0;
+            for (copy, devices) in machines.iter().enumerate() {
+                let part = part::problem(self.problem, tasks, devices, share)?;
+                let text = part.write();
+                let schedule = match known.get(&text) {
+                    Some(schedule) => schedule.clone(),
+                    None => solve(&part).map_err(|error| self.not_proven(error))?,
+                };
+                longest = longest.max(schedule.value());
+                for launch in timetable::launches(&schedule) {
+                    launches.push(Batch {
+                        node: tasks[launch.node],
+                        device: devices[launch.device],
+                        inputs: launch.inputs.iter().map(|input| input + copy as u32 * share).collect(),
+                        start: launch.start + begin,
+                    });
+                }
+                known.insert(text, schedule);
+            }
+            begin += longest;
+        }
+        let makespan = timetable::retime(self.instance, &mut launches);
+        let makespan = makespan.filter(|_| timetable::fits(self.instance, &launches));
+        let misfit = || Error::NotFound("nodes that are planned apart do not fit together".to_owned());
+        Ok(Schedule::Batch { batches: launches, makespan: makespan.ok_or_else(misfit)? })
+    }
+}

@@ -1,0 +1,95 @@
+//! A part of a network on one node.
+
+use std::collections::BTreeMap;
+
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::problem::{Device, Node, Problem, Tensor};
+use crate::split::cuts::stretches;
+use crate::units::Micros;
+
+/// Cuts a network into so many parts of about equal work, in topological order: where it is one task wide if it often is.
+pub(super) fn cut(instance: &Instance, parts: usize) -> Vec<Vec<usize>> {
+    let order = instance.order();
+    let work: Vec<Micros> = order.iter().map(|task| least_work(instance, *task)).collect();
+    let ends: Vec<usize> = stretches(instance).iter().map(|stretch| stretch.places.end).collect();
+    let ends = if ends.len() >= 2 * parts { ends } else { (1..=order.len()).collect() };
+    let total: Micros = work.iter().sum();
+    let mut lists = Vec::with_capacity(parts);
+    let (mut from, mut done, mut counted) = (0, 0.0, 0);
+    for part in 1..=parts {
+        let share = total * part as f64 / parts as f64;
+        let mut until = from;
+        for &end in ends.iter().filter(|end| **end > from) {
+            done += work[counted..end].iter().sum::<Micros>();
+            counted = end;
+            if done > share * (1.0 + 1e-9) && part < parts {
+                break;
+            }
+            until = end;
+        }
+        // What was looked at beyond the end belongs to the next part.
+        done -= work[until..counted].iter().sum::<Micros>();
+        counted = until;
+        lists.push(order[from..until].to_vec());
+        from = until;
+    }
+    lists
+}
+
+/// The least time of a task for one input, in whatever batch.
+fn least_work(instance: &Instance, task: usize) -> Micros {
+    let on = |device: &usize| {
+        let device = *device;
+        let rate = move |size: &u32| Some(instance.time_at(task, device, *size)? / f64::from(*size));
+        instance.batch_sizes(device).iter().filter_map(rate).fold(f64::INFINITY, f64::min)
+    };
+    instance.allowed(task).iter().map(on).fold(f64::INFINITY, f64::min)
+}
+
+/// The problem of some tasks on some devices with some inputs; what comes from other tasks is there from the start. All
+/// names are left out, so that equal parts are the same problem.
+pub(super) fn problem(whole: &Problem, tasks: &[usize], devices: &[usize], inputs: u32) -> Result<Problem, Error> {
+    let place_of: BTreeMap<usize, usize> = tasks.iter().enumerate().map(|(place, task)| (*task, place)).collect();
+    let device = |(id, device): (usize, &usize)| Device {
+        id,
+        name: format!("d{id}"),
+        memory: whole.devices[*device].memory,
+        batch_sizes: whole.devices[*device].batch_sizes.clone(),
+    };
+    let between = |matrix: &[Vec<Option<f64>>]| -> Vec<Vec<Option<f64>>> {
+        devices.iter().map(|from| devices.iter().map(|to| matrix[*from][*to]).collect()).collect()
+    };
+    let mut part = Problem::new("part", devices.iter().enumerate().map(device).collect(), between(&whole.bandwidth));
+    part.link_latency = whole.link_latency.as_deref().map(between);
+    part.memory_model = whole.memory_model;
+    part.inputs = inputs;
+    for (id, &task) in tasks.iter().enumerate() {
+        let node = &whole.nodes[task];
+        let pin = node.pin.map(|pin| devices.iter().position(|device| *device == pin));
+        if pin == Some(None) {
+            let message = format!("{} is pinned to a device of another node", whole.node_label(task));
+            return Err(Error::NotFound(message));
+        }
+        let row = |times: &Vec<Option<Micros>>| devices.iter().map(|device| times[*device]).collect();
+        let time = node.time.iter().map(|(size, times)| (*size, row(times))).collect();
+        part.nodes.push(Node { id, name: None, time, pin: pin.flatten(), module: None, ..node.clone() });
+    }
+    let edges = whole.edges.iter().flatten();
+    let inside = edges.filter_map(|(from, to)| Some((*place_of.get(from)?, *place_of.get(to)?))).collect();
+    part.edges = whole.edges.as_ref().map(|_| inside);
+    let tensor = |tensor: &Tensor| {
+        let to = tensor.to.iter().filter_map(|reader| place_of.get(reader).copied()).collect();
+        Some(Tensor { from: *place_of.get(&tensor.from)?, bytes: tensor.bytes, to })
+    };
+    part.tensors = whole.tensors.as_ref().map(|tensors| tensors.iter().filter_map(tensor).collect());
+    for group in whole.colocate.iter().flatten() {
+        let here: Vec<usize> = group.iter().filter_map(|task| place_of.get(task).copied()).collect();
+        if !here.is_empty() && here.len() < group.len() {
+            let message = format!("{} shares a device with tasks of another part", whole.node_label(group[0]));
+            return Err(Error::NotFound(message));
+        }
+        part.colocate.get_or_insert_default().push(here);
+    }
+    Ok(part)
+}

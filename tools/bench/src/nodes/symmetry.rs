@@ -1,0 +1,46 @@
+//! What each criterion does to integer programs: nodes that are explored, time, bound.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use divi_planner::generate::{Gpt3, gpt3};
+use divi_planner::plan::Limit;
+use divi_planner::{News, Objective, Options, Symmetry, Watch, solve};
+
+pub(super) fn run(limit: f64) -> Result<(), String> {
+    let small = Gpt3 { blocks: 1, machines: 2, inputs: 2, batch_sizes: vec![1, 2], ..Gpt3::default() };
+    let medium = Gpt3 { machines: 3, inputs: 3, batch_sizes: vec![1, 2, 3], ..small.clone() };
+    let large = Gpt3 { blocks: 2, machines: 6, inputs: 4, batch_sizes: vec![1, 2, 4], ..small.clone() };
+    println!("Integer programs, at most {limit} s each\n");
+    println!(
+        "{:<20} {:<10} {:>10} {:>10} {:>7} {:>9} {:>8}",
+        "instance", "symmetry", "µs", "bound", "gap", "explored", "seconds"
+    );
+    for options in [small, medium, large] {
+        let problem = gpt3(&options).map_err(|error| error.to_string())?;
+        for symmetry in Symmetry::ALL {
+            let explored = Arc::new(AtomicU64::new(0));
+            let count = Arc::clone(&explored);
+            let watch = Watch::new(move |news| {
+                if let News::Explored(nodes, _) = news {
+                    count.fetch_add(nodes, Ordering::Relaxed);
+                }
+            });
+            let options = Options { limit: Some(Limit::Seconds(limit)), symmetry, watch, ..Options::default() };
+            let started = Instant::now();
+            let plan = solve(&problem, Objective::Batch, "milp", &options).map_err(|error| error.to_string())?;
+            println!(
+                "{:<20} {:<10} {:>10.0} {:>10.0} {:>6.2}% {:>9} {:>8.1}",
+                problem.name,
+                symmetry,
+                plan.value,
+                plan.bound,
+                100.0 * plan.gap,
+                explored.load(Ordering::Relaxed),
+                started.elapsed().as_secs_f64()
+            );
+        }
+    }
+    Ok(())
+}

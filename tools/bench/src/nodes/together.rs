@@ -1,0 +1,96 @@
+//! Table V: one node's plan repeated, and all nodes planned together.
+
+use std::time::Instant;
+
+use divi_planner::generate::{Gpt3, gpt3};
+use divi_planner::replicated::{self, Way};
+use divi_planner::{Objective, Options, Problem};
+
+use crate::runs::run_with;
+
+pub(super) fn run(_: f64) -> Result<(), String> {
+    let problem = gpt3(&Gpt3::default()).map_err(|error| error.to_string())?;
+    println!(
+        "GPT-3, 96 blocks, half precision, {} prompts of 20 tokens, six nodes of two A100 and two T4. The paper's own\n\
+         figures are 5.7 inputs/s for one node's plan repeated, 6.3 together (1.11 times), at most 9.9.\n",
+        problem.inputs
+    );
+    println!("{:<34} {:>10} {:>10} {:>10} {:>7} {:>8}", "plan", "µs", "inputs/s", "bound", "gap", "seconds");
+    let started = Instant::now();
+    let ways = replicated::every_way(&problem, &Options::default()).map_err(|error| error.to_string())?;
+    let taken = started.elapsed().as_secs_f64() / ways.len() as f64;
+    let mut repeated = f64::INFINITY;
+    for Way { parts, copies, value } in ways {
+        let name = format!("replicated, {parts} parts × {copies} shares");
+        match value {
+            Ok(value) => {
+                repeated = repeated.min(value);
+                println!(
+                    "{name:<34} {value:>10.0} {:>10.1} {:>10} {:>7} {taken:>8.1}",
+                    throughput(&problem, value),
+                    "",
+                    ""
+                );
+            }
+            Err(error) => println!("{name:<34} {:>10}  {}", "none", first_sentence(&error.to_string())),
+        }
+    }
+    for algorithm in ["priced", "auto"] {
+        let run = run_with(&problem, Objective::Batch, algorithm, Options::default())?;
+        let plan = &run.plan;
+        println!(
+            "{:<34} {:>10.0} {:>10.1} {:>10.0} {:>6.2}% {:>8.1}",
+            format!("together, {algorithm}"),
+            plan.value,
+            throughput(&problem, plan.value),
+            plan.bound,
+            100.0 * plan.gap,
+            run.seconds
+        );
+        println!("{:<34} {:>10.3} times the throughput of the best plan repeated", "", repeated / plan.value);
+    }
+    Ok(())
+}
+
+fn throughput(problem: &Problem, value: f64) -> f64 {
+    f64::from(problem.inputs) * 1e6 / value
+}
+
+/// The beginning of a message, which may list every device.
+fn first_sentence(message: &str) -> String {
+    let short: String = message.chars().take(60).collect();
+    if short.len() < message.len() { format!("{short}…") } else { short }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use divi_cost::system::System;
+
+    /// Tests that the generator's machine is the preset's.
+    #[test]
+    fn the_machine_is_the_preset() {
+        let problem = gpt3(&Gpt3::default()).unwrap();
+        let system = System::load("gpt3-6x4").unwrap();
+        assert_eq!(problem.devices.len(), system.devices.len());
+        for (device, described) in problem.devices.iter().zip(&system.devices) {
+            assert_eq!((&device.name, device.memory), (&described.id, Some(described.memory.0 as f64)));
+            let machines = problem.machines.as_ref().unwrap();
+            let node = machines.iter().position(|devices| devices.contains(&device.id)).unwrap();
+            assert_eq!(described.node, Some(format!("n{node}")));
+            assert!(device.batch_sizes.iter().all(|size| described.batch_sizes.contains(size)));
+            // What a block takes there: rates and bandwidths.
+            let time = |size: u32, node: usize| problem.nodes[node].time[&size][device.id].unwrap() - 5.0;
+            let operations = 16.0 * 20.0 * 8.0 * 12288.0 * 12288.0;
+            assert!((time(16, 4) / 1e6 - operations / described.rates.f16.0).abs() < 2e-6, "{}", device.name);
+            let bytes = 8.0 * 12288.0 * 12288.0 + 4.0 * 5.0 * 20.0 * 12288.0 * 2.0;
+            assert!((time(4, 4) / 1e6 - bytes / described.rates.bandwidth.0).abs() < 2e-6, "{}", device.name);
+        }
+        let latency = problem.link_latency.as_ref().unwrap();
+        for link in &system.links {
+            assert_eq!(problem.bandwidth[link.from][link.to], Some(link.bandwidth.0 / 1e6));
+            assert!((latency[link.from][link.to].unwrap() - link.latency.0 * 1e6).abs() < 1e-9);
+        }
+        assert_eq!(system.links.len(), 24 * 23);
+    }
+}
