@@ -155,7 +155,7 @@ fn errors_leave_nothing_behind() {
     write_model(&folder.join("a.onnx"), &["Relu"]);
     write_model(&folder.join("odd.onnx"), &["Frobnicate"]);
     fs::write(folder.join("broken.onnx"), [8, 7, 18]).unwrap();
-    let gpu = "[[device]]\nid = \"gpu0\"\nkind = \"cuda\"\nmemory = \"1 GiB\"\narch = \"sm_50\"\n";
+    let gpu = "[[device]]\nid = \"gpu0\"\nkind = \"cuda\"\nmemory = \"1 GiB\"\narch = \"sm_70\"\n";
     fs::write(folder.join("gpu.toml"), gpu).unwrap();
     fs::write(folder.join("other.json"), Profile::new("d", "r", vec![]).to_json()).unwrap();
     let quick = "--time-limit=0 -o p.json";
