@@ -2,12 +2,15 @@
 
 #[path = "small/random_problem.rs"]
 mod random_problem;
+#[path = "small/refusal.rs"]
+mod refusal;
 
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::problem::{Cold, Contention, MemoryModel};
 use divi_planner::random::Random;
 use divi_planner::{Error, Objective, Options, Plan, Problem, solve, verify};
 use random_problem::{Size, problem};
+use refusal::refuses;
 
 const SLACK: f64 = 1e-9;
 
@@ -276,14 +279,6 @@ fn chain(contention: &str) -> Problem {
         {"id":1,"name":"b","time":{"1":[null,5,5]},"weight":30,"input":10,"output":0}],
         "edges":[[0,1]],"cold":{"host":0,"direct":[[null,22,22],null]}}"#;
     Problem::read(&text.replace("exclusive", contention)).expect("a problem")
-}
-
-#[track_caller]
-fn refuses(problem: &Problem, plan: &Plan, expected: &str) {
-    match verify(problem, plan) {
-        Ok(value) => panic!("accepted with value {value}"),
-        Err(error) => assert!(error.to_string().contains(expected), "says\n{error}\ninstead of\n{expected}"),
-    }
 }
 
 #[test]

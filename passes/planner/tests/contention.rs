@@ -4,6 +4,8 @@
 mod buses;
 #[path = "small/random_problem.rs"]
 mod random_problem;
+#[path = "small/refusal.rs"]
+mod refusal;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +15,7 @@ use divi_planner::problem::Contention;
 use divi_planner::random::Random;
 use divi_planner::{Error, Objective, Options, Plan, Problem, algorithms, solve, verify};
 use random_problem::{Size, problem};
+use refusal::refuses;
 
 const SLACK: f64 = 1e-9;
 
@@ -219,14 +222,6 @@ fn fork() -> Problem {
         "edges":[[0,1],[0,2]]}"#,
     )
     .expect("a problem")
-}
-
-#[track_caller]
-fn refuses(problem: &Problem, plan: &Plan, expected: &str) {
-    match verify(problem, plan) {
-        Ok(value) => panic!("accepted with value {value}"),
-        Err(error) => assert!(error.to_string().contains(expected), "says\n{error}\ninstead of\n{expected}"),
-    }
 }
 
 #[test]

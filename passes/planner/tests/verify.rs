@@ -1,7 +1,11 @@
 //! Plans that do not hold are refused, and the message says who, where and by how much.
 
+#[path = "small/refusal.rs"]
+mod refusal;
+
 use divi_planner::plan::{Batch, Bound, Limit, Schedule, Stages};
 use divi_planner::{Plan, Problem, verify};
+use refusal::refuses;
 
 /// A diamond on two devices; the second task may only run on the gpu, the last is pinned to the cpu.
 const PROBLEM: &str = r#"{"format":"divi-problem/1","name":"diamond",
@@ -23,14 +27,6 @@ fn problem(replacements: &[(&str, &str)]) -> Problem {
 fn plan(problem: &Problem) -> Plan {
     let schedule = Schedule::Latency { device: vec![0, 1, 0, 0], start: vec![0.0, 15.0, 10.0, 40.0], makespan: 45.0 };
     Plan::new(problem, "by hand", schedule, Bound::new(40.0, "thinking"))
-}
-
-#[track_caller]
-fn refuses(problem: &Problem, plan: &Plan, expected: &str) {
-    match verify(problem, plan) {
-        Ok(value) => panic!("accepted with value {value}"),
-        Err(error) => assert!(error.to_string().contains(expected), "says\n{error}\ninstead of\n{expected}"),
-    }
 }
 
 fn change(plan: &mut Plan, task: usize, to_device: usize, to_start: f64) {

@@ -1,7 +1,11 @@
 //! Placements on edge networks that do not hold are refused, and the message says who, where and by how much.
 
+#[path = "small/refusal.rs"]
+mod refusal;
+
 use divi_planner::plan::{Bound, Schedule};
 use divi_planner::{Plan, Problem, verify};
+use refusal::refuses;
 
 /// A diamond with a skip edge on three machines: none leads from the last to the first.
 const PROBLEM: &str = r#"{"format":"divi-problem/1","name":"diamond",
@@ -25,14 +29,6 @@ fn problem(replacements: &[(&str, &str)]) -> Problem {
 fn plan(problem: &Problem, place: [usize; 4], period: f64) -> Plan {
     let schedule = Schedule::Edge { place: place.to_vec(), period };
     Plan::new(problem, "by hand", schedule, Bound::new(1.0, "thinking"))
-}
-
-#[track_caller]
-fn refuses(problem: &Problem, plan: &Plan, expected: &str) {
-    match verify(problem, plan) {
-        Ok(value) => panic!("accepted with value {value}"),
-        Err(error) => assert!(error.to_string().contains(expected), "says\n{error}\ninstead of\n{expected}"),
-    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod paper;
 mod speedups;
 mod zones;
 
-use crate::arguments::part;
+use crate::arguments::{in_turn, part};
 
 const USAGE: &str = "\
 usage: divi-bench edge [PART …] [--seeds=N] [--iterations=N]
@@ -33,13 +33,7 @@ const PARTS: &[(&str, Part)] = &[("zones", zones::zones), ("speedups", speedups:
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let (settings, parts) = parse(arguments)?;
-    for (index, (_, part)) in PARTS.iter().filter(|(name, _)| parts.contains(name)).enumerate() {
-        if index > 0 {
-            println!();
-        }
-        part(&settings)?;
-    }
-    Ok(())
+    in_turn(PARTS.iter().filter(|(name, _)| parts.contains(name)), |part| part(&settings))
 }
 
 fn parse(arguments: &[String]) -> Result<(Settings, Vec<&'static str>), String> {

@@ -9,21 +9,36 @@ use divi_planner::Problem;
 
 use crate::files::read;
 
+/// The models for images in `test/models`, those of DiviML's figures first.
+pub(crate) const VISION: [&str; 13] = [
+    "alexnet",
+    "vgg16",
+    "resnet18",
+    "resnet50",
+    "squeezenet1_1",
+    "mobilenet_v2",
+    "mobilenet_v3_large",
+    "densenet121",
+    "googlenet",
+    "inception_v3",
+    "efficientnet_b0",
+    "convnext_tiny",
+    "vit_b_16",
+];
+
 /// A model of `test/models` on a system: a preset, or a file.
 pub(crate) fn problem(model: &str, system: &str, inputs: u32) -> Result<Problem, String> {
-    let opt = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("divi-opt");
     let name = Path::new(system).file_stem().unwrap_or_default().to_string_lossy();
     let file = format!("target/bench/{model}_{name}_{inputs}.json");
     fs::create_dir_all("target/bench").map_err(|error| error.to_string())?;
     let emit = ["--emit=problem", &format!("--inputs={inputs}"), "-o", &file];
-    opt_on(&opt, model, system, &emit)?;
+    opt_on(model, system, &emit)?;
     read(&file)
 }
 
 /// The operations of each task of a model, by its name.
 pub(crate) fn operations(model: &str, system: &str) -> Result<BTreeMap<String, f64>, String> {
-    let opt = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("divi-opt");
-    let table = opt_on(&opt, model, system, &["--cost-table=csv"])?;
+    let table = opt_on(model, system, &["--cost-table=csv"])?;
     let row = |line: &str| {
         let fields = fields(line);
         let operations = fields.get(2).and_then(|field| field.parse().ok());
@@ -33,8 +48,9 @@ pub(crate) fn operations(model: &str, system: &str) -> Result<BTreeMap<String, f
 }
 
 /// What `divi-opt` prints for a model.
-fn opt_on(opt: &Path, model: &str, system: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(opt)
+fn opt_on(model: &str, system: &str, arguments: &[&str]) -> Result<String, String> {
+    let opt = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("divi-opt");
+    let output = Command::new(&opt)
         .arg(Path::new("test/models").join(format!("{model}.onnx")))
         .args(["-q", &format!("--system={system}")])
         .args(arguments)

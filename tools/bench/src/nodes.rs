@@ -4,7 +4,7 @@
 mod symmetry;
 mod together;
 
-use crate::arguments::{part, seconds};
+use crate::arguments::{in_turn, part, seconds};
 
 const USAGE: &str = "\
 usage: divi-bench nodes [PART …] [--seconds=S]
@@ -33,11 +33,5 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if parts.is_empty() {
         parts.extend(PARTS);
     }
-    for (index, (_, part)) in parts.into_iter().enumerate() {
-        if index > 0 {
-            println!();
-        }
-        part(limit)?;
-    }
-    Ok(())
+    in_turn(parts, |part| part(limit))
 }

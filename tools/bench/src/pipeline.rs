@@ -12,7 +12,7 @@ mod progress;
 mod speed;
 mod table;
 
-use crate::arguments::{part, seconds};
+use crate::arguments::{in_turn, part, seconds};
 use best::Best;
 use graphs::Choice;
 
@@ -63,12 +63,7 @@ const PARTS: &[(&str, Part)] = &[
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let (settings, parts) = parse(arguments)?;
     let mut best = Best::read()?;
-    for (index, (_, part)) in PARTS.iter().filter(|(name, _)| parts.contains(name)).enumerate() {
-        if index > 0 {
-            println!();
-        }
-        part(&settings, &mut best)?;
-    }
+    in_turn(PARTS.iter().filter(|(name, _)| parts.contains(name)), |part| part(&settings, &mut best))?;
     best.print_better();
     Ok(())
 }

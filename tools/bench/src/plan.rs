@@ -12,7 +12,7 @@ mod tables;
 
 use std::path::PathBuf;
 
-use crate::arguments::{part, seconds};
+use crate::arguments::{in_turn, part, seconds};
 
 const USAGE: &str = "\
 usage: divi-bench plan [PART …] [--seconds=S] [--milp-seconds=S] [--limit=S] [--svg=FILE]
@@ -72,11 +72,5 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if parts.is_empty() {
         parts.extend(PARTS);
     }
-    for (index, (_, part)) in parts.into_iter().enumerate() {
-        if index > 0 {
-            println!();
-        }
-        part(&settings)?;
-    }
-    Ok(())
+    in_turn(parts, |part| part(&settings))
 }

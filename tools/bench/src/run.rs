@@ -11,7 +11,7 @@ mod models;
 mod pipeline;
 mod start;
 
-use crate::arguments::{part, seconds};
+use crate::arguments::{in_turn, part, seconds};
 
 const USAGE: &str = "\
 usage: divi-bench run [PART …] [--models=NAME,…] [--threads=N,…] [--rounds=N] [--seconds=S] [--system=NAME]
@@ -88,13 +88,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if let Some(note) = busy() {
         eprintln!("divi-bench: {note}");
     }
-    for (index, (_, part)) in PARTS.iter().filter(|(name, _)| parts.contains(name)).enumerate() {
-        if index > 0 {
-            println!();
-        }
-        part(&settings)?;
-    }
-    Ok(())
+    in_turn(PARTS.iter().filter(|(name, _)| parts.contains(name)), |part| part(&settings))
 }
 
 /// What to think of times on a machine that does other things.

@@ -9,23 +9,8 @@ use divi_planner::{Options, Problem};
 
 use super::Settings;
 use super::zones::zone_number;
-use crate::models::{operations, problem};
+use crate::models::{VISION, operations, problem};
 
-const MODELS: [&str; 13] = [
-    "alexnet",
-    "vgg16",
-    "resnet18",
-    "resnet50",
-    "squeezenet1_1",
-    "mobilenet_v2",
-    "mobilenet_v3_large",
-    "densenet121",
-    "googlenet",
-    "inception_v3",
-    "efficientnet_b0",
-    "convnext_tiny",
-    "vit_b_16",
-];
 /// Operations and bytes a microsecond: a GPU and a CPU on Wi-Fi, a GPU and a CPU on Ethernet.
 const SETUPS: [(f64, f64); 4] = [(30_700.0, 10.0), (1_570.0, 10.0), (14_700.0, 1_400.0), (1_570.0, 1_400.0)];
 const MACHINES: usize = 2;
@@ -45,7 +30,7 @@ pub(super) fn models(settings: &Settings) -> Result<(), String> {
     print!("{:<61}", "");
     ratios.iter().for_each(|ratio| print!(" {ratio:>11}"));
     println!(" {:>9}", "nodes");
-    for model in MODELS {
+    for model in VISION {
         let network = network(model)?;
         let limit = Some(Limit::Iterations(settings.iterations));
         let region =

@@ -4,21 +4,11 @@
 use divi_planner::Objective;
 
 use super::Settings;
-use crate::models::problem;
+use crate::models::{VISION, problem};
 use crate::runs::run;
 
-const MODELS: [&str; 10] = [
-    "alexnet",
-    "vgg16",
-    "resnet18",
-    "resnet50",
-    "squeezenet1_1",
-    "mobilenet_v2",
-    "mobilenet_v3_large",
-    "densenet121",
-    "googlenet",
-    "inception_v3",
-];
+/// Those that the paper has.
+const MODELS: &[&str] = VISION.split_at(10).0;
 
 const ALGORITHMS: [&str; 7] = ["single", "met", "greedy", "heft", "evolve", "anneal", "auto"];
 
