@@ -14,7 +14,7 @@ impl Builder {
         if !self.form.has_library && !INSTRUCTIONS.contains(&name) {
             return match name {
                 "log" if self.is_single(operands[0]) => self.log(operands[0]),
-                "powf" if self.is_single(operands[0]) => self.power(operands[0], operands[1]),
+                "powf" => self.power(operands[0], operands[1]),
                 _ => self.double_math(name, operands),
             };
         }
@@ -121,17 +121,18 @@ impl Builder {
         self.select(self.less(x, float(0.0)), float(f64::NAN), result)
     }
 
-    /// `x ^ y` of `f32`, by logarithm and exponential.
+    /// `x ^ y`, by logarithm and exponential.
     fn power(&self, x: V, y: V) -> V {
         let ty = self.type_of(x);
         let float = |value| self.float(value, ty);
-        let size = self.exp(self.mul(y, self.log(self.abs(x))));
+        let size = self.exp(self.mul(y, self.math("log", &[self.abs(x)])));
         let is_whole = self.equal(self.floor(y), y);
         let half = self.mul(y, float(0.5));
         let is_odd = self.and(is_whole, self.not(self.equal(self.floor(half), half)));
         let signed = self.select(is_odd, self.neg(size), size);
         let negative = self.select(is_whole, signed, float(f64::NAN));
         let result = self.select(self.less(x, float(0.0)), negative, size);
+        let result = self.select(self.equal(x, float(1.0)), x, result);
         self.select(self.equal(y, float(0.0)), float(1.0), result)
     }
 

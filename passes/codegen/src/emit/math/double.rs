@@ -31,7 +31,6 @@ impl Double<'_> {
             "exp" => self.exp(x),
             "log" => self.log(x),
             "log1p" => self.log1p(x),
-            "powf" => self.power(x, operands[1]),
             "sin" => self.sin_cos(x)[0],
             "cos" => self.sin_cos(x)[1],
             "tan" => {
@@ -117,18 +116,6 @@ impl Double<'_> {
         b.select(is_ordinary, result, self.log(sum))
     }
 
-    fn power(&self, x: V, y: V) -> V {
-        let b = self.0;
-        let size = self.exp(self.mul(y, self.log(b.abs(x))));
-        let is_whole = b.equal(b.floor(y), y);
-        let half = self.mul(y, 0.5);
-        let is_odd = b.and(is_whole, b.not(b.equal(b.floor(half), half)));
-        let signed = b.select(is_odd, b.neg(size), size);
-        let result = b.select(b.less(x, self.number(0.0)), b.select(is_whole, signed, self.number(f64::NAN)), size);
-        let result = b.select(b.equal(x, self.number(1.0)), x, result);
-        b.select(b.equal(y, self.number(0.0)), self.number(1.0), result)
-    }
-
     /// Sine and cosine. Numbers above 2^52 have no bits left that would tell them.
     fn sin_cos(&self, x: V) -> [V; 2] {
         let b = self.0;
@@ -136,9 +123,8 @@ impl Double<'_> {
         let rest = HALF_PI.into_iter().fold(x, |rest, part| b.fma(n, self.number(-part), rest));
         let rest = b.max_number(b.min_number(rest, self.number(FRAC_PI_4 * 1.01)), self.number(-FRAC_PI_4 * 1.01));
         let square = self.mul(rest, rest);
-        let sign = |k: u32| if k.is_multiple_of(2) { 1.0 } else { -1.0 };
-        let sin = self.mul(rest, self.series(square, 9, |k| sign(k) / factorial(2 * k + 1)));
-        let cos = self.series(square, 10, |k| sign(k) / factorial(2 * k));
+        let sin = self.mul(rest, self.series(square, 9, |k| alternating(k) / factorial(2 * k + 1)));
+        let cos = self.series(square, 10, |k| alternating(k) / factorial(2 * k));
         // Which quarter of a circle it is.
         let quarters = self.sub(n, self.mul(b.floor(self.mul(n, 0.25)), 4.0));
         let is_odd = b.equal(self.sub(quarters, self.mul(b.floor(self.mul(quarters, 0.5)), 2.0)), self.number(1.0));
@@ -161,8 +147,7 @@ impl Double<'_> {
         let is_high = b.less(self.number(FRAC_PI_8.tan()), inner);
         let turned = self.div(self.sub(inner, 1.0), self.add(inner, 1.0));
         let t = b.select(is_high, turned, inner);
-        let sign = |k: u32| if k.is_multiple_of(2) { 1.0 } else { -1.0 };
-        let angle = self.mul(t, self.series(self.mul(t, t), 21, |k| sign(k) / f64::from(2 * k + 1)));
+        let angle = self.mul(t, self.series(self.mul(t, t), 21, |k| alternating(k) / f64::from(2 * k + 1)));
         let angle = b.select(is_high, self.add(angle, FRAC_PI_4), angle);
         let angle = b.select(is_large, self.sub(self.number(FRAC_PI_2), angle), angle);
         b.select(b.is_nan(x), x, self.with_sign(angle, x))
@@ -281,4 +266,9 @@ impl Operand for f64 {
 
 fn factorial(n: u32) -> f64 {
     (1..=n).map(f64::from).product()
+}
+
+/// 1, -1, 1, …
+fn alternating(k: u32) -> f64 {
+    if k.is_multiple_of(2) { 1.0 } else { -1.0 }
 }
