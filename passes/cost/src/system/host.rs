@@ -43,13 +43,16 @@ const ASSUMED_MEMORY: Bytes = Bytes(4 << 30);
 
 /// The description of a machine with these parts.
 fn describe(cpu: &cpu::Cpu, memory: Bytes, gpus: &[Gpu], warnings: Vec<String>) -> System {
+    // Others tell GPUs what to do, copy, and ask for something to be computed: threads that compute together wait for each
+    // other where they take turns with those.
+    let threads = if gpus.is_empty() { cpu.threads } else { cpu.threads.div_ceil(2) };
     let mut devices = vec![Device {
         id: "cpu0".to_owned(),
         kind: DeviceKind::Cpu,
         memory,
         batch_sizes: CPU_BATCH_SIZES.to_vec(),
         arch: Some(cpu.arch().to_owned()),
-        threads: Some(cpu.threads),
+        threads: Some(threads),
         rates: cpu.rates(),
         launch: None,
         execution: Execution::Eager,

@@ -29,7 +29,8 @@ fn this_machine_is_described_twice_the_same_way() {
 
 #[test]
 fn gpus_have_links_to_everything() {
-    let cpu = cpu::Cpu::of_this_machine();
+    let mut cpu = cpu::Cpu::of_this_machine();
+    cpu.threads = 16;
     let gpus = [
         gpu(&[Peer::None, Peer::NvLink, Peer::None]),
         gpu(&[Peer::NvLink, Peer::None, Peer::Pcie]),
@@ -41,6 +42,8 @@ fn gpus_have_links_to_everything() {
         ["cpu0", "gpu0", "gpu1", "gpu2"]
     );
     assert_eq!(system.devices[3].arch.as_deref(), Some("sm_80"));
+    assert_eq!(system.devices[0].threads, Some(8), "the others are for GPUs");
+    assert_eq!(describe(&cpu, Bytes(1 << 30), &[], Vec::new()).devices[0].threads, Some(16));
     assert_eq!(system.links.len(), 12);
     let bandwidth = |from, to| system.link(from, to).unwrap().bandwidth.0;
     assert!((bandwidth(0, 1) / 27.1e9 - 1.0).abs() < 1e-2);
