@@ -7,6 +7,7 @@ mod gpu;
 mod steps;
 mod validate;
 
+pub(crate) use file::write_whole;
 pub use gpu::{Convolution, Epilogue, GpuCode, Launch, Library, LibraryCall, Link, Product, Then};
 pub use steps::Lanes;
 pub(crate) use steps::unit;
@@ -227,6 +228,20 @@ pub struct Call {
     /// How a GPU runs it, which all calls of a GPU's stages say, and no others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,
+}
+
+impl Call {
+    /// The constants that it reads, as often as it does.
+    pub(crate) fn constants(&self) -> impl Iterator<Item = usize> {
+        self.buffers.iter().filter_map(|buffer| if let Buffer::Constant(index) = buffer { Some(*index) } else { None })
+    }
+}
+
+impl Stage {
+    /// Whether a GPU runs a call of the stage and reads its constants in the host's memory.
+    pub(crate) fn reads_on_host(&self, call: &Call) -> bool {
+        call.launch.is_some() && self.tasks.get(call.task).is_some_and(|task| task.has_host_weights)
+    }
 }
 
 fn one() -> i64 {

@@ -1,6 +1,6 @@
 //! What a first request should take whose weights are not on the GPU yet.
 
-use crate::bundle::{Action, Buffer, Bundle, Stage};
+use crate::bundle::{Action, Bundle, Stage};
 use std::collections::HashSet;
 
 /// Microseconds from the first copy of weights to the end of the last stage, as the plan has it.
@@ -27,13 +27,10 @@ impl ColdStart {
             };
             for call in &stage.calls {
                 let takes = of_call(stage, call.task)?;
-                let is_copied = stage.tasks.get(call.task).is_none_or(|task| !task.has_host_weights);
-                for buffer in &call.buffers {
-                    if let Buffer::Constant(index) = buffer
-                        && is_copied
-                        && known.insert((stage.device, *index))
-                    {
-                        copied += bundle.constants[*index].bytes as f64 / link.bytes_per_s * 1e6;
+                let is_copied = !stage.reads_on_host(call);
+                for index in call.constants() {
+                    if is_copied && known.insert((stage.device, index)) {
+                        copied += bundle.constants[index].bytes as f64 / link.bytes_per_s * 1e6;
                     }
                 }
                 computed = computed.max(copied + link.latency_us) + takes;

@@ -19,6 +19,7 @@ use crate::{
 };
 use std::{
     any::Any,
+    cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
     ptr, slice,
     sync::{
@@ -35,6 +36,8 @@ pub(crate) struct Engine {
     pub(crate) layout: Layout,
     /// By input: whether kernels may read it where its owner has it.
     pub(crate) may_lend: Vec<bool>,
+    /// By output: whether a GPU may copy it to where it goes.
+    pub(crate) may_place: Vec<bool>,
     /// A device runs one stage at a time, so its stages share one.
     pub(crate) _arenas: Vec<Block>,
     pub(crate) slots: Vec<Slot>,
@@ -51,33 +54,55 @@ pub(crate) struct Engine {
     pub(crate) program: Program,
 }
 
+/// A thread without a station, which goes on with what it has made ready itself: to wake another one takes longer than many a
+/// step does.
+#[derive(Default)]
+pub(crate) struct Hand {
+    /// The station whose place it has taken.
+    next: Cell<Option<usize>>,
+}
+
 impl Engine {
+    /// Runs the steps of a request that nobody else has taken, until it is done or others have them all.
+    pub(crate) fn drive(&self, hand: &Hand, request: &Request) {
+        while let Some(station) = hand.next.take() {
+            let is_enough = || request.is_done() || hand.next.get().is_some();
+            self.stations[station].drive(|seat, ready| self.run(seat, ready, Some(hand)), is_enough);
+        }
+    }
+
     /// Gives a request the slot it was let into and makes its first steps ready. `inputs` are those of the bundle, in order;
     /// kernels read them where they are if that is `lent` and where kernels can read, else they are copied.
     pub(crate) fn begin(
         &self,
         (slot_index, id): (usize, u64),
         request: Arc<Request>,
-        outputs: Outputs,
+        mut outputs: Outputs,
         inputs: &[TensorRef<'_>],
         lent: bool,
+        hand: Option<&Hand>,
     ) {
         let slot = &self.slots[slot_index];
-        let failure = self.send_inputs(slot, inputs).err();
+        let failure = self.send_inputs(slot, inputs, lent).err();
         for ((port, input), may_lend) in self.program.bundle.inputs.iter().zip(inputs).zip(&self.may_lend) {
             if self.program.gpu_of(port.value).is_some() {
                 continue;
             }
             let source = input.bytes.as_ptr();
-            let is_usable = lent && *may_lend && source.addr().is_multiple_of(crate::bundle::ALIGNMENT as usize);
+            let is_aligned = source.addr().is_multiple_of(crate::bundle::ALIGNMENT as usize);
+            let is_usable = lent && is_aligned && (*may_lend || self.is_pinned(source));
             // SAFETY: the slot was given to this thread, and none of its steps is ready yet.
-            unsafe {
-                slot.place_input(&self.program, &self.layout, port.value, is_usable.then_some(source.cast_mut()));
-            }
+            unsafe { slot.place(&self.program, &self.layout, port.value, is_usable.then_some(source.cast_mut())) };
             if !is_usable {
                 // SAFETY: the value is as long as the input, which was checked, and in memory of its own.
                 unsafe { ptr::copy_nonoverlapping(source, slot.value(port.value), input.bytes.len()) };
             }
+        }
+        for (index, port) in self.program.bundle.outputs.iter().enumerate().filter(|(index, _)| self.may_place[*index])
+        {
+            let place = Some(outputs.pointer(index)).filter(|&place| self.is_pinned(place));
+            // SAFETY: as above; the place is as long as the output, which was checked.
+            unsafe { slot.place(&self.program, &self.layout, port.value, place) };
         }
         let steps = &self.program.steps;
         {
@@ -92,18 +117,26 @@ impl Engine {
             return self.complete(slot_index);
         }
         for (index, step) in steps.iter().enumerate().filter(|(_, step)| step.dependencies.is_empty()) {
-            self.make_ready(slot_index, id, index, step);
+            self.make_ready(slot_index, id, (index, step), hand);
         }
     }
 
-    fn make_ready(&self, slot: usize, request: u64, index: usize, step: &Planned) {
+    fn make_ready(&self, slot: usize, request: u64, (index, step): (usize, &Planned), hand: Option<&Hand>) {
         let (station, lane) = self.lanes[step.lane];
+        // Who tells a GPU what to do may be anybody. A CPU's threads have cores of their own, unless there is one device.
+        if let Some(hand) = hand
+            && (step.is_on_gpu || self.stations.len() == 1)
+            && hand.next.get().is_none()
+            && self.stations[station].take()
+        {
+            hand.next.set(Some(station));
+        }
         let ready = Ready { request, rank: step.rank, step: index as u32, slot: slot as u32 };
         self.stations[station].push(lane, ready);
     }
 
     /// Runs a step, unless its request has failed or was cancelled, and sees to those that wait for it.
-    pub(crate) fn run(&self, seat: &mut Seat, ready: Ready) {
+    pub(crate) fn run(&self, seat: &mut Seat, ready: Ready, hand: Option<&Hand>) {
         let (slot_index, index) = (ready.slot as usize, ready.step as usize);
         let slot = &self.slots[slot_index];
         let request =
@@ -122,7 +155,7 @@ impl Engine {
             for &dependent in &self.program.steps[index].dependents {
                 progress.waits[dependent] -= 1;
                 if progress.waits[dependent] == 0 {
-                    self.make_ready(slot_index, ready.request, dependent, &self.program.steps[dependent]);
+                    self.make_ready(slot_index, ready.request, (dependent, &self.program.steps[dependent]), hand);
                 }
             }
             progress.steps_left -= 1;
@@ -148,12 +181,13 @@ impl Engine {
             Some(error) => Err(error),
             None => self.fetch_outputs(slot, &mut outputs).map(|()| {
                 for (index, port) in self.program.bundle.outputs.iter().enumerate() {
-                    if self.program.gpu_of(port.value).is_some() {
+                    let (value, place) = (slot.value(port.value), outputs.pointer(index));
+                    if self.program.gpu_of(port.value).is_some() || value == place {
                         continue;
                     }
                     let bytes = self.program.bundle.values[port.value].tensor.bytes as usize;
                     // SAFETY: the value was written, and the place for it is as long, which was checked.
-                    unsafe { ptr::copy_nonoverlapping(slot.value(port.value), outputs.pointer(index), bytes) };
+                    unsafe { ptr::copy_nonoverlapping(value, place, bytes) };
                 }
                 outputs
             }),

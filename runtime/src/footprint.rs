@@ -1,7 +1,7 @@
 //! How much memory devices need.
 
 use crate::{
-    bundle::{Buffer, Bundle, Call, Mode},
+    bundle::{Bundle, Call, Mode},
     layout::Layout,
     program::dependencies,
 };
@@ -50,12 +50,8 @@ pub(crate) fn arena_bytes(bundle: &Bundle) -> Vec<u64> {
 fn weight_bytes(bundle: &Bundle) -> Vec<u64> {
     let mut used: Vec<HashSet<usize>> = vec![HashSet::new(); bundle.devices.len()];
     for stage in &bundle.stages {
-        let reads_on_host = |call: &&Call| {
-            call.launch.is_some() && stage.tasks.get(call.task).is_some_and(|task| task.has_host_weights)
-        };
-        let buffers = stage.calls.iter().filter(|call| !reads_on_host(call)).flat_map(|call| &call.buffers);
-        let constant = |buffer: &Buffer| if let Buffer::Constant(index) = buffer { Some(*index) } else { None };
-        used[stage.device].extend(buffers.filter_map(constant));
+        let calls = stage.calls.iter().filter(|call| !stage.reads_on_host(call));
+        used[stage.device].extend(calls.flat_map(Call::constants));
     }
     for value in &bundle.values {
         used[value.device].extend(value.constant);

@@ -130,6 +130,17 @@ impl Program {
         self.gpu_of(value).is_none() && !self.bundle.steps.iter().any(|step| goes_to_gpu(&step.action))
     }
 
+    /// Whether an output comes from a GPU and is the host's alone, so that it can be copied to where it goes.
+    pub(crate) fn may_place(&self, value: usize) -> bool {
+        let comes_from_gpu = |action: &Action| matches!(action, Action::Transfer { input, output } if *output == value && self.gpu_of(*input).is_some());
+        self.gpu_of(value).is_none() && self.bundle.steps.iter().any(|step| comes_from_gpu(&step.action))
+    }
+
+    /// Whether an output comes from a GPU.
+    pub(crate) fn is_from_gpu(&self, value: usize) -> bool {
+        self.gpu_of(value).is_some() || self.may_place(value)
+    }
+
     /// Computes the constants that are computed once.
     fn prepare(&self, calls: &[PlannedCall]) -> Result<()> {
         if calls.is_empty() {

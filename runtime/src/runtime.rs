@@ -2,15 +2,16 @@
 
 use crate::{
     admission::Admission,
-    bundle::{Bundle, Tensor},
+    bundle::{Bundle, Port, Tensor},
     cpu,
     crew::Crew,
     cuda::{self, Cold},
     dtype::DType,
-    engine::{Engine, LaunchHook},
+    engine::{Engine, Hand, LaunchHook},
     error::{Error, Result},
     footprint::{self, MemoryUse},
     layout::Layout,
+    pool::Pool,
     program::{Program, dependencies},
     request::{Outputs, Request, Ticket},
     slot::Slot,
@@ -71,6 +72,8 @@ impl Default for Options {
 /// A loaded bundle. Requests of several threads may come at once; what is dropped ends those that are in flight.
 pub struct Runtime {
     engine: Arc<Engine>,
+    /// Where GPUs copy outputs to, if there are GPUs.
+    pool: Option<Arc<Pool>>,
     threads: Vec<JoinHandle<()>>,
     output_names: Arc<Vec<String>>,
 }
@@ -93,12 +96,15 @@ impl Runtime {
         let arenas = footprint::arena_bytes(bundle).iter().enumerate().map(arena).collect::<Result<Vec<_>>>()?;
         let slots = (0..in_flight).map(|index| Slot::new(index, &program, &layout, &arenas)).collect::<Result<_>>()?;
         let may_lend = bundle.inputs.iter().map(|port| program.may_lend(port.value)).collect();
+        let may_place = bundle.outputs.iter().map(|port| program.may_place(port.value)).collect();
+        let pool = program.gpus.iter().flatten().next().map(|device| Pool::new(device.gpu.clone()));
         let crew = Crew::new(bundle, &program.lanes, &options);
         let (stations, lanes) = crew.stations(&program, in_flight)?;
         let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());
         let engine = Arc::new(Engine {
             layout,
             may_lend,
+            may_place,
             _arenas: arenas,
             slots,
             admission: Admission::new(in_flight),
@@ -110,10 +116,15 @@ impl Runtime {
             loaded: Instant::now(),
             program,
         });
-        let mut runtime = Self { engine, threads: vec![], output_names };
+        if options.cold.is_some() {
+            engine.prepare_cold()?;
+        }
+        let mut runtime = Self { engine, pool, threads: vec![], output_names };
+        // Memory of a pool takes its time, which is not the first requests'.
+        drop((0..in_flight).map(|_| runtime.make_outputs()).collect::<Result<Vec<_>>>()?);
         for index in 0..runtime.engine.stations.len() {
             let engine = runtime.engine.clone();
-            let serve = move || engine.stations[index].serve(|seat, ready| engine.run(seat, ready));
+            let serve = move || engine.stations[index].serve(|seat, ready| engine.run(seat, ready, None));
             runtime.threads.push(station::start(crew.name(index), crew.core(index), serve)?);
         }
         Ok(runtime)
@@ -170,16 +181,18 @@ impl Runtime {
         let engine = &self.engine;
         let request = Request::new();
         let place = engine.admission.enter()?;
-        // Where there is one thread for all steps, this one can as well run them, and need not wake it and be woken.
-        let driven = match &engine.stations[..] {
-            [station] if station.take() => Some(station),
-            _ => None,
-        };
-        engine.begin(place, request.clone(), Outputs::Lent(places), inputs, true);
-        if let Some(station) = driven {
-            station.drive(|seat, ready| engine.run(seat, ready), || request.is_done());
-        }
+        let hand = Hand::default();
+        engine.begin(place, request.clone(), Outputs::Lent(places), inputs, true, Some(&hand));
+        engine.drive(&hand, &request);
         request.wait().map(|_| ())
+    }
+
+    /// The same tensor where GPUs, if there are some, copy it from by themselves: inputs that are there are copied once less.
+    pub fn adopt(&self, tensor: TensorData) -> Result<TensorData> {
+        let Some(pool) = &self.pool else { return Ok(tensor) };
+        let mut adopted = TensorData::pooled(tensor.dtype(), tensor.shape(), pool)?;
+        adopted.bytes_mut().copy_from_slice(tensor.bytes());
+        Ok(adopted)
     }
 
     /// Lets a request in, which may have to wait until another one is done. Its inputs are copied.
@@ -188,7 +201,7 @@ impl Runtime {
         let outputs = Outputs::Owned(self.make_outputs()?);
         let request = Request::new();
         let place = self.engine.admission.enter()?;
-        self.engine.begin(place, request.clone(), outputs, &inputs, false);
+        self.engine.begin(place, request.clone(), outputs, &inputs, false, None);
         Ok(Ticket { request, id: place.1, names: self.output_names.clone() })
     }
 
@@ -267,11 +280,17 @@ impl Runtime {
     }
 
     fn make_outputs(&self) -> Result<Vec<TensorData>> {
-        let make = |(name, tensor): (&str, &Tensor)| match DType::from_name(&tensor.dtype) {
-            Some(dtype) => TensorData::zeroed(dtype, &tensor.shape),
-            None => Err(Error::WrongOutput { reason: format!("'{name}' is {tensor}") }),
+        let program = &self.engine.program;
+        let make = |port: &Port| {
+            let tensor = &program.bundle.values[port.value].tensor;
+            let wrong = || Error::WrongOutput { reason: format!("'{}' is {tensor}", port.name) };
+            let dtype = DType::from_name(&tensor.dtype).ok_or_else(wrong)?;
+            match self.pool.as_ref().filter(|_| program.is_from_gpu(port.value)) {
+                Some(pool) => TensorData::pooled(dtype, &tensor.shape, pool),
+                None => TensorData::zeroed(dtype, &tensor.shape),
+            }
         };
-        self.outputs().map(make).collect()
+        program.bundle.outputs.iter().map(make).collect()
     }
 }
 

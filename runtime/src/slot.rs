@@ -76,7 +76,7 @@ pub(crate) struct Current {
     pub(crate) failure: Option<Error>,
 }
 
-// SAFETY: pointers change only before a request's first step (`place_input`); the values that they lead to are written by one
+// SAFETY: pointers change only before a request's first step (`place`); the values that they lead to are written by one
 // step, before those that read them, and steps are handed from thread to thread under locks.
 unsafe impl Send for Slot {}
 // SAFETY: as above.
@@ -122,11 +122,11 @@ impl Slot {
         unsafe { &(&(*self.pointers.get()).table)[first..] }
     }
 
-    /// Says where an input is: in the slot, or where a caller has it who waits for the request.
+    /// Says where an input or output is: in the slot, or where a caller has it who waits for the request.
     ///
     /// # Safety
     /// The slot is the calling thread's, and no step of its request is ready yet.
-    pub(crate) unsafe fn place_input(&self, program: &Program, layout: &Layout, value: usize, lent: Option<*mut u8>) {
+    pub(crate) unsafe fn place(&self, program: &Program, layout: &Layout, value: usize, lent: Option<*mut u8>) {
         let device = program.bundle.values[value].device;
         let own = self.blocks[device].pointer().wrapping_add(layout.offsets[value] as usize);
         let place = lent.unwrap_or(own);

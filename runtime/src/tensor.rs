@@ -1,13 +1,49 @@
 //! Tensors that go in and come out: dense, row-major, as ONNX has them.
 
-use crate::{bundle, dtype::DType, error::Error, memory::Aligned};
-use std::fmt;
+use crate::{
+    bundle,
+    dtype::DType,
+    error::Error,
+    memory::Aligned,
+    pool::{Pool, Pooled},
+};
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
 
 /// A tensor with its bytes, which begin at a multiple of 64, so that kernels can read them where they are.
 pub struct TensorData {
     dtype: DType,
     shape: Vec<u64>,
-    bytes: Aligned,
+    bytes: Bytes,
+}
+
+enum Bytes {
+    Own(Aligned),
+    /// GPUs copy from and to it by themselves.
+    Pooled(Pooled),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Pooled(bytes) => bytes,
+        }
+    }
+}
+
+impl DerefMut for Bytes {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Pooled(bytes) => bytes,
+        }
+    }
 }
 
 /// A tensor whose bytes are somebody else's.
@@ -20,9 +56,18 @@ pub struct TensorRef<'a> {
 
 impl TensorData {
     pub fn zeroed(dtype: DType, shape: &[u64]) -> Result<Self, Error> {
+        Self::made(dtype, shape, |bytes, what| Ok(Bytes::Own(Aligned::zeroed(bytes, what)?)))
+    }
+
+    /// Its bytes are a pool's, and may be anything.
+    pub(crate) fn pooled(dtype: DType, shape: &[u64], pool: &Arc<Pool>) -> Result<Self, Error> {
+        Self::made(dtype, shape, |bytes, what| Ok(Bytes::Pooled(pool.take(bytes, what)?)))
+    }
+
+    fn made(dtype: DType, shape: &[u64], bytes: impl FnOnce(u64, &str) -> Result<Bytes, Error>) -> Result<Self, Error> {
         let what = format!("a tensor of {}", Described(dtype.name(), shape));
-        let bytes = dtype.bytes_of(shape).ok_or_else(|| Error::Memory { what: what.clone(), bytes: u64::MAX })?;
-        Ok(Self { dtype, shape: shape.to_owned(), bytes: Aligned::zeroed(bytes, &what)? })
+        let length = dtype.bytes_of(shape).ok_or_else(|| Error::Memory { what: what.clone(), bytes: u64::MAX })?;
+        Ok(Self { dtype, shape: shape.to_owned(), bytes: bytes(length, &what)? })
     }
 
     /// `None` if the bytes are not as many as the shape takes.

@@ -42,12 +42,7 @@ impl Bundle {
         self.sha256.clear();
         self.sha256 = self.hash(path)?;
         let text = self.text().map_err(|error| Error::malformed(path, error.to_string()))?;
-        let temporary = &folder.join(format!(".{DESCRIPTION}.{}.tmp", std::process::id()));
-        fs::write(temporary, text).and_then(|()| fs::rename(temporary, path)).map_err(|error| {
-            // It may not even be there; the error that matters is the first.
-            let _ = fs::remove_file(temporary);
-            Error::Unreadable { path: path.clone(), error }
-        })
+        write_whole(path, &text)
     }
 
     /// Checks that every file is there as it was written. Those without a hash, the model's own, are checked for their size.
@@ -67,6 +62,17 @@ impl Bundle {
         write_fields(&mut text, &serde_json::to_value(self)?, "", &["stages"]);
         Ok(text + "\n")
     }
+}
+
+/// Writes a file, whole or not at all.
+pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+    fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
+        // It may not even be there; the error that matters is the first.
+        let _ = fs::remove_file(&temporary);
+        Error::Unreadable { path: path.to_owned(), error }
+    })
 }
 
 /// Writes an object with a line for each field, and one for each item of a list of objects. Items of the lists that are

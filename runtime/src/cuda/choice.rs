@@ -74,7 +74,11 @@ impl<'a> Chooser<'a> {
         if let Some((_, plan)) = self.known.iter().find(|(known, _)| *known == alike) {
             return Ok(plan.clone());
         }
-        let plan = match self.kept(&alike, library)? {
+        let kept = match self.kept(&alike, library)? {
+            Some(Some(plan)) => passable(self.load(&*plan, library, call.buffers.len()))?.map(|()| Some(plan)),
+            other => other,
+        };
+        let plan = match kept {
             Some(plan) => plan,
             None => {
                 let (us, plan) = self.fastest(library, kernels, call.buffers.len(), alignment)?;
@@ -97,6 +101,26 @@ impl<'a> Chooser<'a> {
         Ok(plans.into_iter().find(|plan| plan.name() == *name).map(Some))
     }
 
+    /// Runs a plan once: libraries load code at its first run, which could not be captured, and would hold up a first request.
+    fn load(&mut self, plan: &dyn Plan, library: &LibraryCall, buffer_count: usize) -> Outcome<()> {
+        let buffers = self.buffers(library, buffer_count)?;
+        let workspace = self.room(plan.workspace())?;
+        // SAFETY: the buffers are as long as the library is told, and the workspace as long as it asked for.
+        unsafe { plan.run(&known_buffers(&library.way, &buffers), workspace, self.stream) }?;
+        self.gpu.finish(self.stream)
+    }
+
+    /// Buffers for a call. The library's output comes last; what it does not know is between, in one place.
+    fn buffers(&mut self, library: &LibraryCall, count: usize) -> Outcome<Vec<Address>> {
+        let scratch = self.scratch()?;
+        let (offsets, end) = extents(library);
+        let mut buffers: Vec<Address> = offsets.iter().map(|offset| scratch + offset).collect();
+        let output = buffers.pop();
+        buffers.resize(count.saturating_sub(1), scratch + end);
+        buffers.extend(output);
+        Ok(buffers)
+    }
+
     /// What the fastest way takes, and its plan.
     fn fastest(
         &mut self,
@@ -109,13 +133,7 @@ impl<'a> Chooser<'a> {
         if plans.is_empty() {
             return Ok((f64::INFINITY, None));
         }
-        let scratch = self.scratch()?;
-        let (offsets, end) = extents(library);
-        let mut buffers: Vec<Address> = offsets.iter().map(|offset| scratch + offset).collect();
-        // The library's output comes last; others are between, in one place.
-        let output = buffers.pop();
-        buffers.resize(buffer_count.saturating_sub(1), scratch + end);
-        buffers.extend(output);
+        let buffers = self.buffers(library, buffer_count)?;
         let known = known_buffers(&library.way, &buffers);
         let launch = |kernels: &[Kernel], gpu: &dyn Gpu, stream| {
             // SAFETY: the kernels take these buffers, which are long enough.

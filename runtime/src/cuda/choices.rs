@@ -2,7 +2,7 @@
 //! computed.
 
 use crate::{
-    bundle::{Call, Library, LibraryCall},
+    bundle::{Call, Library, LibraryCall, write_whole},
     error::{Error, Result},
 };
 use serde::{Deserialize, Serialize};
@@ -110,15 +110,7 @@ impl Choices {
     /// Writes the file if there is something new, whole or not at all.
     pub(crate) fn save(self) -> Result<()> {
         let Some(path) = self.path.filter(|_| self.has_news) else { return Ok(()) };
-        let text = text(&self.gpus);
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.tmp", std::process::id()));
-        let temporary = path.with_file_name(name);
-        fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, &path)).map_err(|error| {
-            // It may not even be there; the error that matters is the first.
-            let _ = fs::remove_file(&temporary);
-            Error::Unreadable { path, error }
-        })
+        write_whole(&path, &text(&self.gpus))
     }
 }
 

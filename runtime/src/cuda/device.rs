@@ -50,8 +50,6 @@ pub(crate) struct Device {
     arrivals: Mutex<HashMap<usize, Event>>,
     /// Whether there are constants that are not here yet.
     is_cold: AtomicBool,
-    /// When those of them that were sent are here.
-    constants_are_here: Event,
     state: Mutex<State>,
     pub(crate) gpu: Arc<dyn Gpu>,
 }
@@ -61,6 +59,8 @@ struct State {
     graphs: HashMap<(usize, usize), Option<Graph>>,
     /// By step and slot: stages whose tasks are measured.
     measured: HashMap<(usize, usize), (Graph, Stopwatch)>,
+    /// By step and slot: stages that wait for constants by themselves, and whether for the last of them.
+    cold: HashMap<(usize, usize), (Graph, bool)>,
     /// Constants that are not here yet.
     image: Option<Image>,
     /// The same when they are.
@@ -145,7 +145,6 @@ impl Device {
         let workspaces = (0..chains).map(|_| DeviceMemory::new(&gpu, workspace, &what)).collect::<Result<Vec<_>>>()?;
         let calls = stages.values().map(Stage::call_count).max().unwrap_or(0);
         let events = Events::new(&*gpu, chains, calls, if window.is_some() { calls } else { 0 }).map_err(failed)?;
-        let constants_are_here = gpu.event().map_err(failed)?;
         Ok(Self {
             id,
             stages,
@@ -159,10 +158,10 @@ impl Device {
             outward,
             arrivals: Mutex::new(HashMap::new()),
             is_cold: AtomicBool::new(image.is_some()),
-            constants_are_here,
             state: Mutex::new(State {
                 graphs: HashMap::new(),
                 measured: HashMap::new(),
+                cold: HashMap::new(),
                 image,
                 spent: None,
                 lost: None,
@@ -236,12 +235,9 @@ impl Drop for Device {
     fn drop(&mut self) {
         self.finish();
         let mut state = self.state.lock();
-        let measured: Vec<Graph> = state.measured.drain().map(|(_, (graph, _))| graph).collect();
-        state
-            .graphs
-            .drain()
-            .filter_map(|(_, graph)| graph)
-            .chain(measured)
-            .for_each(|graph| self.gpu.drop_graph(graph));
+        let State { graphs, measured, cold, .. } = &mut *state;
+        let graphs = graphs.drain().filter_map(|(_, graph)| graph);
+        let graphs = graphs.chain(measured.drain().map(|(_, (graph, _))| graph));
+        graphs.chain(cold.drain().map(|(_, (graph, _))| graph)).for_each(|graph| self.gpu.drop_graph(graph));
     }
 }

@@ -65,6 +65,8 @@ pub(crate) trait Gpu: Send + Sync {
     /// Memory of the host that the GPU copies from and to by itself.
     fn allocate_pinned(&self, bytes: u64) -> Outcome<*mut u8>;
     fn free_pinned(&self, pointer: *mut u8);
+    /// Whether memory of the host is such memory.
+    fn is_pinned(&self, pointer: *const u8) -> bool;
 
     fn stream(&self) -> Outcome<Stream>;
     fn event(&self) -> Outcome<Event>;
@@ -73,6 +75,8 @@ pub(crate) trait Gpu: Send + Sync {
     fn record_in_graph(&self, event: Event, stream: Stream) -> Outcome<()>;
     /// What comes later on the stream waits for what was on another one when the event was recorded.
     fn wait(&self, stream: Stream, event: Event) -> Outcome<()>;
+    /// The same in a capture, for an event that is recorded before the graph is launched.
+    fn wait_in_graph(&self, stream: Stream, event: Event) -> Outcome<()>;
     /// Microseconds between two events that have happened.
     fn micros_between(&self, first: Event, second: Event) -> Outcome<f64>;
     /// Waits, awake, until all that is on a stream is done.

@@ -165,6 +165,16 @@ impl Gpu for RealGpu {
         }
     }
 
+    fn is_pinned(&self, pointer: *const u8) -> bool {
+        let mut kind = 0_u32;
+        let attribute = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+        // SAFETY: the number outlives the call and is what the attribute is; the pointer is only looked at.
+        let code = self
+            .enter()
+            .map(|()| unsafe { sys::cuPointerGetAttribute((&raw mut kind).cast(), attribute, pointer.addr() as u64) });
+        code.is_ok_and(|code| code == CUresult::CUDA_SUCCESS) && kind == sys::CUmemorytype::CU_MEMORYTYPE_HOST as u32
+    }
+
     fn stream(&self) -> Outcome<Stream> {
         self.enter()?;
         let mut stream = ptr::null_mut();
@@ -203,6 +213,13 @@ impl Gpu for RealGpu {
         self.enter()?;
         // SAFETY: both were made here.
         check(unsafe { sys::cuStreamWaitEvent(raw(stream.0), raw(event.0), 0) }, "cuStreamWaitEvent")
+    }
+
+    fn wait_in_graph(&self, stream: Stream, event: Event) -> Outcome<()> {
+        self.enter()?;
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_EXTERNAL as u32;
+        // SAFETY: both were made here.
+        check(unsafe { sys::cuStreamWaitEvent(raw(stream.0), raw(event.0), flags) }, "cuStreamWaitEvent")
     }
 
     fn micros_between(&self, first: Event, second: Event) -> Outcome<f64> {

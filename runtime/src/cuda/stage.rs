@@ -149,8 +149,7 @@ impl Stage {
                 }
             }
             let known = plan.as_ref().and(launch.library.as_ref()).map(|library| library.way.clone());
-            let constant = |buffer: &Buffer| if let Buffer::Constant(index) = buffer { Some(*index) } else { None };
-            let newest = call.buffers.iter().filter_map(constant).filter_map(|it| constants.rank(it)).max();
+            let newest = call.constants().filter_map(|it| constants.rank(it)).max();
             let buffers = first..first + call.buffers.len();
             first = buffers.end;
             planned.chains = planned.chains.max(place.chain + 1);

@@ -29,6 +29,8 @@ pub(crate) struct Stub {
 
 pub(crate) struct State {
     pub(crate) log: Vec<String>,
+    /// Where copies went to, and came from.
+    pub(crate) copied: Vec<(usize, usize)>,
     /// Bytes that can still be allocated.
     pub(crate) free: u64,
     /// A kernel that uses an address that is not there.
@@ -38,6 +40,8 @@ pub(crate) struct State {
     is_lost: bool,
     clock: f64,
     sizes: HashMap<usize, Layout>,
+    /// Which of them are the host's.
+    pinned: Vec<usize>,
     names: Vec<String>,
     /// When events were recorded; those of captures are none.
     events: Vec<Option<f64>>,
@@ -59,6 +63,7 @@ struct Captured {
 enum Operation {
     Copy { to: usize, from: usize, bytes: u64 },
     Record { event: Event },
+    Await { event: Event },
     Zero { at: usize, bytes: u64 },
     Kernel { name: String, arguments: Vec<u64> },
     Multiply { product: Product, buffers: Vec<Address>, micros: f64 },
@@ -68,12 +73,14 @@ impl Stub {
     pub(crate) fn new() -> Self {
         let state = State {
             log: vec![],
+            copied: vec![],
             free: 1 << 30,
             crashes: None,
             refuses_captures: false,
             is_lost: false,
             clock: 0.0,
             sizes: HashMap::new(),
+            pinned: vec![],
             names: vec![],
             events: vec![],
             streams: 0,
@@ -150,11 +157,16 @@ impl State {
             self.events[event.0] = Some(self.clock);
             return Ok(());
         }
+        if let Operation::Await { event } = operation {
+            assert!(self.events[event.0].is_some(), "what is waited for was begun before");
+            return Ok(());
+        }
         self.clock += STEP;
         match operation {
-            Operation::Record { .. } => {}
+            Operation::Record { .. } | Operation::Await { .. } => {}
             Operation::Copy { to, from, bytes } => {
                 self.log.push(format!("copy {bytes}"));
+                self.copied.push((*to, *from));
                 let (to, from) =
                     (ptr::with_exposed_provenance_mut::<u8>(*to), ptr::with_exposed_provenance::<u8>(*from));
                 // SAFETY: the caller's of the copy.
@@ -296,11 +308,22 @@ impl Gpu for StubGpu {
     }
 
     fn allocate_pinned(&self, bytes: u64) -> Outcome<*mut u8> {
-        self.state.lock().allocate(bytes, "pin")
+        let mut state = self.state.lock();
+        let pointer = state.allocate(bytes, "pin")?;
+        state.pinned.push(pointer.addr());
+        Ok(pointer)
     }
 
     fn free_pinned(&self, pointer: *mut u8) {
-        self.state.lock().free(pointer.addr());
+        let mut state = self.state.lock();
+        state.pinned.retain(|pinned| *pinned != pointer.addr());
+        state.free(pointer.addr());
+    }
+
+    fn is_pinned(&self, pointer: *const u8) -> bool {
+        let state = self.state.lock();
+        let is_in = |begin: &usize| (*begin..begin + state.sizes[begin].size()).contains(&pointer.addr());
+        state.pinned.iter().any(is_in)
     }
 
     fn stream(&self) -> Outcome<Stream> {
@@ -342,6 +365,10 @@ impl Gpu for StubGpu {
             captured.joined.push(of);
         }
         Ok(())
+    }
+
+    fn wait_in_graph(&self, stream: Stream, event: Event) -> Outcome<()> {
+        self.state.lock().do_or_keep(stream, Operation::Await { event })
     }
 
     fn micros_between(&self, first: Event, second: Event) -> Outcome<f64> {

@@ -2,11 +2,11 @@
 //! needs them. Those of tasks that read them where they are stay in the host's memory.
 
 use super::{
-    driver::{Address, Gpu, Outcome, Stream},
+    driver::{Address, Event, Fault, Gpu, Outcome, Stream},
     memory::{DeviceMemory, Pinned},
 };
 use crate::{
-    bundle::{Action, Buffer, Bundle, Call, Stage, Step},
+    bundle::{Action, Bundle, Step},
     constants::Constants,
     error::{Error, Result},
 };
@@ -16,6 +16,8 @@ use std::{collections::HashSet, sync::Arc};
 pub(super) const ALIGNMENT: u64 = 256;
 /// Constants are copied piece by piece, through memory of this size that the GPU can copy from by itself.
 const PIECE: u64 = 8 << 20;
+/// At a cold start, calls wait for pieces of at least this size: to wait takes about as long as to copy one.
+const MARKED_PIECE: u64 = 1 << 20;
 
 /// The constants that a device has.
 pub(crate) struct Upload {
@@ -26,6 +28,8 @@ pub(crate) struct Upload {
     value_count: usize,
     /// Where each constant of the bundle is in the order, if it is there.
     ranks: Vec<Option<usize>>,
+    /// How many of the order calls of a cold start wait for, ascending; the last is all of them.
+    marks: Vec<usize>,
     /// Those that stay on the host, where the GPU reads them by itself.
     host: Option<Pinned>,
     on_host: Vec<Place>,
@@ -43,9 +47,22 @@ pub enum Cold {
 /// Constants that are still to be copied.
 pub(crate) struct Image {
     memory: Pinned,
-    /// How many are on their way.
-    sent: usize,
+    /// How many are there when an event happens, ascending; the last is all of them.
+    marks: Vec<(usize, Event)>,
     mode: Cold,
+    is_sent: bool,
+    /// Whether something waits for the last of them.
+    is_awaited: bool,
+}
+
+/// When constants are there.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrival {
+    pub(crate) event: Event,
+    /// Those that come later have a greater one.
+    pub(crate) mark: usize,
+    /// All of them are.
+    pub(crate) is_last: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -74,6 +91,22 @@ impl Places {
     }
 }
 
+/// Where to part constants for calls that need them up to one of the order, or none, one call after the other.
+fn marks(order: &[Place], newest: impl Iterator<Item = Option<usize>>) -> Vec<usize> {
+    let mut marks: Vec<usize> = vec![];
+    let end = |count: usize| order.get(count).map_or(u64::MAX, |place| place.offset);
+    for count in newest.flatten().map(|rank| rank + 1) {
+        let last = marks.last().copied().unwrap_or(0);
+        if count > last && end(count) - end(last) >= MARKED_PIECE {
+            marks.push(count);
+        }
+    }
+    if marks.last().copied().unwrap_or(0) < order.len() {
+        marks.push(order.len());
+    }
+    marks
+}
+
 /// Puts constants into memory of the host that is as long as all of them.
 pub(super) fn fill(places: &[Place], memory: &Pinned, constants: &Constants) {
     for place in places {
@@ -81,6 +114,29 @@ pub(super) fn fill(places: &[Place], memory: &Pinned, constants: &Constants) {
         let target = memory.pointer().wrapping_add(place.offset as usize);
         // SAFETY: these bytes are the constant's, and the memory is as long as all of them.
         unsafe { std::ptr::copy_nonoverlapping(source, target, place.bytes as usize) };
+    }
+}
+
+impl Image {
+    /// What to wait for before constants up to one of the order are read.
+    pub(crate) fn arrival(&self, newest: Option<usize>) -> Option<Arrival> {
+        let index = match (self.mode, newest) {
+            (Cold::CopyFirst, _) => 0,
+            (Cold::Overlap, Some(newest)) => self.marks.partition_point(|&(count, _)| count <= newest),
+            (Cold::Overlap, None) => return None,
+        };
+        let &(_, event) = self.marks.get(index)?;
+        Some(Arrival { event, mark: index, is_last: index + 1 == self.marks.len() })
+    }
+
+    /// Something waits for them.
+    pub(crate) fn expect(&mut self, is_last: bool) {
+        self.is_awaited |= is_last;
+    }
+
+    /// Whether something waits for the last of them.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.is_awaited
     }
 }
 
@@ -98,32 +154,28 @@ impl Upload {
             Action::Launch { stage, .. } => Some(&bundle.stages[stage]).filter(|stage| stage.device == device),
             _ => None,
         };
-        let read = |(stage, call): (&Stage, &Call)| {
-            let is_on_host = stage.tasks.get(call.task).is_some_and(|task| task.has_host_weights);
-            let constant = |buffer: &Buffer| if let Buffer::Constant(index) = buffer { Some(*index) } else { None };
-            let constants: Vec<usize> = call.buffers.iter().filter_map(constant).collect();
-            constants.into_iter().map(move |constant| (constant, is_on_host))
-        };
-        let calls = bundle
-            .steps
-            .iter()
-            .filter_map(launched)
-            .flat_map(|stage| stage.calls.iter().map(move |call| (stage, call)));
-        let (on_host, mut needed): (Vec<_>, Vec<_>) = calls.flat_map(read).partition(|(_, is_on_host)| *is_on_host);
-        if is_streamed {
-            needed.clear();
+        let (mut on_host, mut needed): (Vec<usize>, Vec<Vec<usize>>) = (vec![], vec![]);
+        for stage in bundle.steps.iter().filter_map(launched) {
+            for call in &stage.calls {
+                if stage.reads_on_host(call) {
+                    on_host.extend(call.constants());
+                } else if !is_streamed {
+                    needed.push(call.constants().collect());
+                }
+            }
         }
         let bytes = |constant: usize| bundle.constants[constant].bytes;
         // Values may be needed by any step, and are small.
         let values = bundle.values.iter().filter(|value| value.device == device).filter_map(|value| value.constant);
         let values = Places::of(values, bytes);
         let value_count = values.order.len();
-        let uploaded = values.order.iter().map(|place| place.constant).chain(needed.into_iter().map(|(it, _)| it));
+        let uploaded = values.order.iter().map(|place| place.constant).chain(needed.iter().flatten().copied());
         let uploaded = Places::of(uploaded, bytes);
         let mut ranks = vec![None; bundle.constants.len()];
         uploaded.order.iter().enumerate().for_each(|(rank, place)| ranks[place.constant] = Some(rank));
+        let marks = marks(&uploaded.order, needed.iter().map(|call| call.iter().filter_map(|&it| ranks[it]).max()));
         // What somebody else has copied is read there.
-        let on_host = on_host.into_iter().map(|(constant, _)| constant).filter(|&constant| ranks[constant].is_none());
+        let on_host = on_host.into_iter().filter(|&constant| ranks[constant].is_none());
         let on_host = Places::of(on_host, bytes);
         let id = &bundle.devices[device].id;
         let memory = DeviceMemory::new(gpu, uploaded.bytes, &format!("the weights of device '{id}'"))?;
@@ -132,7 +184,7 @@ impl Upload {
             bytes => Some(Pinned::new(gpu, bytes, &format!("weights that device '{id}' reads on the host"))?),
         };
         host.iter().for_each(|host| fill(&on_host.order, host, constants));
-        Ok(Self { memory, order: uploaded.order, value_count, ranks, host, on_host: on_host.order })
+        Ok(Self { memory, order: uploaded.order, value_count, ranks, marks, host, on_host: on_host.order })
     }
 
     /// Where a constant is, if the device has it.
@@ -154,39 +206,36 @@ impl Upload {
     pub(crate) fn image(&self, gpu: &Arc<dyn Gpu>, constants: &Constants, mode: Cold) -> Result<Image> {
         let memory = Pinned::new(gpu, self.end(self.order.len()), "weights that the first request copies")?;
         fill(&self.order, &memory, constants);
-        Ok(Image { memory, sent: 0, mode })
+        let marks = match mode {
+            Cold::Overlap => &self.marks[..],
+            Cold::CopyFirst => &self.marks[self.marks.len().saturating_sub(1)..],
+        };
+        let failed = |fault: Fault| Error::Gpu { what: "a cold start".to_owned(), problem: fault.to_string() };
+        let marks =
+            marks.iter().map(|&count| Ok((count, gpu.event()?))).collect::<Outcome<Vec<_>>>().map_err(failed)?;
+        let is_awaited = marks.is_empty();
+        Ok(Image { memory, marks, mode, is_sent: false, is_awaited })
     }
 
-    /// Copies constants of an image up to the one that is needed, in their order, unless they were copied. Those that are to
-    /// come first do, before any other.
+    /// Has all constants of an image copied in their order, unless they are on their way. To tell a GPU of a call takes longer than
+    /// to tell it of a copy, so copies wait for no call.
     ///
     /// # Safety
     /// The image stays until the stream has finished.
-    pub(crate) unsafe fn send(
-        &self,
-        gpu: &dyn Gpu,
-        image: &mut Image,
-        needed: Option<usize>,
-        stream: Stream,
-    ) -> Outcome<bool> {
-        let end = match (image.mode, needed) {
-            (Cold::CopyFirst, _) => self.order.len(),
-            (Cold::Overlap, needed) => needed.map_or(0, |rank| rank + 1),
-        };
-        if end <= image.sent {
-            return Ok(false);
+    pub(crate) unsafe fn send(&self, gpu: &dyn Gpu, image: &mut Image, stream: Stream) -> Outcome<()> {
+        if std::mem::replace(&mut image.is_sent, true) {
+            return Ok(());
         }
-        let (begin, end_byte) = (self.end(image.sent), self.end(end));
-        let source = image.memory.pointer().wrapping_add(begin as usize);
-        // SAFETY: the image is as long as what is copied of it, as is the room on the GPU.
-        unsafe { gpu.copy_in(self.memory.address + begin, source, end_byte - begin, stream) }?;
-        image.sent = end;
-        Ok(true)
-    }
-
-    /// Whether all constants of an image are on their way.
-    pub(crate) fn are_all_sent(&self, image: &Image) -> bool {
-        image.sent == self.order.len()
+        let mut begin = 0;
+        for &(count, event) in &image.marks {
+            let end = self.end(count);
+            let source = image.memory.pointer().wrapping_add(begin as usize);
+            // SAFETY: the image is as long as what is copied of it, as is the room on the GPU.
+            unsafe { gpu.copy_in(self.memory.address + begin, source, end - begin, stream) }?;
+            gpu.record(event, stream)?;
+            begin = end;
+        }
+        Ok(())
     }
 
     /// The last of the order that is a value by itself.
@@ -228,5 +277,22 @@ impl Upload {
         };
         let copied: Outcome<()> = copy();
         copied.map_err(|fault| Error::Gpu { what: what.to_owned(), problem: fault.to_string() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_wait_for_pieces() {
+        let order = |bytes: &[u64]| Places::of(0..bytes.len(), |constant| bytes[constant]).order;
+        let large = MARKED_PIECE;
+        let of = |bytes: &[u64], newest: &[Option<usize>]| marks(&order(bytes), newest.iter().copied());
+        assert_eq!(of(&[large, large, large], &[Some(0), None, Some(1), Some(0), Some(2)]), [1, 2, 3]);
+        assert_eq!(of(&[4, large, 4, 4, large], &[Some(0), Some(1), Some(2), Some(3), Some(4)]), [2, 5]);
+        assert_eq!(of(&[large, 4, 4], &[Some(0), Some(2)]), [1, 3], "the last are waited for, as small as they are");
+        assert_eq!(of(&[4, 4], &[None]), [2], "a value by itself");
+        assert!(of(&[], &[None]).is_empty());
     }
 }

@@ -127,9 +127,8 @@ fn places(bundle: &Bundle, device: usize) -> Places {
 
 /// Those that do not stay on the host.
 fn constants_of(stage: &bundle::Stage, call: &bundle::Call) -> impl Iterator<Item = usize> {
-    let stay = stage.tasks.get(call.task).is_some_and(|task| task.has_host_weights);
-    let constant = |buffer: &Buffer| if let Buffer::Constant(index) = buffer { Some(*index) } else { None };
-    call.buffers.iter().filter_map(constant).filter(move |_| !stay)
+    let stay = stage.reads_on_host(call);
+    call.constants().filter(move |_| !stay)
 }
 
 /// Room that is given out from its beginning to its end, and again.

@@ -41,6 +41,26 @@ impl Engine {
         }
     }
 
+    /// Has GPUs get ready for first requests that come before the weights.
+    pub(crate) fn prepare_cold(&self) -> Result<()> {
+        for (step, planned) in self.program.bundle.steps.iter().enumerate() {
+            let Action::Launch { stage, .. } = planned.action else { continue };
+            let Some(gpu) = &self.program.gpus[self.program.bundle.stages[stage].device] else { continue };
+            for slot in &self.slots {
+                let table = self.gpu_table(slot, (step, stage));
+                gpu.prepare_cold(Launch { stage, step, slot: slot.index, table: &table })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The addresses of all buffers of a launch.
+    fn gpu_table(&self, slot: &Slot, (step, stage): (usize, usize)) -> Vec<Address> {
+        let length = self.program.bundle.stages[stage].calls.iter().map(|call| call.buffers.len()).sum();
+        let table = &slot.table(self.program.steps[step].table)[..length];
+        table.iter().map(|pointer| pointer.addr() as Address).collect()
+    }
+
     fn launch_on_gpu(
         &self,
         seat: &mut Seat,
@@ -53,9 +73,7 @@ impl Engine {
         if let Some(hook) = &self.before_launch {
             hook(&description.name);
         }
-        let length = description.calls.iter().map(|call| call.buffers.len()).sum();
-        let table = &slot.table(self.program.steps[step].table)[..length];
-        let table: Vec<Address> = table.iter().map(|pointer| pointer.addr() as Address).collect();
+        let table = self.gpu_table(slot, (step, stage));
         let launch = Launch { stage, step, slot: slot.index, table: &table };
         let now = || self.now();
         let clock: &dyn Fn() -> u64 = &now;
@@ -96,18 +114,25 @@ impl Engine {
         carried.map_err(|problem| Error::Transfer { value: name.clone(), from, to, problem })
     }
 
-    /// Copies inputs to the GPUs that they are on.
-    pub(super) fn send_inputs(&self, slot: &Slot, inputs: &[TensorRef<'_>]) -> Result<()> {
+    /// Whether GPUs copy from and to memory of the host by themselves.
+    pub(super) fn is_pinned(&self, pointer: *const u8) -> bool {
+        self.program.gpus.iter().flatten().any(|gpu| gpu.gpu.is_pinned(pointer))
+    }
+
+    /// Copies inputs to the GPUs that they are on: from where they are, if they are `lent` and GPUs can.
+    pub(super) fn send_inputs(&self, slot: &Slot, inputs: &[TensorRef<'_>], lent: bool) -> Result<()> {
         self.each_gpu(&self.program.bundle.inputs, |gpu, ports| {
-            for &port in ports {
-                let source = inputs[port].bytes;
-                // SAFETY: the place is the slot's, and as long as the input, which was checked.
-                unsafe { ptr::copy_nonoverlapping(source.as_ptr(), slot.inputs.place(port), source.len()) };
-            }
             let parts = ports.iter().map(|&port| {
+                let input = inputs[port].bytes;
+                let mut source = input.as_ptr();
+                if !lent || !self.is_pinned(source) {
+                    let place = slot.inputs.place(port);
+                    // SAFETY: the place is the slot's, and as long as the input, which was checked.
+                    unsafe { ptr::copy_nonoverlapping(source, place, input.len()) };
+                    source = place;
+                }
                 let value = self.program.bundle.inputs[port].value;
-                let bytes = self.program.bundle.values[value].tensor.bytes;
-                (slot.value(value).addr() as Address, slot.inputs.place(port).cast_const(), bytes)
+                (slot.value(value).addr() as Address, source, input.len() as u64)
             });
             // SAFETY: the slot was given to this thread, and none of its steps is ready yet.
             unsafe { gpu.send_inputs(slot.index, parts) }
@@ -119,14 +144,16 @@ impl Engine {
         self.each_gpu(&self.program.bundle.outputs, |gpu, ports| {
             let value = |port: usize| self.program.bundle.outputs[port].value;
             let bytes = |port: usize| self.program.bundle.values[value(port)].tensor.bytes;
-            let parts = ports
-                .iter()
-                .map(|&port| (slot.outputs.place(port), slot.value(value(port)).addr() as Address, bytes(port)));
-            // SAFETY: all steps are done, and the places are the slot's.
+            let places: Vec<(usize, *mut u8)> = ports.iter().map(|&port| (port, outputs.pointer(port))).collect();
+            let is_direct = |place: *mut u8| self.is_pinned(place);
+            let parts = places.iter().map(|&(port, place)| {
+                let place = if is_direct(place) { place } else { slot.outputs.place(port) };
+                (place, slot.value(value(port)).addr() as Address, bytes(port))
+            });
+            // SAFETY: all steps are done, and the places are the slot's, or as long as the outputs, which was checked.
             unsafe { gpu.fetch(slot.index, parts) }?;
-            for &port in ports {
-                let place = outputs.pointer(port);
-                // SAFETY: the place is as long as the output, which was checked.
+            for &(port, place) in places.iter().filter(|&&(_, place)| !is_direct(place)) {
+                // SAFETY: as above.
                 unsafe { ptr::copy_nonoverlapping(slot.outputs.place(port), place, bytes(port) as usize) };
             }
             Ok(())

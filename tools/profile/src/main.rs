@@ -13,14 +13,16 @@ usage: divi-profile convert TABLE.json [--device=cuda|cpu] [-o OUT]
        divi-profile fit FILE.json… [--device=cuda|cpu] [--graphs=TABLE.json] [--leave-out=MODEL,…]
                         [--flops-per-s=N] [--bytes-per-s=N] [-o MODEL.json]
        divi-profile measure MODEL.onnx… -o PROFILE.json [--system=NAME|FILE.toml] [--batch=N,…] [--weights=random:SEED]
-                        [--weights-dir=DIR] [--cpu=NAME] [--time-limit=S] [--system-out=FILE.toml] [--choices=FILE] [-q]
+                        [--weights-dir=DIR] [--cpu=NAME] [--time-limit=S] [--links=measure|keep] [--choices=FILE]
+                        [--system-out=FILE.toml] [-q]
 
 convert   turns a table that was measured with PyTorch into a profile (divi-profile/1), or, if it is one of copies
           between host and device, into links of a system description. What has no form in ONNX is said.
 fit       fits the cost model of a kind of device to profiles, or to tables of operators as they are.
 measure   compiles models for the devices of a system, runs them on this machine and writes what their tasks take as a
-          profile, one for each number of threads and each kind of GPU; then measures the links between the devices. Tasks that the profile has
-          already stay as they are, and models that have no other are skipped: whoever wants new times begins a new file.
+          profile, one for each number of threads and each kind of GPU; then measures the links between the devices.
+          Tasks that the profile has already stay as they are, and models that have no other are skipped: whoever wants
+          new times begins a new file.
 
   --device=KIND     whose times are meant: of a table, those of the GPU if nothing is said; a profile has one device
   --graphs=TABLE    times of whole models in captured graphs: what a launch in one costs is fitted, too
@@ -33,6 +35,7 @@ measure   compiles models for the devices of a system, runs them on this machine
   --weights-dir=DIR where weights are, if not beside the model
   --cpu=NAME        what code is made for: native (the default), x86-64-v3 or x86-64-v4
   --time-limit=S    for each model and batch, if its times are not stable before: 20 seconds if nothing is said
+  --links=KEEP      keep: links stay as the system has them; measure, which is the default, measures them
   --choices=FILE    which algorithms of libraries and kernels are the fastest on a GPU: what the file does not know is
                     measured and added. Bundles that are run with it (divi-run --choices) take the same ways
   --system-out=FILE writes the system with what was measured: plan with it (divi-opt --system=FILE)

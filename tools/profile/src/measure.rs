@@ -2,7 +2,6 @@
 //! and what copies take the links of a system description.
 
 mod describe;
-mod inputs;
 mod job;
 mod kind;
 mod link;
@@ -35,7 +34,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     for (index, kind) in kinds.iter().enumerate() {
         records.push(Record::open(settings.profile(index, kind), &kind.name(), &settings.runtime())?);
     }
-    let pairs = link::pairs(&system, &kinds);
+    let pairs = if settings.keeps_links { vec![] } else { link::pairs(&system, &kinds) };
     let progress = Progress::new(settings.is_quiet, kinds.len() * settings.models.len() + pairs.len());
     for warning in system.warnings.iter().chain(&left_out) {
         progress.say(&format!("warning: {warning}"));

@@ -1,12 +1,7 @@
 //! The inputs: from files, or made up.
 
 use crate::{arguments::Arguments, files};
-use divi_runtime::{
-    DType, Runtime, TensorData,
-    bundle::Tensor,
-    npy, npz,
-    random_weights::{Element, Recipe},
-};
+use divi_runtime::{DType, Runtime, TensorData, bundle::Tensor, npy, npz, random_input};
 use std::path::Path;
 
 /// All inputs of the model, as they were asked for.
@@ -39,13 +34,14 @@ pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(St
     match arguments.seed {
         Some(seed) => {
             for (name, tensor) in missing {
-                inputs.push((name.to_owned(), random(name, tensor, seed)?));
+                inputs.push((name.to_owned(), random_input(name, tensor, seed).map_err(|error| error.to_string())?));
             }
         }
         None if !missing.is_empty() => return Err(ask_for(&missing, &arguments.bundle)),
         None => {}
     }
-    Ok(inputs)
+    let adopt = |(name, tensor)| Ok((name, runtime.adopt(tensor).map_err(|error| error.to_string())?));
+    inputs.into_iter().map(adopt).collect()
 }
 
 fn ask_for(missing: &[(&str, &Tensor)], bundle: &Path) -> String {
@@ -55,22 +51,4 @@ fn ask_for(missing: &[(&str, &Tensor)], bundle: &Path) -> String {
         "these inputs are missing:{lines}\ngive them (divi-run {bundle} --input {name}=FILE.npy) or have them made up \
          (--random-inputs)"
     )
-}
-
-/// Numbers in -1..1; integers 0 and 1, which are indices into anything.
-fn random(name: &str, tensor: &Tensor, seed: u64) -> Result<TensorData, String> {
-    let dtype = DType::from_name(&tensor.dtype).ok_or_else(|| format!("input '{name}' is {tensor}"))?;
-    let (element, low) = match dtype {
-        DType::F32 => (Element::F32, -1.0),
-        DType::F16 => (Element::F16, -1.0),
-        DType::BF16 => (Element::BF16, -1.0),
-        DType::F64 => (Element::F64, -1.0),
-        DType::Complex64 => (Element::F32, -1.0),
-        DType::Complex128 => (Element::F64, -1.0),
-        _ => (Element::Int { bits: dtype.bits() as u32, signed: false }, 0.0),
-    };
-    let mut made = TensorData::zeroed(dtype, &tensor.shape).map_err(|error| error.to_string())?;
-    let count = tensor.bytes * 8 / u64::from(element.bits());
-    Recipe { key: name.to_owned(), element, count, low, high: 1.0 }.fill(seed, 0, made.bytes_mut());
-    Ok(made)
 }

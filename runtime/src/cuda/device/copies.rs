@@ -2,7 +2,10 @@
 
 use super::{Device, State};
 use crate::{
-    cuda::driver::{Address, Outcome, Stream},
+    cuda::{
+        driver::{Address, Outcome, Stream},
+        upload::Image,
+    },
     error::Result,
 };
 use std::sync::atomic::Ordering;
@@ -101,19 +104,23 @@ impl Device {
     /// Has a stream wait for constants up to one of the upload's order. Calls are on the first stream until all are here, so
     /// the second is free for constants.
     pub(super) fn await_constants(&self, state: &mut State, newest: Option<usize>, stream: Stream) -> Outcome<()> {
+        self.send_constants(state)?;
+        let Some(image) = &mut state.image else { return Ok(()) };
+        let Some(arrival) = image.arrival(newest) else { return Ok(()) };
+        image.expect(arrival.is_last);
+        self.gpu.wait(stream, arrival.event)
+    }
+
+    /// Has constants copied that are not here yet.
+    pub(super) fn send_constants(&self, state: &mut State) -> Outcome<()> {
         let Some(image) = &mut state.image else { return Ok(()) };
         // SAFETY: the image is dropped when the stream has finished.
-        let is_new = unsafe { self.constants.send(&*self.gpu, image, newest, self.streams[1]) }?;
-        if is_new {
-            self.gpu.record(self.constants_are_here, self.streams[1])?;
-        }
-        // Another stream may have had them sent.
-        if is_new || newest.is_some() { self.gpu.wait(stream, self.constants_are_here) } else { Ok(()) }
+        unsafe { self.constants.send(&*self.gpu, image, self.streams[1]) }
     }
 
     /// Puts the constants of a cold start aside if all of them are here.
     pub(super) fn forget_image(&self, state: &mut State) -> Outcome<()> {
-        if state.image.as_ref().is_some_and(|image| self.constants.are_all_sent(image)) {
+        if state.image.as_ref().is_some_and(Image::is_awaited) {
             self.gpu.finish(self.streams[1])?;
             // Giving pinned memory back holds the driver up for longer than a request should wait.
             state.spent = state.image.take();

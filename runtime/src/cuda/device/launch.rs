@@ -6,6 +6,7 @@ use crate::{
     cuda::{
         driver::{Address, Fault, Outcome, capture},
         stage::{Lanes, Stage, Stopwatch, TaskTime, fitted},
+        upload::Arrival,
     },
     error::{Error, Result},
 };
@@ -129,12 +130,52 @@ impl Device {
         Ok((begin, fitted(times, whole)))
     }
 
-    /// Runs a stage call by call, because its constants are not here yet.
+    /// Makes a graph of a stage whose calls wait for their constants, for a request that comes before those: to tell the GPU of one
+    /// call after the other may take longer than copies do.
+    pub(crate) fn prepare_cold(&self, launch: Launch<'_>) -> Result<()> {
+        let Some(stage) = self.stages.get(&launch.stage) else { return Ok(()) };
+        let what = format!("stage '{}'", stage.name);
+        let mut state = self.enter(&what)?;
+        let Some(image) = &state.image else { return Ok(()) };
+        let mut latest: Option<Arrival> = None;
+        let mut await_constants = |newest| {
+            let known = latest.map(|latest| latest.mark);
+            let Some(arrival) = image.arrival(newest).filter(|arrival| Some(arrival.mark) > known) else {
+                return Ok(());
+            };
+            latest = Some(arrival);
+            self.gpu.wait_in_graph(self.streams[0], arrival.event)
+        };
+        let captured = capture(&*self.gpu, self.streams[0], || {
+            await_constants(self.constants.newest_value())?;
+            // SAFETY: nothing runs yet.
+            unsafe { self.issue_one_by_one(stage, launch.table, |_, newest| await_constants(newest)) }
+        });
+        match captured {
+            Ok(graph) => {
+                let is_last = latest.is_some_and(|latest| latest.is_last);
+                state.cold.insert((launch.step, launch.slot), (graph, is_last));
+                Ok(())
+            }
+            Err(fault @ Fault::Lost(_)) => Err(self.failed(&mut state, fault, &what)),
+            // It can still be issued as it is.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Runs a stage whose constants are not here yet.
     ///
     /// # Safety
     /// As for [`Device::launch`].
     unsafe fn start_cold(&self, stage: &Stage, launch: Launch<'_>, state: &mut State) -> Outcome<()> {
         self.await_inputs(launch.slot, self.streams[0])?;
+        if let Some((graph, is_last)) = state.cold.get(&(launch.step, launch.slot)).copied() {
+            self.send_constants(state)?;
+            state.image.iter_mut().for_each(|image| image.expect(is_last));
+            self.gpu.launch_graph(graph, self.streams[0])?;
+            self.gpu.finish(self.streams[0])?;
+            return self.forget_image(state);
+        }
         self.await_constants(state, self.constants.newest_value(), self.streams[0])?;
         let before = |_, newest| self.await_constants(state, newest, self.streams[0]);
         // SAFETY: the caller's.

@@ -3,8 +3,7 @@
 //! Other processes only ever make things slower, and for a while. So of each round the lower quartile counts, which a few runs
 //! that were disturbed do not change, and of all rounds the best. It is believed when other rounds come close to it.
 
-use super::inputs;
-use divi_runtime::{Recording, Runtime, Span, TensorRef};
+use divi_runtime::{Recording, Runtime, Span, TensorData, TensorRef, random_input};
 use std::time::{Duration, Instant};
 
 /// About how long a round takes: short enough to find a time when nothing else runs.
@@ -43,8 +42,11 @@ pub(super) fn until_stable(
     read: impl Fn(&[Span]) -> Vec<f64>,
     tell: impl Fn(f64, f64),
 ) -> Result<Stable, String> {
-    let inputs = inputs::random(runtime)?;
-    let inputs: Vec<(&str, TensorRef<'_>)> = inputs.iter().map(|(name, tensor)| (&name[..], tensor.view())).collect();
+    // What they are changes nothing but numbers.
+    let make = |(name, tensor)| Ok((name, runtime.adopt(random_input(name, tensor, 0)?)?));
+    let inputs: Result<Vec<(&str, TensorData)>, divi_runtime::Error> = runtime.inputs().map(make).collect();
+    let inputs = inputs.map_err(|error| error.to_string())?;
+    let inputs: Vec<(&str, TensorRef<'_>)> = inputs.iter().map(|(name, tensor)| (*name, tensor.view())).collect();
     let run = || {
         let start = Instant::now();
         runtime.run(&inputs).map_err(|error| error.to_string())?;

@@ -10,7 +10,7 @@ use std::{
 };
 
 pub(super) const OPTIONS: &[&str] =
-    &["o", "q", "system", "batch", "weights", "weights-dir", "cpu", "system-out", "time-limit", "choices"];
+    &["o", "q", "system", "batch", "weights", "weights-dir", "cpu", "system-out", "time-limit", "choices", "links"];
 
 /// Most models are stable long before.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
@@ -27,6 +27,8 @@ pub(super) struct Settings {
     pub(super) target: Target,
     output: PathBuf,
     pub(super) system_output: Option<String>,
+    /// Whether links stay as the system has them.
+    pub(super) keeps_links: bool,
     /// For each model and batch, and each size of a copy.
     pub(super) time_limit: Duration,
     /// The file of what is the fastest on GPUs.
@@ -61,6 +63,11 @@ impl Settings {
             target: Target::named(arguments.option("cpu").unwrap_or("native")).map_err(|error| error.to_string())?,
             output: output.into(),
             system_output,
+            keeps_links: match arguments.option("links") {
+                None | Some("measure") => false,
+                Some("keep") => true,
+                Some(other) => return Err(format!("--links is '{other}', must be measure or keep")),
+            },
             time_limit: arguments.option("time-limit").map_or(Ok(TIME_LIMIT), seconds)?,
             choices: arguments.option("choices").map(PathBuf::from),
             is_quiet: arguments.option("q").is_some(),
@@ -153,6 +160,7 @@ mod tests {
         let fails = |option: &str, expected: &str| assert_eq!(settings(&[option]).err().as_deref(), Some(expected));
         fails("--batch=1,0", "--batch is '1,0', must be sizes above zero, as in 1,4");
         fails("--weights=7", "--weights is '7', must be random:SEED, as in random:1");
+        fails("--links=no", "--links is 'no', must be measure or keep");
         fails("--time-limit=-1", "--time-limit is '-1', must be a number of seconds from 0 on");
         fails("none.onnx", "none.onnx: No such file or directory (os error 2)");
     }

@@ -1,0 +1,68 @@
+//! Memory of the host for the tensors of callers that GPUs copy from and to by themselves. To make it takes longer than many a
+//! request does, so what a tensor leaves is kept for the next one.
+
+use crate::{
+    cuda::{Gpu, Pinned},
+    error::Result,
+    sync::Mutex,
+};
+use std::{
+    ops::{Deref, DerefMut},
+    slice,
+    sync::Arc,
+};
+
+pub(crate) struct Pool {
+    gpu: Arc<dyn Gpu>,
+    /// What nobody has, by its size.
+    free: Mutex<Vec<(u64, Pinned)>>,
+}
+
+/// Bytes of a pool, which go back to it.
+pub(crate) struct Pooled {
+    /// There until it is dropped.
+    memory: Option<Pinned>,
+    bytes: u64,
+    pool: Arc<Pool>,
+}
+
+impl Pool {
+    pub(crate) fn new(gpu: Arc<dyn Gpu>) -> Arc<Self> {
+        Arc::new(Self { gpu, free: Mutex::new(vec![]) })
+    }
+
+    /// So many bytes, which may be anything.
+    pub(crate) fn take(self: &Arc<Self>, bytes: u64, what: &str) -> Result<Pooled> {
+        let mut free = self.free.lock();
+        let known = free.iter().position(|(size, _)| *size == bytes).map(|index| free.swap_remove(index).1);
+        drop(free);
+        let memory = known.map_or_else(|| Pinned::new(&self.gpu, bytes, what), Ok)?;
+        Ok(Pooled { memory: Some(memory), bytes, pool: self.clone() })
+    }
+}
+
+impl Deref for Pooled {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        let Some(memory) = &self.memory else { return &[] };
+        // SAFETY: these bytes are ours, and were zeroed when they were made.
+        unsafe { slice::from_raw_parts(memory.pointer(), self.bytes as usize) }
+    }
+}
+
+impl DerefMut for Pooled {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        let Some(memory) = &self.memory else { return &mut [] };
+        // SAFETY: as above, and nobody else has them.
+        unsafe { slice::from_raw_parts_mut(memory.pointer(), self.bytes as usize) }
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            self.pool.free.lock().push((self.bytes, memory));
+        }
+    }
+}
