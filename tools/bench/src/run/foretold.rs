@@ -7,13 +7,14 @@ use super::{
     launch::{Launched, launch, repeat},
 };
 use crate::runs::median;
+use divi_cost::system::{DeviceKind, System};
 use std::{
     path::{Path, PathBuf},
     process::Command,
 };
 
 /// Plans take turns so often: what else the machine does is the same for all of them then.
-const TURNS: usize = 5;
+const TURNS: usize = 3;
 
 pub(super) fn foretold(settings: &Settings) -> Result<(), String> {
     println!(
@@ -24,10 +25,11 @@ pub(super) fn foretold(settings: &Settings) -> Result<(), String> {
         "{:<20} {:>9} {:>9} {:>8}  {:>9} {:>9} {:>8} {:>7} {:>7}  {:>7} {:>7}",
         "model", "latency", "measured", "apart", "pipeline", "measured", "apart", "gain", "is", "cold", "is"
     );
+    let machine = Machine::new(settings)?;
     let mut apart = vec![];
     let usual: Vec<&str> = MODELS.into_iter().chain(["gpt2_small_1x128"]).collect();
     for model in settings.models_or(&usual) {
-        let bench = Bench::new(&model, settings)?;
+        let bench = Bench::new(&model, &machine)?;
         let (latency, pipeline) = (bench.latency()?, bench.pipeline()?);
         apart.push(latency.apart().abs());
         let [foretold, measured] = pipeline.gain.map(|gain| format!("{gain:.2}x"));
@@ -67,30 +69,52 @@ struct Pipeline {
     gain: [f64; 2],
 }
 
-/// A model on this machine.
-struct Bench<'a> {
-    model: &'a str,
-    seconds: f64,
+/// This machine, and its links as they were measured.
+struct Machine {
     system: PathBuf,
+    /// Whether copies need none of the processors that compute.
+    has_gpus: bool,
+    seconds: f64,
     choices: PathBuf,
 }
 
-impl<'a> Bench<'a> {
-    /// Measures the model's tasks, and the links.
-    fn new(model: &'a str, settings: &Settings) -> Result<Self, String> {
-        let (system, profile) = (write(&format!("{model}-host.toml"), "")?, write("host.json", "")?);
-        let choices = profile.with_file_name("choices.json");
+impl Machine {
+    fn new(settings: &Settings) -> Result<Self, String> {
+        let (system, choices) = (write("host.toml", "")?, write("choices.json", "")?);
         // What was measured before may be another build's.
-        let profile = profile.with_file_name(format!("{model}-host.json"));
+        std::fs::remove_file(&choices).map_err(|error| error.to_string())?;
+        let mut command = Command::new(program("divi-profile")?);
+        command.arg("measure").arg("-q").arg("-o").arg(system.with_extension("json"));
+        command.arg(format!("--system={}", settings.system)).arg(format!("--system-out={}", system.display()));
+        output_of(command, "links")?;
+        let known = System::load(&system.display().to_string()).map_err(|error| error.to_string())?;
+        let has_gpus = known.devices.iter().any(|device| device.kind == DeviceKind::Cuda);
+        Ok(Self { system, has_gpus, seconds: settings.seconds, choices })
+    }
+}
+
+/// A model on this machine.
+struct Bench<'a> {
+    model: &'a str,
+    machine: &'a Machine,
+    system: PathBuf,
+}
+
+impl<'a> Bench<'a> {
+    /// Measures the model's tasks.
+    fn new(model: &'a str, machine: &'a Machine) -> Result<Self, String> {
+        let system = write(&format!("{model}-host.toml"), "")?;
+        let profile = system.with_extension("json");
         let kinds = ["json", "sm_80.json", "sm_90.json"].map(|extension| profile.with_extension(extension));
         kinds.iter().for_each(|file| _ = std::fs::remove_file(file));
         let mut command = Command::new(program("divi-profile")?);
-        command.arg("measure").arg(original(model)?).arg("-q").arg("-o").arg(&profile);
-        command.arg(format!("--weights={WEIGHTS}")).arg(format!("--time-limit={}", settings.seconds));
-        command.arg(format!("--system={}", settings.system)).arg(format!("--system-out={}", system.display()));
-        command.arg(format!("--choices={}", choices.display()));
+        command.arg("measure").arg(original(model)?).args(["-q", "--links=keep", "-o"]).arg(&profile);
+        command.arg(format!("--weights={WEIGHTS}")).arg(format!("--time-limit={}", machine.seconds));
+        command.arg(format!("--system={}", machine.system.display()));
+        command.arg(format!("--system-out={}", system.display()));
+        command.arg(format!("--choices={}", machine.choices.display()));
         output_of(command, model)?;
-        Ok(Self { model, seconds: settings.seconds, system, choices })
+        Ok(Self { model, machine, system })
     }
 
     fn bundle(&self, name: &str, options: &[&str]) -> Result<PathBuf, String> {
@@ -100,13 +124,13 @@ impl<'a> Bench<'a> {
     }
 
     fn launch(&self, bundle: &Path, options: &[String]) -> Result<Launched, String> {
-        let choices = format!("--choices={}", self.choices.display());
+        let choices = format!("--choices={}", self.machine.choices.display());
         launch(bundle, &[options, &[choices]].concat())
     }
 
     fn latency(&self) -> Result<Latency, String> {
         let bundle = self.bundle("latency", &[])?;
-        let runs = [repeat(&bundle, self.seconds / TURNS as f64)?];
+        let runs = [repeat(&bundle, self.machine.seconds / TURNS as f64)?];
         let launched = (0..TURNS).map(|_| self.launch(&bundle, &runs)).collect::<Result<Vec<_>, _>>()?;
         let measured = numbers(&launched, "/latency_us/median")?;
         let predicted = launched[0].number("/predicted_us")?;
@@ -114,10 +138,12 @@ impl<'a> Bench<'a> {
     }
 
     fn pipeline(&self) -> Result<Pipeline, String> {
-        let pipeline = self.bundle("foretold-pipeline", &["--objective=pipeline"])?;
-        let single = self.bundle("foretold-single", &["--objective=pipeline", "--k=1"])?;
-        let of =
-            |bundle: &Path| Ok::<_, String>([repeat(bundle, self.seconds / TURNS as f64)?, "--in-flight=4".into()]);
+        let cost = if self.machine.has_gpus { "--pipeline-cost=overlap" } else { "--pipeline-cost=serial" };
+        let pipeline = self.bundle("foretold-pipeline", &["--objective=pipeline", cost])?;
+        let single = self.bundle("foretold-single", &["--objective=pipeline", cost, "--k=1"])?;
+        let of = |bundle: &Path| {
+            Ok::<_, String>([repeat(bundle, self.machine.seconds / TURNS as f64)?, "--in-flight=4".into()])
+        };
         let (many, one) = (of(&pipeline)?, of(&single)?);
         let (mut together, mut alone) = (vec![], vec![]);
         for _ in 0..TURNS {
