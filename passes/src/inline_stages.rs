@@ -8,7 +8,7 @@ use crate::{
         operation_name, operations, read_instead, results, run, set_attribute, string_attribute, symbol_attribute,
         symbol_reference, walk,
     },
-    partition::{Marks, mark, read_plan, write_certificate},
+    partition::{Marks, Moved, mark, read_plan, write_certificate, write_moves},
     tasks::{Tasks, entry, is_constant},
 };
 use divi_dialect::CostAttribute;
@@ -58,6 +58,15 @@ pub fn inline_stages(module: MlirOperation) -> Result<u64, Failure> {
     // SAFETY: see above.
     let mut inliner = Inliner { context: unsafe { context.to_ref() }, constants: FxHashMap::default() };
     launches.iter().for_each(|&(launch, stage)| inliner.inline(launch, stage));
+    // Each is named by what computes the value, now that no stage is around it.
+    let moves = transfers.iter().filter_map(|&transfer| {
+        let time = |name| attribute(transfer, name).and_then(float_attribute);
+        let device = |name| attribute(transfer, name).and_then(symbol_attribute);
+        let (start, end) = (time("divi.start")?, time("divi.end")?);
+        Some(Moved { value: operands(transfer)[0], from: device("from")?, to: device("to")?, start, end })
+    });
+    // SAFETY: see above.
+    write_moves(unsafe { context.to_ref() }, function, moves)?;
     for transfer in transfers {
         // SAFETY: a transfer has one operand and one result, and nobody reads what is destroyed.
         unsafe {

@@ -9,7 +9,7 @@ use crate::{
     cost::Posed,
     decisions,
     ir::{Failure, error, run, warning},
-    partition::{Marks, planned_inputs, read_plan, write_certificate},
+    partition::{Marks, planned_inputs, read_plan, remove_decisions, write_certificate},
     session::Session,
 };
 use divi_planner::{
@@ -70,6 +70,7 @@ pub fn outline(module: MlirOperation, min_stage_ops: usize, session: Option<&mut
     let model = Model::new(unsafe { context.to_ref() }, module, &posed, &staged)?;
     let launched = function::functions(&model)?;
     let moved = flow::rewrite(&model, &launched)?;
+    remove_decisions(posed.function);
     let pipeline = if staged.plan.objective == Objective::Pipeline { staged.stages.len() } else { 0 };
     write_certificate(module, &staged.plan, pipeline, &Marks { problem: Some(proven_for), ..Marks::kept(module) });
     let Staged { stages, moves, elided, merged, plan, .. } = staged;

@@ -2,6 +2,7 @@
 //! written onto the tasks, with the certificate on the module.
 
 mod constraints;
+mod moves;
 mod names;
 mod options;
 mod placement;
@@ -20,6 +21,7 @@ use melior::ContextRef;
 use mlir_sys::*;
 use options::RawOptions;
 
+pub(crate) use moves::{Moved, write as write_moves};
 pub(crate) use names::names as node_names;
 pub use options::Options;
 pub(crate) use read::read_plan;

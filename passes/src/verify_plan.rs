@@ -4,12 +4,14 @@
 //! is wrong there cannot be wrong here in the same way. Both forms are judged: decisions on tasks (`divi-partition`), and
 //! stages with launches and transfers (`divi-outline`).
 
+mod buses;
 mod certificate;
 mod edited;
 mod flow;
 mod graph;
 mod machine;
 mod memory;
+mod moves;
 mod outlined;
 mod pipeline;
 mod planned;
@@ -80,7 +82,7 @@ fn micros(time: Micros) -> String {
 /// Checks the plan of a module. Errors are emitted on the operations at fault, up to twenty of them.
 ///
 /// A plan whose decisions were changed by hand is judged by what it says now: its starts are recomputed, and a warning tells
-/// what it is worth. Contention for buses is not modelled.
+/// what it is worth. Where transfers hinder each other on buses, it is checked when they are.
 pub fn verify_plan(module: MlirOperation) -> Result<(), Failure> {
     let function = entry(module)?;
     let mut findings = Findings::default();

@@ -91,6 +91,32 @@ int64_t diviBatchAttrGetInput(MlirAttribute attribute, intptr_t index) {
   return cast<BatchAttr>(unwrap(attribute)).getInputs()[index];
 }
 
+/// Null, with a diagnostic, if it is not well-formed.
+MlirAttribute diviMoveAttrGetChecked(MlirLocation location, int64_t index, MlirStringRef from, MlirStringRef to,
+                                     double start, double end) {
+  Location loc = unwrap(location);
+  MLIRContext *context = loc.getContext();
+  Type f64 = Float64Type::get(context);
+  return wrap(Attribute(MoveAttr::getChecked([&] { return emitError(loc); }, context, index,
+                                             FlatSymbolRefAttr::get(context, unwrap(from)),
+                                             FlatSymbolRefAttr::get(context, unwrap(to)), FloatAttr::get(f64, start),
+                                             FloatAttr::get(f64, end))));
+}
+bool diviAttrIsAMove(MlirAttribute attribute) { return isa<MoveAttr>(unwrap(attribute)); }
+int64_t diviMoveAttrGetIndex(MlirAttribute attribute) { return cast<MoveAttr>(unwrap(attribute)).getIndex(); }
+MlirStringRef diviMoveAttrGetFrom(MlirAttribute attribute) {
+  return wrap(cast<MoveAttr>(unwrap(attribute)).getFrom().getValue());
+}
+MlirStringRef diviMoveAttrGetTo(MlirAttribute attribute) {
+  return wrap(cast<MoveAttr>(unwrap(attribute)).getTo().getValue());
+}
+double diviMoveAttrGetStart(MlirAttribute attribute) {
+  return cast<MoveAttr>(unwrap(attribute)).getStart().getValueAsDouble();
+}
+double diviMoveAttrGetEnd(MlirAttribute attribute) {
+  return cast<MoveAttr>(unwrap(attribute)).getEnd().getValueAsDouble();
+}
+
 MlirType diviOnnxStringTypeGet(MlirContext context) { return wrap(Type(onnx::StringType::get(unwrap(context)))); }
 MlirType diviOnnxSeqTypeGet(MlirType element) {
   return wrap(Type(onnx::SeqType::get(unwrap(element).getContext(), unwrap(element))));

@@ -3,6 +3,7 @@
 #include "Divi.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/JSON.h"
 #include <charconv>
@@ -195,6 +196,47 @@ LogicalResult BatchAttr::verify(function_ref<InFlightDiagnostic()> emitError, Fl
 }
 
 //===----------------------------------------------------------------------===//
+// #divi.move
+//===----------------------------------------------------------------------===//
+
+Attribute MoveAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  int64_t index;
+  StringAttr from, to;
+  double start, end;
+  if (parser.parseLess() || parser.parseInteger(index) || parser.parseComma() || parser.parseSymbolName(from) ||
+      parser.parseArrow() || parser.parseSymbolName(to) || parser.parseComma() || parser.parseKeyword("start") ||
+      parser.parseEqual() || parser.parseFloat(start) || parser.parseComma() || parser.parseKeyword("end") ||
+      parser.parseEqual() || parser.parseFloat(end) || parser.parseGreater())
+    return {};
+  Type f64 = Float64Type::get(parser.getContext());
+  return MoveAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), index,
+                              FlatSymbolRefAttr::get(from), FlatSymbolRefAttr::get(to), FloatAttr::get(f64, start),
+                              FloatAttr::get(f64, end));
+}
+
+void MoveAttr::print(AsmPrinter &printer) const {
+  raw_ostream &os = printer.getStream();
+  os << '<' << getIndex() << ", " << getFrom() << " -> " << getTo() << ", start = ";
+  printNumber(os, getStart().getValueAsDouble());
+  os << ", end = ";
+  printNumber(os, getEnd().getValueAsDouble());
+  os << '>';
+}
+
+LogicalResult MoveAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t index, FlatSymbolRefAttr from,
+                               FlatSymbolRefAttr to, FloatAttr start, FloatAttr end) {
+  if (index < 0)
+    return emitError() << "#divi.move is of result " << index << ": results are counted from 0";
+  if (from == to)
+    return emitError() << "#divi.move goes from " << from << " to itself: leave it out";
+  double first = start.getValueAsDouble(), last = end.getValueAsDouble();
+  if (!(first >= 0) || !(last >= first) || std::isinf(last))
+    return emitError() << "#divi.move has a start that is negative, or an end that is before it or not finite";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Attributes on operators of any dialect
 //===----------------------------------------------------------------------===//
 
@@ -242,6 +284,33 @@ static LogicalResult verifyBatches(Operation *op, StringRef name, Attribute valu
     for (int64_t input : batch.getInputs())
       if (!seen.insert(input).second)
         return op->emitOpError() << "attribute '" << name << "' has input " << input << " in two batches";
+  }
+  return success();
+}
+
+/// `divi.moves` are of what the operation computes, or of a function's arguments; `divi.copies` of its parameters, which
+/// count as one. Each goes once from one device to another.
+static LogicalResult verifyMoves(Operation *op, StringRef name, Attribute value) {
+  auto moves = dyn_cast<ArrayAttr>(value);
+  if (!moves || !llvm::all_of(moves, llvm::IsaPred<MoveAttr>))
+    return op->emitOpError() << "attribute '" << name
+                             << "' must be a list of moves, as in [#divi.move<0, @gpu0 -> @gpu1, start = 0.0, end = 1.5>]; it "
+                                "is "
+                             << value;
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  bool copies = name == "divi.copies";
+  int64_t count = copies ? 1 : function ? function.getNumArguments() : op->getNumResults();
+  StringRef what = copies ? "parameters" : function ? "argument" : "result";
+  llvm::SmallDenseSet<std::tuple<int64_t, Attribute, Attribute>> seen;
+  for (auto move : moves.getAsRange<MoveAttr>()) {
+    if (failed(verifyIsDevice(op, name, move.getFrom())) || failed(verifyIsDevice(op, name, move.getTo())))
+      return failure();
+    if (move.getIndex() >= count)
+      return op->emitOpError() << "attribute '" << name << "' moves " << what << ' ' << move.getIndex() << ", but there "
+                               << (count == 1 ? "is " : "are ") << count << ", counted from 0";
+    if (!seen.insert({move.getIndex(), move.getFrom(), move.getTo()}).second)
+      return op->emitOpError() << "attribute '" << name << "' moves " << what << ' ' << move.getIndex() << " from "
+                               << move.getFrom() << " to " << move.getTo() << " twice";
   }
   return success();
 }
@@ -351,16 +420,16 @@ static LogicalResult verifyCount(Operation *op, StringRef name, Attribute value,
 LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName().getValue();
   Attribute value = attribute.getValue();
-  if (name == "divi.device" || name == "divi.pin")
+  if (name == "divi.device" || name == "divi.pin" || name == "divi.resident")
     return verifyDeviceReference(op, attribute);
   if (name == "divi.cost")
     return verifyCost(op, name, value);
   if (name == "divi.plan")
     return verifyPlan(op, value);
-  if (name == "divi.start") {
-    auto start = dyn_cast<FloatAttr>(value);
-    if (!start || !start.getType().isF64() || !(start.getValueAsDouble() >= 0))
-      return op->emitOpError() << "attribute 'divi.start' must be a time in microseconds, as in 120.5 : f64; it is "
+  if (name == "divi.start" || name == "divi.end") {
+    auto time = dyn_cast<FloatAttr>(value);
+    if (!time || !time.getType().isF64() || !(time.getValueAsDouble() >= 0))
+      return op->emitOpError() << "attribute '" << name << "' must be a time in microseconds, as in 120.5 : f64; it is "
                                << value;
     return success();
   }
@@ -376,6 +445,8 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   if (name == "divi.batches")
     return verifyBatches(op, name, value);
+  if (name == "divi.moves" || name == "divi.copies")
+    return verifyMoves(op, name, value);
   if (name == "divi.inputs")
     return verifyKind<DenseI64ArrayAttr>(op, name, value, "a list of inputs, as in array<i64: 0, 1>");
   if (name == "divi.stage")
@@ -392,14 +463,19 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyBound(op, value);
   if (name == "divi.contention")
     return verifyContention(op, value);
+  if (name == "divi.cold") {
+    if (isa<ModuleOp>(op))
+      return verifyKind<UnitAttr>(op, name, value, "without a value");
+    return op->emitOpError("attribute 'divi.cold' belongs on the module");
+  }
   if (name == "divi.flops")
     return verifyCount(op, name, value, "operations", "2048");
   if (name.ends_with("_bytes"))
     return verifyCount(op, name, value, "bytes", "4096");
   return op->emitOpError() << "attribute '" << name
                            << "' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.exclude, "
-                              "divi.colocate, divi.weights, divi.start, divi.stage, divi.batches, divi.inputs, divi.cost, divi.costs, "
-                              "divi.bound, divi.contention, divi.flops, divi.members, divi.plan and divi.*_bytes";
+                              "divi.colocate, divi.weights, divi.start, divi.end, divi.stage, divi.batches, divi.moves, divi.copies, divi.resident, divi.inputs, "
+                              "divi.cost, divi.costs, divi.bound, divi.contention, divi.cold, divi.flops, divi.members, divi.plan and divi.*_bytes";
 }
 
 LogicalResult DiviDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index, NamedAttribute attribute) {

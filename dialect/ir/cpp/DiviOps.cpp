@@ -132,6 +132,8 @@ LogicalResult DeviceOp::verify() {
     if (*weights == "streamed" && getKind() != "cuda")
       return emitOpError() << "streams its weights, but is no GPU: a " << getKind() << " reads them where they are";
   }
+  if (std::optional<uint64_t> node = getNode(); node && static_cast<int64_t>(*node) < 0)
+    return emitOpError() << "is part of node " << static_cast<int64_t>(*node) << ": nodes are counted from 0";
   return success();
 }
 

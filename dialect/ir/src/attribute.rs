@@ -156,3 +156,63 @@ impl<'c> BatchAttribute<'c> {
         self.0
     }
 }
+
+/// `#divi.move`: when a tensor goes from one device to another.
+#[derive(Clone, Copy, Debug)]
+pub struct MoveAttribute<'c>(Attribute<'c>);
+
+impl<'c> MoveAttribute<'c> {
+    /// Of a result, or of a function's argument; times are in microseconds. `None`, with a diagnostic at `location`, if they
+    /// are none.
+    pub fn new(location: Location<'c>, index: usize, from: &str, to: &str, start: f64, end: f64) -> Option<Self> {
+        let (from, to) = (StringRef::new(from), StringRef::new(to));
+        let index = i64::try_from(index).ok()?;
+        // SAFETY: location and names outlive the call.
+        unsafe {
+            Attribute::from_option_raw(diviMoveAttrGetChecked(
+                location.to_raw(),
+                index,
+                from.to_raw(),
+                to.to_raw(),
+                start,
+                end,
+            ))
+        }
+        .map(Self)
+    }
+
+    pub fn from_attribute(attribute: Attribute<'c>) -> Option<Self> {
+        // SAFETY: the attribute is alive.
+        unsafe { diviAttrIsAMove(attribute.to_raw()) }.then_some(Self(attribute))
+    }
+
+    /// Which result, or which argument.
+    pub fn index(&self) -> usize {
+        // SAFETY: the attribute is of this kind, whose numbers are not negative.
+        unsafe { diviMoveAttrGetIndex(self.0.to_raw()) as usize }
+    }
+
+    pub fn from(&self) -> &'c str {
+        // SAFETY: the attribute is of this kind, and its text lives as long as the context.
+        unsafe { text(diviMoveAttrGetFrom(self.0.to_raw())) }
+    }
+
+    pub fn to(&self) -> &'c str {
+        // SAFETY: see above.
+        unsafe { text(diviMoveAttrGetTo(self.0.to_raw())) }
+    }
+
+    pub fn start(&self) -> f64 {
+        // SAFETY: the attribute is of this kind.
+        unsafe { diviMoveAttrGetStart(self.0.to_raw()) }
+    }
+
+    pub fn end(&self) -> f64 {
+        // SAFETY: the attribute is of this kind.
+        unsafe { diviMoveAttrGetEnd(self.0.to_raw()) }
+    }
+
+    pub fn as_attribute(&self) -> Attribute<'c> {
+        self.0
+    }
+}

@@ -44,6 +44,21 @@ unsafe extern "C" {
     pub(crate) fn diviBatchAttrGetCount(attribute: MlirAttribute) -> isize;
     pub(crate) fn diviBatchAttrGetInput(attribute: MlirAttribute, index: isize) -> i64;
 
+    pub(crate) fn diviMoveAttrGetChecked(
+        location: MlirLocation,
+        index: i64,
+        from: MlirStringRef,
+        to: MlirStringRef,
+        start: f64,
+        end: f64,
+    ) -> MlirAttribute;
+    pub(crate) fn diviAttrIsAMove(attribute: MlirAttribute) -> bool;
+    pub(crate) fn diviMoveAttrGetIndex(attribute: MlirAttribute) -> i64;
+    pub(crate) fn diviMoveAttrGetFrom(attribute: MlirAttribute) -> MlirStringRef;
+    pub(crate) fn diviMoveAttrGetTo(attribute: MlirAttribute) -> MlirStringRef;
+    pub(crate) fn diviMoveAttrGetStart(attribute: MlirAttribute) -> f64;
+    pub(crate) fn diviMoveAttrGetEnd(attribute: MlirAttribute) -> f64;
+
     pub(crate) fn diviOnnxStringTypeGet(context: MlirContext) -> MlirType;
     pub(crate) fn diviOnnxSeqTypeGet(element: MlirType) -> MlirType;
     pub(crate) fn diviOnnxOptTypeGet(element: MlirType) -> MlirType;

@@ -12,7 +12,7 @@ mod text;
 mod types;
 mod verify;
 
-pub use attribute::{BatchAttribute, BatchCost, CostAttribute, ExternalAttribute};
+pub use attribute::{BatchAttribute, BatchCost, CostAttribute, ExternalAttribute, MoveAttribute};
 pub use diagnostic::{emit_error, emit_warning};
 pub use elements::{dense_elements, dense_resource, elements_of};
 pub use text::text;

@@ -9,12 +9,18 @@
 //   divi.start = 120.5 : f64            when, in microseconds; in a pipeline from the beginning of its stage
 //   divi.stage = 2 : i64                which stage of a pipeline it belongs to
 //   divi.batches = [#divi.batch<…>]     instead, where inputs are queued: which of them run where and when
+//   divi.moves = [#divi.move<…>]        when its results go to other devices, where transfers hinder each other on buses;
+//                                       on the function that runs the model, when its arguments do
+//   divi.end = 130.5 : f64              on a transfer: when all of it is there, where that is so
+//   divi.copies = [#divi.move<…>]       when its parameters go to where it runs, where they are still in the host's memory
+//   divi.resident = @gpu0               the device that has its parameters from an earlier run
 //   divi.inputs = array<i64: 4, 5>      which of the queued inputs a launch is for
 //   divi.cost = #divi.cost<…>           how long it takes where
 //   divi.flops = 2048 : i64, divi.bound = {gpu0 = "memory"}, divi.weight_bytes and divi.{input,output,scratch}_bytes
 //                           what it does, and what limits it where
 //   divi.costs = {gpu0 = {measured = 3, …}}     on the module: where the times come from
 //   divi.contention = "exclusive"               on the module: what transfers on one bus do to each other
+//   divi.cold                                   on the module: parameters are in the host's memory when an input comes
 //   divi.members = ["/conv1/Conv", …]   the ONNX nodes a cluster was made of
 //   divi.plan = {objective = …, …}      on the module: the certificate
 
@@ -92,6 +98,21 @@ def Divi_BatchAttr : Divi_Attr<"Batch", "batch"> {
   let genVerifyDecl = 1;
 }
 
+def Divi_MoveAttr : Divi_Attr<"Move", "move"> {
+  let summary = "when a tensor goes from one device to another";
+  let description = [{
+    ```mlir
+    #divi.move<0, @gpu0 -> @gpu1, start = 12.5, end = 20.0>
+    ```
+    The number says which of the operation's results it is, or which argument of the function. Times are in microseconds.
+    With queued inputs, all that are read there go at once.
+  }];
+  let parameters = (ins "int64_t":$index, "::mlir::FlatSymbolRefAttr":$from, "::mlir::FlatSymbolRefAttr":$to,
+    "::mlir::FloatAttr":$start, "::mlir::FloatAttr":$end);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
@@ -101,10 +122,13 @@ class Divi_Op<string mnemonic, list<Trait> traits = []> : Op<Divi_Dialect, mnemo
 def Divi_DeviceOp : Divi_Op<"device", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "a processor with its memory";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$memory, OptionalAttr<StrAttr>:$arch,
-    OptionalAttr<I64ArrayAttr>:$batch_sizes, OptionalAttr<I64Attr>:$threads, OptionalAttr<StrAttr>:$weights);
+    OptionalAttr<I64ArrayAttr>:$batch_sizes, OptionalAttr<I64Attr>:$threads, OptionalAttr<StrAttr>:$weights,
+    OptionalAttr<I64Attr>:$node);
   let description = [{
     Weights are `"resident"`, which is what they are if nothing is said, or `"streamed"`: then they stay in the host's memory
     and come whenever they are needed, so that the device's memory is for tensors and a few weights at a time.
+
+    `node` says which node of a cluster it is part of, counted from 0.
   }];
   let assemblyFormat = "$sym_name attr-dict";
   let hasVerifier = 1;

@@ -169,6 +169,17 @@ fn time(problem: &Problem, start: &Schedule, search: Option<Micros>, options: &O
     known.timed()
 }
 
+/// Times a schedule anew: nothing but times changes. Buses are given out in the order of starts.
+pub(crate) fn time_as_it_is(problem: &Problem, start: &Schedule) -> Result<Timed, Error> {
+    let objective = start.objective();
+    let instance = Instance::new(&roomy(problem), objective)?;
+    let batches = batches(start);
+    let model = Model::new(problem, objective, &instance, &batches);
+    let mut known = Known::new(&model);
+    known.take(Some(as_it_is(&model, &batches)));
+    known.timed()
+}
+
 /// What a search may spend.
 pub(crate) fn allowance(model: &Model<'_>, options: &Options) -> Allowance {
     Allowance::new(options, (EFFORT / model.launches.len().max(1) as u64).min(MOST_TRIALS))

@@ -2,8 +2,9 @@
 //!
 //! A stage starts when all that its tasks read has arrived and its device is free; what it computes leaves when all of it
 //! has run. So a device's tasks are cut into stages wherever a tensor leaves or comes, and nothing is later than in the
-//! plan of tasks. Stages that are too small to be worth a launch may be merged with others at the price of waiting. The
-//! model's inputs and outputs belong to no stage.
+//! plan of tasks. Stages that are too small to be worth a launch may be merged with others at the price of waiting. Where a
+//! plan says when tensors move, as buses are given out in turn, they move then. The model's inputs and outputs belong to no
+//! stage.
 
 mod cut;
 mod launches;
@@ -11,6 +12,7 @@ mod line;
 mod merge;
 mod pipeline;
 
+use crate::bus;
 use crate::error::Error;
 use crate::plan::{Batch, Bound, Objective, Plan, Schedule};
 use crate::problem::{MemoryModel, Problem};
@@ -90,6 +92,9 @@ pub fn stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<
     if plan.objective == Objective::Pipeline {
         return pipeline_stages(problem, plan, options, &launches);
     }
+    if bus::is_needed(problem, plan.objective) {
+        return stages_on_buses(problem, plan, options);
+    }
     let Retimed { line, times, as_planned, .. } = retimed(problem, plan, &launches)?;
     let mut line = cut::join(&launches, &line, &times);
     let judge = Makespan { launches: &launches };
@@ -107,11 +112,47 @@ pub fn stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<
     let times = times_of(&line, &launches, as_planned)?;
     let plan = rescheduled(plan, schedule(&launches, &line, &times, plan.objective));
     check(problem, &plan)?;
+    let order = by_begin(&line, &times);
+    Ok(staged(&launches, &line, &times, &order, Made { plan, merged, min_tasks: options.min_tasks }))
+}
+
+/// Cuts a plan that says when tensors move: all times stay as they are, or are found anew, with buses given out in the order
+/// of starts, where they do not hold any more.
+fn stages_on_buses(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<Staged, Error> {
+    if options.min_tasks > 1 {
+        let message = format!(
+            "stages are not merged where transfers have their turn on buses (contention {}): leave the smallest size of \
+             stages out",
+            problem.contention
+        );
+        return Err(Error::Unsupported(message));
+    }
+    let plan = match verify(problem, plan) {
+        Ok(_) => plan.clone(),
+        Err(_) => {
+            let launches = Launches::of(problem, plan, options.ports.as_deref())?;
+            let in_order = launches.numbered(&plan.schedule);
+            let bus::Timed { schedule, transfers, .. } = bus::time_as_it_is(problem, &in_order)?;
+            let anew = Plan { transfers, ..rescheduled(plan, schedule) };
+            verify(problem, &anew)?;
+            anew
+        }
+    };
+    let launches = Launches::of(problem, &plan, options.ports.as_deref())?;
+    let line = cut::single(&launches, &launches.by_start());
+    let line = cut::join(&launches, &line, &times_of(&line, &launches, true)?);
+    let times = times_of(&line, &launches, true)?;
+    let order = by_begin(&line, &times);
+    Ok(staged(&launches, &line, &times, &order, Made { plan, merged: 0, min_tasks: options.min_tasks }))
+}
+
+/// Pieces by their beginnings, each behind those that it waits for.
+fn by_begin(line: &Line, times: &Times) -> Vec<usize> {
     let mut order = times.order.clone();
     let mut place = vec![0; line.pieces.len()];
     order.iter().enumerate().for_each(|(index, piece)| place[*piece] = index);
     order.sort_by(|a, b| times.begin[*a].total_cmp(&times.begin[*b]).then(place[*a].cmp(&place[*b])));
-    Ok(staged(&launches, &line, &times, &order, Made { plan, merged, min_tasks: options.min_tasks }))
+    order
 }
 
 /// The same plan at the earliest times: devices, batches, blocks and the order of starts on each device stay, where tasks can
@@ -127,7 +168,7 @@ pub fn retime(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
     }
     let line = pipeline::blocks(&launches, &plan.schedule)?;
     let times = times_of(&line, &launches, false)?;
-    let value = bottleneck_of(plan, &launches).value(&line, &times);
+    let value = bottleneck_of(problem, plan, &launches).value(&line, &times);
     let plan = rescheduled(plan, with_bottleneck(&plan.schedule, value));
     verify(problem, &plan)?;
     Ok(plan)
@@ -164,7 +205,7 @@ fn pipeline_stages(
     launches: &Launches,
 ) -> Result<Staged, Error> {
     let mut line = pipeline::blocks(launches, &plan.schedule)?;
-    let judge = bottleneck_of(plan, launches);
+    let judge = bottleneck_of(problem, plan, launches);
     let merge = Merge { launches, as_planned: false, min_tasks: options.min_tasks, judge: &judge };
     let merged = merge.run(&mut line);
     let times = times_of(&line, launches, false)?;
@@ -180,8 +221,9 @@ fn pipeline_stages(
     Ok(staged(launches, &line, &times, &order, Made { plan, merged, min_tasks: options.min_tasks }))
 }
 
-fn bottleneck_of<'a>(plan: &Plan, launches: &'a Launches) -> pipeline::Bottleneck<'a> {
-    pipeline::Bottleneck { launches, overlap: plan.pipeline_cost.as_deref() == Some("overlap") }
+fn bottleneck_of<'a>(problem: &Problem, plan: &Plan, launches: &'a Launches) -> pipeline::Bottleneck<'a> {
+    let overlap = plan.pipeline_cost.as_deref() == Some("overlap");
+    pipeline::Bottleneck { launches, overlap, buses: problem.buses() }
 }
 
 fn with_bottleneck(schedule: &Schedule, value: Micros) -> Schedule {
@@ -293,12 +335,12 @@ fn staged(launches: &Launches, line: &Line, times: &Times, order: &[usize], made
         .into_iter()
         .map(|moving| {
             let from = line.device_of(launches, moving.from);
-            let (source, start) = match line.piece_of(moving.from) {
+            let (source, done) = match line.piece_of(moving.from) {
                 Some(piece) => (Source::Stage(number[piece]), times.end[piece]),
                 None => (Source::Input(launches.all[moving.from].node), times.start[moving.from]),
             };
             let count = moving.inputs.len() as u32;
-            let end = start + launches.instance.transfer_of(moving.tensor, from, moving.to, count);
+            let (start, end) = launches.moved(moving.tensor, from, moving.to, count, done);
             Move { tensor: moving.tensor, source, from, to: moving.to, inputs: moving.inputs, start, end }
         })
         .collect();

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     ir::{
-        Failure, attribute, blocks, describe, error, float_attribute, operation_name, operations, results, run,
-        signature_attribute, string_attribute, symbol_attribute, uses, value_bytes,
+        Failure, arguments_of, attribute, blocks, describe, error, float_attribute, operation_name, operations,
+        results, run, signature_attribute, string_attribute, symbol_attribute, uses, value_bytes,
     },
     tasks::{exclusions, groups_of, pin, reads},
 };
@@ -41,6 +41,7 @@ pub(crate) struct Posed {
     /// The tasks of the module. Task `i` is node `first_task + i`; inputs come before, outputs behind.
     pub(crate) tasks: Vec<MlirOperation>,
     pub(crate) first_task: usize,
+    pub(crate) function: MlirOperation,
     /// The device that has the inputs and wants the outputs.
     pub(crate) host: usize,
     /// What each task is, in the words of costs.
@@ -63,10 +64,27 @@ impl Posed {
             problem: builder.finish(),
             tasks: costs.tasks.iter().map(|task| task.operation).collect(),
             first_task,
+            function: costs.function.function,
             host,
             kinds: costs.tasks.iter().map(|task| task.kind.to_owned()).collect(),
             device_kinds: costs.devices.iter().map(|device| device.kind.clone()).collect(),
         })
+    }
+
+    /// The value that each tensor of the problem is, in its order: arguments that are used, then results. None where a task
+    /// has no result.
+    pub(crate) fn values(&self) -> Vec<Option<MlirValue>> {
+        let arguments = blocks(self.function).first().map(|&body| arguments_of(body)).unwrap_or_default();
+        let arguments = arguments.into_iter().filter(|&argument| !uses(argument).is_empty());
+        let of_tasks = self.tasks.iter().map(|&task| results(task));
+        let of_nodes = arguments.map(|argument| vec![argument]).chain(of_tasks);
+        let mut values: Vec<Option<MlirValue>> = match self.problem.tensors {
+            Some(_) => of_nodes.flatten().map(Some).collect(),
+            // Each node has one.
+            None => of_nodes.map(|values| values.first().copied()).collect(),
+        };
+        values.resize(self.problem.all_tensors().len(), None);
+        values
     }
 }
 

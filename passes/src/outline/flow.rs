@@ -129,11 +129,15 @@ impl Flow<'_> {
             return;
         }
         let value = self.value(tensor, from, &step.inputs);
-        let attributes = [
+        let mut attributes = vec![
             self.model.symbol("from", self.model.device_name(from)),
             self.model.symbol("to", self.model.device_name(to)),
-            self.model.start(step.start),
+            self.model.micros("divi.start", step.start),
         ];
+        // Where transfers hinder each other, how long one takes is the plan's.
+        if !self.model.staged.plan.transfers.is_empty() {
+            attributes.push(self.model.micros("divi.end", step.end));
+        }
         // SAFETY: the value is alive.
         let location = unsafe { mlirValueGetLocation(value) };
         let transfer = self.append("divi.transfer", location, &[value], &[type_of(value)], &attributes);
@@ -148,7 +152,7 @@ impl Flow<'_> {
         let mut attributes = vec![
             model.symbol("callee", &launched.name),
             model.symbol("device", model.device_name(*device)),
-            model.start(*start),
+            model.micros("divi.start", *start),
         ];
         match model.staged.plan.objective {
             Objective::Latency => {}

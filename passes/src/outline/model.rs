@@ -4,7 +4,7 @@ use crate::{
     cost::Posed,
     ir::{
         Failure, arguments_of, attribute, blocks, describe, error, integer, integer_array, named_attribute, number,
-        operation_name, results, string, string_attribute, symbol_reference, type_of, uses,
+        operation_name, string, string_attribute, symbol_reference, type_of,
     },
     rebatch::{Batch, Present, Rebatched},
     tasks::{Tasks, definer, entry, task_name},
@@ -48,7 +48,7 @@ impl<'a> Model<'a> {
     ) -> Result<Self, Failure> {
         let function = Tasks::of(entry(module)?)?;
         let tensors = posed.problem.all_tensors();
-        let values = values(posed, &function, tensors.len());
+        let values = posed.values();
         let tensor = |(index, value): (usize, &Option<MlirValue>)| Some(((*value)?.ptr, index));
         let mut stage_of = BTreeMap::new();
         for (index, Stage { tasks, inputs, .. }) in staged.stages.iter().enumerate() {
@@ -205,24 +205,10 @@ impl<'a> Model<'a> {
         named_attribute(self.context, name, string(self.context, text))
     }
 
-    /// When something starts, in microseconds.
-    pub(super) fn start(&self, micros: f64) -> MlirNamedAttribute {
-        named_attribute(self.context, "divi.start", number(self.context, micros))
+    /// A time in microseconds.
+    pub(super) fn micros(&self, name: &str, micros: f64) -> MlirNamedAttribute {
+        named_attribute(self.context, name, number(self.context, micros))
     }
-}
-
-/// The values of tensors, in the order in which the problem has them: arguments that are used, then results.
-fn values(posed: &Posed, function: &Tasks, count: usize) -> Vec<Option<MlirValue>> {
-    let arguments = function.arguments.iter().copied().filter(|&argument| !uses(argument).is_empty());
-    let of_tasks = posed.tasks.iter().map(|&task| results(task));
-    let of_nodes = arguments.map(|argument| vec![argument]).chain(of_tasks);
-    let mut values: Vec<Option<MlirValue>> = match posed.problem.tensors {
-        Some(_) => of_nodes.flatten().map(Some).collect(),
-        // Each node has one.
-        None => of_nodes.map(|values| values.first().copied()).collect(),
-    };
-    values.resize(count, None);
-    values
 }
 
 /// The types of arguments and of what ends a function, as its type.

@@ -1,5 +1,6 @@
 //! The plan that a module carries, read back from the attributes of its tasks.
 
+use super::moves;
 use crate::{
     cost::Posed,
     decisions,
@@ -11,8 +12,8 @@ use crate::{
 use divi_dialect::BatchAttribute;
 use divi_planner::{
     Instance, Objective, Plan, Problem, bounds,
-    plan::{Batch, Bound, Limit, Schedule, Stages},
-    problem::Tensor,
+    plan::{Batch, Bound, Limit, Schedule, Stages, Transfer},
+    problem::{Contention, Tensor},
 };
 use melior::ir::Attribute;
 use mlir_sys::*;
@@ -29,8 +30,10 @@ pub(crate) fn read_plan(module: MlirOperation, posed: &Posed) -> Result<Plan, Fa
     let string = |name| entry(name).and_then(string_attribute);
     let integer = |name| entry(name).and_then(integer_attribute);
     let number = |name| entry(name).and_then(float_attribute);
-    let reader = Reader { posed, tensors: posed.problem.all_tensors() };
     let objective: Option<Objective> = string("objective").and_then(|name| name.parse().ok());
+    let says_moves = posed.problem.contention != Contention::Off && objective != Some(Objective::Pipeline);
+    let transfers = if says_moves { moves::read(posed) } else { vec![] };
+    let reader = Reader { posed, tensors: posed.problem.all_tensors(), transfers: &transfers };
     let schedule = match objective {
         Some(Objective::Latency) => reader.latency()?,
         Some(Objective::Batch) => reader.batch()?,
@@ -48,6 +51,7 @@ pub(crate) fn read_plan(module: MlirOperation, posed: &Posed) -> Result<Plan, Fa
         false => known_bound(module, posed, schedule.objective())?,
     };
     let mut plan = Plan::new(&posed.problem, string("algorithm").unwrap_or_default(), schedule, bound);
+    plan.transfers = transfers;
     plan.seed = integer("seed").and_then(|seed| u64::try_from(seed).ok()).unwrap_or(0);
     plan.limit = match (integer("iterations"), number("seconds")) {
         (Some(count), _) => u64::try_from(count).ok().map(Limit::Iterations),
@@ -75,6 +79,8 @@ fn known_bound(module: MlirOperation, posed: &Posed, objective: Objective) -> Re
 struct Reader<'a> {
     posed: &'a Posed,
     tensors: Vec<Tensor>,
+    /// When tensors move, where the tasks say it.
+    transfers: &'a [Transfer],
 }
 
 impl Reader<'_> {
@@ -108,15 +114,29 @@ impl Reader<'_> {
         start.map_or_else(|| self.missing(task, "divi.start"), Ok)
     }
 
-    /// How long `count` inputs' worth of a tensor take from one device to another. A way that there is not takes no time:
-    /// whether there is one is not checked here.
-    fn transfer(&self, tensor: &Tensor, count: usize, from: usize, to: usize) -> f64 {
-        let problem = self.problem();
+    /// When `count` inputs' worth of a tensor, which are there at a time, are on the host. A way that there is not takes no
+    /// time: whether there is one is not checked here.
+    fn arrival(&self, tensor: usize, count: usize, from: usize, end: f64) -> f64 {
+        let (problem, to) = (self.problem(), self.posed.host);
+        let is_it = |moved: &&Transfer| (moved.tensor, moved.from, moved.to) == (tensor, from, to);
+        if let Some(moved) = self.transfers.iter().find(is_it) {
+            return moved.end;
+        }
         let latency = problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0);
         match problem.bandwidth[from][to] {
-            Some(bandwidth) if from != to && bandwidth > 0.0 => tensor.bytes * count as f64 / bandwidth + latency,
-            _ => 0.0,
+            Some(bandwidth) if from != to && bandwidth > 0.0 => {
+                end + (self.tensors[tensor].bytes * count as f64 / bandwidth + latency)
+            }
+            _ => end,
         }
+    }
+
+    /// When an output that has arrived is taken, where transfers have their times: the host does nothing else then.
+    fn taken(&self, arrival: f64, host_runs: impl Iterator<Item = (f64, f64)>) -> f64 {
+        let mut busy: Vec<(f64, f64)> = host_runs.filter(|_| !self.transfers.is_empty()).collect();
+        busy.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let later = |at: f64, (start, end): (f64, f64)| if start < at && at < end { end } else { at };
+        busy.into_iter().fold(arrival, later)
     }
 
     fn time(&self, node: usize, device: usize, count: usize) -> f64 {
@@ -131,12 +151,17 @@ impl Reader<'_> {
             (device[node], start[node]) = (self.device(task)?, self.start(task)?);
         }
         // Outputs are there when what they show has arrived.
-        for tensor in &self.tensors {
+        for (index, tensor) in self.tensors.iter().enumerate() {
             let end = start[tensor.from] + self.time(tensor.from, device[tensor.from], 1);
-            let arrival = end + self.transfer(tensor, 1, device[tensor.from], self.posed.host);
+            let arrival = self.arrival(index, 1, device[tensor.from], end);
             for &to in tensor.to.iter().filter(|to| self.outputs().contains(to)) {
                 start[to] = f64::max(start[to], arrival);
             }
+        }
+        let on_host = self.tasks().map(|(_, node)| node).filter(|node| device[*node] == self.posed.host);
+        let busy: Vec<_> = on_host.map(|node| (start[node], start[node] + self.time(node, device[node], 1))).collect();
+        for node in self.outputs() {
+            start[node] = self.taken(start[node], busy.iter().copied());
         }
         let ends = (0..count).map(|node| start[node] + self.time(node, device[node], 1));
         let makespan = ends.fold(0.0, f64::max);
@@ -161,14 +186,16 @@ impl Reader<'_> {
                 batches.push(Batch { node, device, inputs, start: batch.start() });
             }
         }
-        let end = |batch: &Batch| batch.start + self.time(batch.node, batch.device, batch.inputs.len());
+        let end = &|batch: &Batch| batch.start + self.time(batch.node, batch.device, batch.inputs.len());
         for node in self.outputs() {
-            let read = self.tensors.iter().filter(|tensor| tensor.to.contains(&node));
-            let arrivals = read.flat_map(|tensor| {
+            let read = self.tensors.iter().enumerate().filter(|(_, tensor)| tensor.to.contains(&node));
+            let arrivals = read.flat_map(|(index, tensor)| {
                 let parts = batches.iter().filter(|batch| batch.node == tensor.from);
-                parts.map(|part| end(part) + self.transfer(tensor, part.inputs.len(), part.device, host))
+                parts.map(move |part| self.arrival(index, part.inputs.len(), part.device, end(part)))
             });
-            let start = arrivals.fold(0.0, f64::max);
+            let on_host = batches.iter().filter(|batch| batch.device == host);
+            let busy = on_host.map(|batch| (batch.start, end(batch)));
+            let start = self.taken(arrivals.fold(0.0, f64::max), busy);
             batches.push(whole(node, start));
         }
         let makespan = batches.iter().map(end).fold(0.0, f64::max);

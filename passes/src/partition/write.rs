@@ -1,5 +1,6 @@
 //! A plan as attributes of tasks, and its certificate on the module.
 
+use super::moves;
 use crate::{
     cost::Posed,
     decisions,
@@ -22,9 +23,9 @@ use melior::{
 use mlir_sys::*;
 
 /// Attributes of tasks that a plan decides.
-const DECISIONS: [&str; 4] = ["divi.device", "divi.start", "divi.stage", "divi.batches"];
+const DECISIONS: [&str; 5] = ["divi.device", "divi.start", "divi.stage", "divi.batches", "divi.moves"];
 
-/// Takes away what an earlier plan has decided about a task.
+/// Takes away what an earlier plan has decided about a task, or about the arguments of the function that runs the model.
 pub(crate) fn remove_decisions(task: MlirOperation) {
     for name in DECISIONS {
         // SAFETY: the operation is alive.
@@ -38,7 +39,7 @@ pub(crate) fn write_plan(module: MlirOperation, posed: &Posed, plan: &Plan) -> R
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
     // SAFETY: see above.
     let writer = Writer { context: unsafe { context.to_ref() }, posed };
-    posed.tasks.iter().for_each(|&task| remove_decisions(task));
+    posed.tasks.iter().chain([&posed.function]).for_each(|&operation| remove_decisions(operation));
     let mut stages = 0;
     match &plan.schedule {
         Schedule::Latency { device, start, .. } => {
@@ -56,6 +57,7 @@ pub(crate) fn write_plan(module: MlirOperation, posed: &Posed, plan: &Plan) -> R
             return Err(Failure);
         }
     }
+    moves::write_transfers(writer.context, posed, &plan.transfers)?;
     let marks = Marks {
         decisions: Some(decisions::fingerprint(&posed.tasks)),
         // Queued inputs are run in stages of other batches, which compute other things.
@@ -103,6 +105,8 @@ pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usiz
     entries.extend(marks.decisions.as_ref().map(|decisions| ("decisions", string(context, decisions))));
     entries.extend(marks.model.as_ref().map(|model| ("model", string(context, model))));
     entries.extend(marks.problem.as_ref().map(|problem| ("problem", string(context, problem))));
+    let contention = attribute(module, "divi.contention").and_then(string_attribute).filter(|name| *name != "off");
+    entries.extend(contention.map(|contention| ("contention", string(context, contention))));
     match plan.limit {
         Some(Limit::Iterations(count)) => {
             entries.push(("iterations", integer(context, i64::try_from(count).unwrap_or(i64::MAX))));

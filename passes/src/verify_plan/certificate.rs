@@ -51,16 +51,17 @@ impl Certificate {
             findings.add(module, "has no divi.plan, so that there is nothing to verify: run divi-partition first");
             return None;
         };
-        if let Some(contention) = attribute(module, "divi.contention").and_then(string_attribute)
-            && contention != "off"
-        {
+        let text = |key| dictionary_entry(plan, key).and_then(string_attribute);
+        let contention = attribute(module, "divi.contention").and_then(string_attribute).unwrap_or("off");
+        let planned_for = text("contention").unwrap_or("off");
+        if contention != planned_for {
             let message = format!(
-                "has divi.contention \"{contention}\": transfers that hinder each other are not verified, plan without"
+                "has divi.contention \"{contention}\", but its divi.plan is for contention \"{planned_for}\": when transfers \
+                 are follows from that, so run divi-partition again"
             );
             findings.add(module, &message);
             return None;
         }
-        let text = |key| dictionary_entry(plan, key).and_then(string_attribute);
         let whole = |key| dictionary_entry(plan, key).and_then(integer_attribute);
         // The dialect's own verifier has seen that these are there.
         let number = |key| dictionary_entry(plan, key).and_then(float_attribute).unwrap_or(f64::NAN);

@@ -18,6 +18,23 @@ pub(super) struct Handed {
     pub(super) inputs: Vec<i64>,
     /// How long it is under way.
     pub(super) moving: Micros,
+    /// When it leaves and arrives, where that is said: without, it leaves at once.
+    pub(super) listed: Option<(Micros, Micros)>,
+}
+
+impl Handed {
+    /// The tensor, from which device, to which.
+    pub(super) fn way(&self, runs: &Runs) -> (usize, usize, usize) {
+        (self.tensor, runs.all[self.from].device, runs.all[self.to].device)
+    }
+
+    pub(super) fn leaves(&self, runs: &Runs) -> Micros {
+        self.listed.map_or(runs.all[self.from].end, |(start, _)| start)
+    }
+
+    pub(super) fn arrives(&self, runs: &Runs) -> Micros {
+        self.listed.map_or_else(|| runs.all[self.from].end + self.moving, |(_, end)| end)
+    }
 }
 
 /// Everything that is handed on. What has no link to go by is said, and taken for there at once.
@@ -37,7 +54,8 @@ pub(super) fn handed(graph: &Graph, runs: &Runs, machine: &Machine, findings: &m
                     if moving.is_none() {
                         tell_missing_link(graph, producer, reader, machine, findings);
                     }
-                    handed.push(Handed { tensor: index, from, to, inputs, moving: moving.unwrap_or(0.0) });
+                    let moving = moving.unwrap_or(0.0);
+                    handed.push(Handed { tensor: index, from, to, inputs, moving, listed: None });
                 }
             }
         }
@@ -77,7 +95,7 @@ pub(super) fn tell_missing_link(graph: &Graph, from: &Run, to: &Run, machine: &M
 /// Outputs are there when all of them has arrived.
 pub(super) fn settle_outputs(graph: &Graph, runs: &mut Runs, handed: &[Handed]) {
     for way in handed {
-        let arrival = runs.all[way.from].end + way.moving;
+        let arrival = way.arrives(runs);
         let reader = &mut runs.all[way.to];
         if matches!(graph.nodes[reader.node], Node::Output) {
             reader.start = reader.start.max(arrival);
@@ -96,7 +114,7 @@ pub(super) fn check_arrivals(
 ) {
     for way in handed {
         let (from, to) = (&runs.all[way.from], &runs.all[way.to]);
-        let arrival = from.end + way.moving;
+        let arrival = way.arrives(runs);
         let Node::Task(task) = &graph.nodes[to.node] else { continue };
         if !exceeds(arrival, to.start) {
             continue;

@@ -89,6 +89,11 @@ impl Graph {
         self.nodes.iter().enumerate().filter_map(|(node, kind)| Some((node, kind.task()?)))
     }
 
+    /// The tensor that a value is.
+    pub(super) fn tensor_of(&self, value: MlirValue) -> Option<usize> {
+        self.positions.get(&value.ptr).copied()
+    }
+
     fn tensor(&mut self, value: MlirValue) {
         self.positions.insert(value.ptr, self.tensors.len());
         let tensor = Tensor { from: self.nodes.len() - 1, bytes: value_bytes(value) as f64, to: vec![] };

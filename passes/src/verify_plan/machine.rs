@@ -21,12 +21,24 @@ pub(super) struct Machine {
     pub(super) devices: Vec<Device>,
     /// Where the model's inputs are and its outputs go: the first cpu, or else the first device.
     pub(super) host: usize,
+    pub(super) contention: Contention,
     links: BTreeMap<(usize, usize), Link>,
 }
 
 struct Link {
     bytes_per_second: f64,
     seconds: f64,
+    bus: Option<String>,
+}
+
+/// What transfers on one bus do to each other.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Contention {
+    Off,
+    /// One has the bus at a time.
+    Exclusive,
+    /// They share it.
+    Shared,
 }
 
 impl Machine {
@@ -43,13 +55,19 @@ impl Machine {
         }
         let is_cpu = |operation: MlirOperation| attribute(operation, "kind").and_then(string_attribute) == Some("cpu");
         let host = declared.iter().position(|&operation| is_cpu(operation)).unwrap_or(0);
-        let mut machine = Self { devices, host, links: BTreeMap::new() };
+        let contention = match attribute(module, "divi.contention").and_then(string_attribute) {
+            Some("exclusive") => Contention::Exclusive,
+            Some("shared") => Contention::Shared,
+            _ => Contention::Off,
+        };
+        let mut machine = Self { devices, host, contention, links: BTreeMap::new() };
         for link in of_kind("divi.link") {
             let end = |name| machine.find(attribute(link, name).and_then(symbol_attribute)?);
             let number = |name| attribute(link, name).and_then(float_attribute);
             match (end("from"), end("to"), number("bandwidth"), number("latency")) {
                 (Some(from), Some(to), Some(bytes_per_second), Some(seconds)) => {
-                    machine.links.insert((from, to), Link { bytes_per_second, seconds });
+                    let bus = attribute(link, "bus").and_then(string_attribute).map(str::to_owned);
+                    machine.links.insert((from, to), Link { bytes_per_second, seconds, bus });
                 }
                 _ => findings.add(link, &format!("{} does not say from where, to where and how fast", describe(link))),
             }
@@ -73,6 +91,12 @@ impl Machine {
         }
         let link = self.links.get(&(from, to))?;
         Some(bytes / (link.bytes_per_second / 1e6) + link.seconds * 1e6)
+    }
+
+    /// The bus between two devices, where others may be in the way.
+    pub(super) fn bus(&self, from: usize, to: usize) -> Option<&str> {
+        let link = self.links.get(&(from, to)).filter(|_| self.contention != Contention::Off)?;
+        link.bus.as_deref()
     }
 }
 

@@ -50,8 +50,9 @@ pub(super) fn lives(graph: &Graph, runs: &Runs, handed: &[Handed]) -> Vec<Life> 
             result.until = result.until.max(to.end);
             continue;
         }
-        result.until = result.until.max(from.end + way.moving);
-        let none_yet = Life { device: to.device, bytes: 0.0, from: from.end, until: from.end };
+        result.until = result.until.max(way.arrives(runs));
+        let leaves = way.leaves(runs);
+        let none_yet = Life { device: to.device, bytes: 0.0, from: leaves, until: leaves };
         let (copy, inputs) =
             copies.entry((way.tensor, way.from, to.device)).or_insert_with(|| (none_yet, BTreeSet::new()));
         inputs.extend(&way.inputs);

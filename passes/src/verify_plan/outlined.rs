@@ -75,6 +75,7 @@ pub(super) fn verify(
         return;
     }
     check_overlaps(&stream.stages, machine, findings);
+    stream.check_buses(findings);
     let steps = || stream.stages.iter().flat_map(|stage| stage.steps.iter().map(move |step| (stage, step)));
     check_groups(steps().map(|(stage, step)| (&step.task, stage.device, &stage.inputs[..])), machine, findings);
     let found = match certificate.objective {

@@ -203,7 +203,8 @@ impl Pipeline<'_> {
     }
 
     /// A device takes the work of all its tasks; each tensor that it gets, once; each that it hands on, once, as long as
-    /// the longest way takes. With overlap, devices and links each take their own.
+    /// the longest way takes. With overlap, devices and links each take their own. Where transfers hinder each other, a bus
+    /// takes all that go over it, whether one after the other or side by side.
     fn bottleneck(&self, findings: &mut Findings) -> Micros {
         let mut work: BTreeMap<usize, Micros> = BTreeMap::new();
         for run in &self.runs.all {
@@ -211,6 +212,7 @@ impl Pipeline<'_> {
         }
         let mut moving: BTreeMap<usize, Micros> = BTreeMap::new();
         let mut links: BTreeMap<(usize, usize), Micros> = BTreeMap::new();
+        let mut buses: BTreeMap<&str, Micros> = BTreeMap::new();
         for tensor in &self.graph.tensors {
             let home = self.run(tensor.from).device;
             let mut elsewhere: BTreeMap<usize, usize> = BTreeMap::new();
@@ -227,13 +229,17 @@ impl Pipeline<'_> {
                 longest = longest.max(takes);
                 *moving.entry(device).or_default() += takes;
                 *links.entry((home, device)).or_default() += takes;
+                if let Some(bus) = self.machine.bus(home, device) {
+                    *buses.entry(bus).or_default() += takes;
+                }
             }
             *moving.entry(home).or_default() += longest;
         }
         let of = |device: &usize| moving.get(device).copied().unwrap_or(0.0);
+        let busiest = buses.into_values().fold(0.0, f64::max);
         match self.certificate.pipeline_cost {
-            PipelineCost::Serial => work.iter().map(|(device, work)| work + of(device)).fold(0.0, f64::max),
-            PipelineCost::Overlap => work.into_values().chain(links.into_values()).fold(0.0, f64::max),
+            PipelineCost::Serial => work.iter().map(|(device, work)| work + of(device)).fold(busiest, f64::max),
+            PipelineCost::Overlap => work.into_values().chain(links.into_values()).fold(busiest, f64::max),
         }
     }
 }

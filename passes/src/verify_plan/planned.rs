@@ -5,8 +5,9 @@ use super::{
     certificate::{Certificate, Objective},
     edited, flow,
     graph::Graph,
-    machine::Machine,
+    machine::{Contention, Machine},
     memory,
+    moves::Moves,
     pipeline::Pipeline,
     runs::{Runs, check_groups},
 };
@@ -36,7 +37,10 @@ pub(super) fn verify(
     check_groups(placed, machine, findings);
     let found = match certificate.objective {
         Objective::Pipeline => pipeline(module, &graph, &runs, is_edited, machine, certificate, findings),
-        Objective::Latency | Objective::Batch => Some(schedule(module, &graph, runs, is_edited, machine, findings)),
+        Objective::Latency | Objective::Batch => {
+            let moves = (machine.contention != Contention::Off).then(|| Moves::of(&tasks, &graph, machine));
+            Some(schedule(module, &graph, runs, moves, is_edited, machine, findings))
+        }
     };
     let Some(found) = found else { return Ok(()) };
     if !is_edited {
@@ -49,19 +53,25 @@ pub(super) fn verify(
     Ok(())
 }
 
-/// The makespan of runs whose starts hold, or are found anew.
+/// The makespan of runs whose starts hold, or are found anew. Where transfers hinder each other, it is said when they are.
 fn schedule(
     module: MlirOperation,
     graph: &Graph,
     mut runs: Runs,
+    moves: Option<Moves>,
     is_edited: bool,
     machine: &Machine,
     findings: &mut Findings,
 ) -> Micros {
-    let handed = flow::handed(graph, &runs, machine, findings);
-    if is_edited {
+    let mut handed = flow::handed(graph, &runs, machine, findings);
+    moves.iter().for_each(|moves| moves.apply(&runs, &mut handed));
+    if is_edited && moves.is_some() {
+        flow::settle_outputs(graph, &mut runs, &handed);
+        edited::retime_on_buses(graph, &mut runs, &mut handed, machine);
+    } else if is_edited {
         edited::retime(graph, &mut runs, &handed, machine.devices.len());
     } else {
+        moves.iter().for_each(|moves| moves.check(graph, &runs, &handed, machine, findings));
         flow::settle_outputs(graph, &mut runs, &handed);
         flow::check_arrivals(graph, &runs, &handed, machine, findings);
         flow::check_overlaps(graph, &runs, machine, findings);

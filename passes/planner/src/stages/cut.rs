@@ -18,13 +18,15 @@ pub(super) struct Moving {
 }
 
 /// Every transfer: a tensor moves once to each device that reads it, for each input; and how many reads across devices
-/// there are. Readers are asked in the order in which their device runs them, the model's outputs last.
+/// there are. Readers are asked in the order in which their device runs them, the model's outputs last. Where the plan says
+/// when tensors move, one goes to a device for all inputs at once, with the first reader.
 pub(super) fn moves(launches: &Launches, line: &Line) -> (Vec<Moving>, usize) {
-    let mut moves = Vec::new();
+    let mut moves: Vec<Moving> = Vec::new();
     let mut crossing = 0;
     let outputs = (0..launches.all.len()).filter(|launch| launches.role[*launch] == Role::Output);
     let tasks = line.alive().flat_map(|piece| line.pieces[piece].launches.iter().copied());
-    let mut there: BTreeMap<(usize, usize, usize), BTreeSet<u32>> = BTreeMap::new();
+    // Which inputs are there, and the first of the transfers that brought them.
+    let mut there: BTreeMap<(usize, usize, usize), (BTreeSet<u32>, usize)> = BTreeMap::new();
     for reader in tasks.chain(outputs) {
         let to = line.device_of(launches, reader);
         for read in &launches.reads[reader] {
@@ -32,10 +34,13 @@ pub(super) fn moves(launches: &Launches, line: &Line) -> (Vec<Moving>, usize) {
                 continue;
             }
             crossing += 1;
-            let known = there.entry((to, read.tensor, read.launch)).or_default();
+            let (known, first) =
+                there.entry((to, read.tensor, read.launch)).or_insert_with(|| (BTreeSet::new(), moves.len()));
             let mut inputs = launches.shared_inputs(read.launch, reader);
             inputs.retain(|input| known.insert(*input));
-            if !inputs.is_empty() {
+            if *first < moves.len() && !launches.listed.is_empty() {
+                moves[*first].inputs = known.iter().copied().collect();
+            } else if !inputs.is_empty() {
                 moves.push(Moving { tensor: read.tensor, from: read.launch, reader, to, inputs });
             }
         }
@@ -102,7 +107,7 @@ fn arrivals(launches: &Launches, line: &Line, times: &Times) -> Vec<Micros> {
             let from = line.device_of(launches, read.launch);
             if from != to {
                 let done = line.piece_of(read.launch).map_or(times.start[read.launch], |piece| times.end[piece]);
-                let arrival = done + launches.instance.transfer_of(read.tensor, from, to, read.count);
+                let (_, arrival) = launches.moved(read.tensor, from, to, read.count, done);
                 comes[piece] = f64::max(comes[piece], arrival);
             }
         }

@@ -1,8 +1,10 @@
 //! What a plan runs, as launches that hand tensors to each other: one a task for one input, one a batch for a queue.
 
+use std::collections::BTreeMap;
+
 use crate::error::{Error, Finding};
 use crate::instance::Instance;
-use crate::plan::{Batch, Objective, Plan, Schedule};
+use crate::plan::{Batch, Objective, Plan, Schedule, Transfer};
 use crate::problem::{Node, Problem};
 use crate::units::Micros;
 
@@ -68,6 +70,8 @@ pub(super) struct Launches {
     times: Vec<Micros>,
     /// The launches of each node.
     pub(super) of_node: Vec<Vec<usize>>,
+    /// By tensor, from where and to where: when the plan moves it. Empty where each moves as soon as it is there.
+    pub(super) listed: BTreeMap<(usize, usize, usize), (Micros, Micros)>,
 }
 
 impl Launches {
@@ -101,7 +105,9 @@ impl Launches {
             _ => Instance::new(problem, objective)?,
         };
         let all = check(problem, &instance, batches, queued)?;
-        Ok(Self::link(problem, instance, all, ports))
+        let way = |moved: &Transfer| ((moved.tensor, moved.from, moved.to), (moved.start, moved.end));
+        let listed = plan.transfers.iter().map(way).collect();
+        Ok(Self { listed, ..Self::link(problem, instance, all, ports) })
     }
 
     fn link(problem: &Problem, instance: Instance, all: Vec<Launch>, ports: Option<&[usize]>) -> Self {
@@ -143,7 +149,13 @@ impl Launches {
             (0..instance.devices()).map(move |device| time(device).unwrap_or(f64::INFINITY)).collect::<Vec<_>>()
         });
         let (times, reads, read_by) = (times.collect(), Handovers::new(reads), Handovers::new(read_by));
-        Self { instance, all, role, reads, read_by, times, of_node }
+        Self { instance, all, role, reads, read_by, times, of_node, listed: BTreeMap::new() }
+    }
+
+    /// When a tensor that is there at a time leaves for another device, and when it arrives.
+    pub(super) fn moved(&self, tensor: usize, from: usize, to: usize, count: u32, done: Micros) -> (Micros, Micros) {
+        let at_once = || (done, done + self.instance.transfer_of(tensor, from, to, count));
+        self.listed.get(&(tensor, from, to)).copied().unwrap_or_else(at_once)
     }
 
     /// How long a launch takes on a device; infinitely long where that does not run it.
@@ -178,6 +190,20 @@ impl Launches {
             }
         }
         order
+    }
+
+    /// A schedule of these launches whose starts only say in which order they come: [`Self::by_start`].
+    pub(super) fn numbered(&self, schedule: &Schedule) -> Schedule {
+        let mut schedule = schedule.clone();
+        for (number, launch) in self.by_start().into_iter().enumerate() {
+            match &mut schedule {
+                Schedule::Latency { start, .. } => start[self.all[launch].node] = number as Micros,
+                // As many as there are launches, in the same order.
+                Schedule::Batch { batches, .. } => batches[launch].start = number as Micros,
+                Schedule::Pipeline { .. } | Schedule::Edge { .. } => {}
+            }
+        }
+        schedule
     }
 }
 

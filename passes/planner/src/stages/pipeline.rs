@@ -47,10 +47,13 @@ pub(super) fn blocks(launches: &Launches, schedule: &Schedule) -> Result<Line, E
     Ok(Line::new(launches, pieces))
 }
 
-/// What a line costs as a pipeline: what the slowest device takes, or the slowest link where transfers overlap.
+/// What a line costs as a pipeline: what the slowest device takes, or the slowest link where transfers overlap; or the slowest
+/// bus, where transfers are in each other's way.
 pub(super) struct Bottleneck<'a> {
     pub(super) launches: &'a Launches,
     pub(super) overlap: bool,
+    /// By pair of devices the bus that joins them, and how many buses there are.
+    pub(super) buses: (Vec<Option<usize>>, usize),
 }
 
 impl Judge for Bottleneck<'_> {
@@ -61,6 +64,8 @@ impl Judge for Bottleneck<'_> {
         let mut work = vec![0.0; devices];
         let mut moving = vec![0.0; devices];
         let mut links = vec![0.0; devices * devices];
+        let (bus_of_pair, buses) = &self.buses;
+        let mut buses = vec![0.0; *buses];
         for node in 0..instance.tasks() {
             work[on(node)] += instance.time(node, on(node)).unwrap_or(f64::INFINITY);
         }
@@ -74,12 +79,14 @@ impl Judge for Bottleneck<'_> {
                 longest = longest.max(takes);
                 moving[to] += takes;
                 links[home * devices + to] += takes;
+                bus_of_pair[home * devices + to].into_iter().for_each(|bus| buses[bus] += takes);
             }
             moving[home] += longest;
         }
+        let busiest = buses.into_iter().fold(0.0, f64::max);
         match self.overlap {
-            false => work.iter().zip(moving).map(|(work, moving)| work + moving).fold(0.0, f64::max),
-            true => work.into_iter().chain(links).fold(0.0, f64::max),
+            false => work.iter().zip(moving).map(|(work, moving)| work + moving).fold(busiest, f64::max),
+            true => work.into_iter().chain(links).fold(busiest, f64::max),
         }
     }
 

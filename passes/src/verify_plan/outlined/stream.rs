@@ -12,9 +12,10 @@ use crate::{
     tasks::{is_constant_value, reads},
     verify_plan::{
         Findings,
+        buses::Buses,
         certificate::{Certificate, Objective},
         exceeds,
-        machine::Machine,
+        machine::{Contention, Machine},
         memory::Life,
         micros,
     },
@@ -35,6 +36,7 @@ pub(super) struct Stream<'a> {
     /// Where parts are, or have been moved to.
     there: BTreeSet<(Part, usize)>,
     buffers: Vec<Life>,
+    buses: Buses<'a>,
     /// Tasks that do the same for all inputs.
     pub(super) shared: FxHashSet<*const c_void>,
     /// When all outputs are there.
@@ -51,6 +53,7 @@ impl<'a> Stream<'a> {
             origins: vec![],
             there: BTreeSet::new(),
             buffers: vec![],
+            buses: Buses::new(machine),
             shared: FxHashSet::default(),
             done: 0.0,
         };
@@ -148,10 +151,50 @@ impl<'a> Stream<'a> {
             findings.add(operation, &message);
         }
         self.there.extend(value.parts.iter().map(|&part| (part, to)));
-        let ready = start + time.unwrap_or(0.0);
+        let ready = self.arrival(operation, (from, to), (start, time.unwrap_or(0.0)), &value, findings);
         self.hold(&value.buffers, ready);
         let buffers = vec![self.buffer(operands(operation)[0], to, start, ready)];
         self.set(operation, 0, Value { device: to, parts: value.parts, buffers, ready });
+    }
+
+    /// When a transfer ends that starts at a time and takes so long: at once where it is by itself, else as it says. In a
+    /// pipeline all that go over a bus are counted instead.
+    fn arrival(
+        &mut self,
+        operation: MlirOperation,
+        (from, to): (usize, usize),
+        (start, time): (Micros, Micros),
+        value: &Value,
+        findings: &mut Findings,
+    ) -> Micros {
+        if self.machine.contention == Contention::Off || self.certificate.objective == Objective::Pipeline {
+            return start + time;
+        }
+        let Some(end) = attribute(operation, "divi.end").and_then(float_attribute).filter(|end| end.is_finite()) else {
+            findings
+                .add(operation, "moves a tensor, but has no divi.end, though others may be on its bus: outline again");
+            return start + time;
+        };
+        let (here, there) = (self.machine.label(from), self.machine.label(to));
+        let what = format!("the transfer of {} from {here} to {there}", self.called(value));
+        if exceeds(start + time, end) {
+            let message = format!(
+                "{what} goes from {} until {}, but takes {}: let it take {} longer",
+                micros(start),
+                micros(end),
+                micros(time),
+                micros(start + time - end)
+            );
+            findings.add(operation, &message);
+        }
+        let bytes = value_bytes(operands(operation)[0]) as f64;
+        self.buses.take((from, to), bytes, (start, end), operation, what);
+        end
+    }
+
+    /// No bus has more to carry than it can.
+    pub(super) fn check_buses(&self, findings: &mut Findings) {
+        self.buses.check(findings);
     }
 
     pub(super) fn slice(&mut self, operation: MlirOperation, findings: &mut Findings) {

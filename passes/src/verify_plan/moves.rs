@@ -1,0 +1,126 @@
+//! When tensors move, as tasks say where buses are given out in turn: every tensor that is read elsewhere, once for each device
+//! that reads it, for all inputs at once.
+
+use super::{Findings, buses::Buses, exceeds, flow::Handed, graph::Graph, machine::Machine, micros, runs::Runs};
+use crate::{
+    ir::{array_attribute, attribute, describe, results},
+    tasks::Tasks,
+};
+use divi_dialect::MoveAttribute;
+use divi_planner::units::Micros;
+use melior::ir::Attribute;
+use mlir_sys::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A tensor, from where, to where.
+pub(super) type Way = (usize, usize, usize);
+
+/// What the tasks and the function say.
+pub(super) struct Moves {
+    times: BTreeMap<Way, (Micros, Micros)>,
+    /// By tensor, the operation that says when it moves, and what messages call it.
+    said_by: BTreeMap<usize, (MlirOperation, String)>,
+}
+
+/// What has to move one way.
+struct Need {
+    ready: Micros,
+    inputs: BTreeSet<i64>,
+}
+
+impl Moves {
+    pub(super) fn of(tasks: &Tasks, graph: &Graph, machine: &Machine) -> Self {
+        let mut moves = Self { times: BTreeMap::new(), said_by: BTreeMap::new() };
+        for (index, &argument) in tasks.arguments.iter().enumerate() {
+            moves.read(tasks.function, index, format!("argument {index}"), graph.tensor_of(argument), machine);
+        }
+        for &task in &tasks.operations {
+            for (index, result) in results(task).into_iter().enumerate() {
+                let what = format!("what {} computes", describe(task));
+                moves.read(task, index, what, graph.tensor_of(result), machine);
+            }
+        }
+        moves
+    }
+
+    fn read(&mut self, at: MlirOperation, index: usize, what: String, tensor: Option<usize>, machine: &Machine) {
+        let Some(tensor) = tensor else { return };
+        self.said_by.insert(tensor, (at, what));
+        let list = attribute(at, "divi.moves").and_then(array_attribute).unwrap_or_default();
+        // SAFETY: the attribute lives as long as its context.
+        let list = list.into_iter().map(|moved| unsafe { Attribute::from_raw(moved) });
+        for moved in list.filter_map(MoveAttribute::from_attribute).filter(|moved| moved.index() == index) {
+            // The dialect's own verifier has seen that the devices are there, and each way once.
+            if let (Some(from), Some(to)) = (machine.find(moved.from()), machine.find(moved.to())) {
+                self.times.insert((tensor, from, to), (moved.start(), moved.end()));
+            }
+        }
+    }
+
+    /// Times of what is handed on are those that are said.
+    pub(super) fn apply(&self, runs: &Runs, handed: &mut [Handed]) {
+        for way in handed {
+            way.listed = self.times.get(&way.way(runs)).copied();
+        }
+    }
+
+    /// Every tensor that has to moves when it is there, long enough, and not while another has the bus; and no other does.
+    pub(super) fn check(
+        &self,
+        graph: &Graph,
+        runs: &Runs,
+        handed: &[Handed],
+        machine: &Machine,
+        findings: &mut Findings,
+    ) {
+        let mut needs: BTreeMap<Way, Need> = BTreeMap::new();
+        for way in handed.iter().filter(|way| runs.all[way.from].device != runs.all[way.to].device) {
+            let none_yet = || Need { ready: runs.all[way.from].end, inputs: BTreeSet::new() };
+            needs.entry(way.way(runs)).or_insert_with(none_yet).inputs.extend(&way.inputs);
+        }
+        let mut buses = Buses::new(machine);
+        for (&(tensor, from, to), &(start, end)) in &self.times {
+            let (at, what) = &self.said_by[&tensor];
+            let (here, there) = (machine.label(from), machine.label(to));
+            let Some(need) = needs.get(&(tensor, from, to)) else {
+                let message = format!("{what} goes from {here} to {there}, but is not read there: take the move away");
+                findings.add(*at, &message);
+                continue;
+            };
+            if exceeds(need.ready, start) {
+                let message = format!(
+                    "{what} goes from {here} to {there} at {}, but is there at {}: move it {} later",
+                    micros(start),
+                    micros(need.ready),
+                    micros(need.ready - start)
+                );
+                findings.add(*at, &message);
+            }
+            let bytes = graph.tensors[tensor].bytes * need.inputs.len() as f64;
+            // That there is no link has been said.
+            let Some(takes) = machine.transfer(from, to, bytes) else { continue };
+            if exceeds(start + takes, end) {
+                let message = format!(
+                    "{what} goes from {here} to {there} from {} until {}, but takes {}: let it take {} longer",
+                    micros(start),
+                    micros(end),
+                    micros(takes),
+                    micros(start + takes - end)
+                );
+                findings.add(*at, &message);
+            }
+            let label = format!("the move of {what} from {here} to {there}");
+            buses.take((from, to), bytes, (start, end), *at, label);
+        }
+        for (way, _) in needs.iter().filter(|(way, _)| !self.times.contains_key(way)) {
+            let (at, what) = &self.said_by[&way.0];
+            let message = format!(
+                "{what} is read on {}, but no divi.moves says when it goes there from {}: add that, or run divi-partition",
+                machine.label(way.2),
+                machine.label(way.1)
+            );
+            findings.add(*at, &message);
+        }
+        buses.check(findings);
+    }
+}
