@@ -28,22 +28,6 @@ module attributes {divi.plan = {objective = "latency", value = 20.0 : f64, bound
 
 // -----
 
-// Tests that contention is not passed over.
-// expected-error @below {{has divi.contention "exclusive": transfers that hinder each other are not verified, plan without}}
-module attributes {divi.plan = {objective = "latency", value = 20.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft"}, divi.contention = "exclusive"} {
-  divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
-  divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
-  divi.link @cpu0 -> @gpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64}
-  divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64}
-  func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> {
-    %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@cpu0 = {1 = 10.0}, @gpu0 = {1 = 10.0}>, divi.device = @cpu0, divi.start = 0.0 : f64} : (tensor<1000xf32>) -> tensor<1000xf32>
-    %1 = "onnx.Abs"(%0) {onnx_node_name = "b", divi.cost = #divi.cost<@cpu0 = {1 = 10.0}, @gpu0 = {1 = 10.0}>, divi.device = @cpu0, divi.start = 10.0 : f64} : (tensor<1000xf32>) -> tensor<1000xf32>
-    return %1 : tensor<1000xf32>
-  }
-}
-
-// -----
-
 // Tests that a queue has a length.
 // expected-error @below {{has a divi.plan that does not say how many inputs are queued: add inputs = … : i64}}
 module attributes {divi.plan = {objective = "batch", value = 20.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft"}} {

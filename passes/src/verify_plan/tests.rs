@@ -6,7 +6,7 @@ use crate::{
     partition::{Options, partition, planned_inputs, read_plan},
 };
 use divi_dialect::new_context;
-use divi_planner::{Objective, plan::Limit, random::Random, verify};
+use divi_planner::{Objective, plan::Limit, problem::Contention, random::Random, verify};
 use melior::{Context, ir::Module};
 use std::{cell::RefCell, fmt::Write, rc::Rc};
 
@@ -21,8 +21,9 @@ fn graph(random: &mut Random) -> String {
             writeln!(text, "divi.device @{device} {{kind = \"{kind}\", memory = 90000 : i64, batch_sizes = [1, 2]}}");
     }
     for device in &DEVICES[1..] {
-        for (from, to) in [("cpu0", *device), (*device, "cpu0")] {
-            let _ = writeln!(text, "divi.link @{from} -> @{to} {{bandwidth = 5.0e8 : f64, latency = 5.0e-7 : f64}}");
+        for (from, to, bus) in [("cpu0", *device, "down"), (*device, "cpu0", "up")] {
+            let link = format!("bandwidth = 5.0e8 : f64, latency = 5.0e-7 : f64, bus = \"{bus}\"");
+            let _ = writeln!(text, "divi.link @{from} -> @{to} {{{link}}}");
         }
     }
     text += "func.func @main(%x: tensor<1x64xf32>) -> (tensor<1x64xf32>, tensor<1x64xf32>) {\n";
@@ -74,7 +75,7 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
     Some(&rest[..rest.find(to)?])
 }
 
-/// A plan with something changed: a device, a start, or how much there is room for. Neither marks nor constraints of the
+/// A plan with something changed: a device, a start, when a tensor moves, or how much there is room for. Neither marks nor constraints of the
 /// decisions are left that would tell.
 fn changed(random: &mut Random, planned: &str) -> String {
     let mut lines: Vec<String> = planned.lines().map(str::to_owned).collect();
@@ -83,8 +84,19 @@ fn changed(random: &mut Random, planned: &str) -> String {
             lines[0] = lines[0].replace(&format!("{mark} = \"{value}\", "), "");
         }
     }
-    match random.below(4) {
+    let moves: Vec<usize> = (0..lines.len()).filter(|&at| lines[at].contains("#divi.move<")).collect();
+    match random.below(if moves.is_empty() { 4 } else { 6 }) {
         0 => {}
+        4.. => {
+            let line = &mut lines[moves[random.below(moves.len())]];
+            let at = line.find("#divi.move<").expect("a tensor moves");
+            let value = between(&line[at..], "start = ", ">").expect("a move has times").to_owned();
+            let (start, end) = value.split_once(", end = ").expect("a move has an end");
+            let mut moved = |time: &str| (time.parse::<f64>().expect("is a time") + random.between(-2.0, 2.0)).max(0.0);
+            let (start, end) = (moved(start), moved(end));
+            let other = format!("{start:?}, end = {:?}", end.max(start));
+            *line = line.replacen(&value, &other, 1);
+        }
         1 => {
             let device = DEVICES[random.below(3)];
             let memory = 1500 + random.below(8000);
@@ -120,11 +132,12 @@ fn changed(random: &mut Random, planned: &str) -> String {
 fn the_planner_agrees() {
     let context = new_context();
     let (mut held, mut failed) = (0, 0);
-    for seed in 0..600 {
+    for seed in 0..900 {
         let mut random = Random::new(seed);
         let text = graph(&mut random);
         let module = Module::parse(&context, &text).expect("is a module");
         let mut options = Options { algorithm: "heft".to_owned(), ..Options::default() };
+        options.contention = [None, Some(Contention::Exclusive), Some(Contention::Shared)][seed as usize / 3 % 3];
         match seed % 3 {
             0 => {}
             1 => options.planner.inputs = Some(4),

@@ -1,0 +1,138 @@
+//! Stages of plans whose transfers have buses in turn: random problems, with all that stages promise looked at here.
+
+#[path = "small/random_problem.rs"]
+mod random_problem;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use divi_planner::plan::{Limit, Schedule};
+use divi_planner::problem::Contention;
+use divi_planner::random::Random;
+use divi_planner::stages::{Move, Source, StageOptions, Staged, stages};
+use divi_planner::{Error, Objective, Options, Plan, Problem, solve, verify};
+use random_problem::{Size, problem};
+
+const ALGORITHMS: [&str; 4] = ["met", "greedy", "heft", "anneal"];
+
+/// A problem whose links share few buses, and a plan of it; none where there is none.
+fn planned(random: &mut Random, round: usize) -> Option<(Problem, Plan)> {
+    let (objective, inputs) = if round.is_multiple_of(2) { (Objective::Latency, 1) } else { (Objective::Batch, 4) };
+    let mut problem = problem(&Size { nodes: [6, 12, 20][round % 3], devices: 3, inputs }, random);
+    let name = |random: &mut Random| ["a", "a", "b"].get(random.below(4)).map(|name| (*name).to_owned());
+    problem.bus = Some((0..3).map(|_| (0..3).map(|_| name(random)).collect()).collect());
+    problem.contention = if round % 4 < 2 { Contention::Exclusive } else { Contention::Shared };
+    let options = Options { limit: Some(Limit::Iterations(200)), seed: round as u64, ..Options::default() };
+    match solve(&problem, objective, ALGORITHMS[round / 4 % ALGORITHMS.len()], &options) {
+        Ok(plan) => Some((problem, plan)),
+        Err(Error::Bug(error)) => panic!("{error}"),
+        Err(_) => None,
+    }
+}
+
+/// The starts of each node's launches, by the first input of each.
+fn starts(plan: &Plan) -> BTreeMap<(usize, u32), f64> {
+    match &plan.schedule {
+        Schedule::Latency { start, .. } => start.iter().enumerate().map(|(node, start)| ((node, 0), *start)).collect(),
+        Schedule::Batch { batches, .. } => {
+            let first = |inputs: &[u32]| inputs.iter().copied().min().expect("a batch has inputs");
+            batches.iter().map(|batch| ((batch.node, first(&batch.inputs)), batch.start)).collect()
+        }
+        _ => unreachable!("only these were asked for"),
+    }
+}
+
+/// Times are the plan's; a stage begins when all has arrived that it reads from elsewhere, and ends before any of it leaves.
+fn check(problem: &Problem, staged: &Staged) {
+    let plan = &staged.plan;
+    let context = || format!("{}\n{}\n{staged:#?}", problem.write(), plan.write());
+    let way = |moved: &Move| (moved.tensor, moved.from, moved.to);
+    let listed: BTreeMap<_, _> = plan.transfers.iter().map(|t| ((t.tensor, t.from, t.to), (t.start, t.end))).collect();
+    let moved: BTreeMap<_, _> = staged.moves.iter().map(|moved| (way(moved), (moved.start, moved.end))).collect();
+    assert_eq!((&moved, moved.len()), (&listed, staged.moves.len()), "{}", context());
+
+    let (starts, tensors) = (starts(plan), problem.all_tensors());
+    let mut stage_of: BTreeMap<(usize, u32), usize> = BTreeMap::new();
+    for (index, stage) in staged.stages.iter().enumerate() {
+        let mut now = stage.start;
+        for task in &stage.tasks {
+            let size = stage.inputs.len() as u32;
+            assert!((starts[&(*task, stage.inputs[0])] - now).abs() < 1e-6, "{index}\n{}", context());
+            now += problem.nodes[*task].time[&size][stage.device].expect("it runs there");
+            for input in &stage.inputs {
+                assert!(stage_of.insert((*task, *input), index).is_none());
+            }
+        }
+        assert!((stage.end - now).abs() < 1e-6);
+    }
+    let mut wanted: BTreeMap<(usize, usize, usize), BTreeSet<u32>> = BTreeMap::new();
+    for (index, stage) in staged.stages.iter().enumerate() {
+        let reads = |task: usize| tensors.iter().enumerate().filter(move |(_, tensor)| tensor.to.contains(&task));
+        for (tensor, read) in stage.tasks.iter().flat_map(|task| reads(*task)) {
+            for input in &stage.inputs {
+                let source = stage_of.get(&(read.from, *input)).copied();
+                let from = source.map_or(problem.nodes[read.from].pin, |source| Some(staged.stages[source].device));
+                let from = from.expect("ports have their place");
+                if from != stage.device {
+                    let (_, arrival) = moved[&(tensor, from, stage.device)];
+                    assert!(arrival <= stage.start + 1e-6, "{index} reads {tensor}\n{}", context());
+                    wanted.entry((tensor, from, stage.device)).or_default().insert(*input);
+                }
+            }
+        }
+    }
+    for step in &staged.moves {
+        if let Source::Stage(source) = step.source {
+            assert!(step.start + 1e-6 >= staged.stages[source].end, "{}", context());
+        }
+        // Outputs are in no stage.
+        let read = wanted.get(&way(step)).cloned().unwrap_or_default();
+        assert!(read.is_subset(&step.inputs.iter().copied().collect()), "{}", context());
+    }
+}
+
+#[test]
+fn times_stay_as_they_are_planned() {
+    let mut random = Random::new(31);
+    let (mut count, mut moved, mut joined) = (0, 0, 0);
+    for round in 0..1200 {
+        let Some((problem, plan)) = planned(&mut random, round) else { continue };
+        let staged = stages(&problem, &plan, &StageOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(staged.plan, plan);
+        check(&problem, &staged);
+        let error = stages(&problem, &plan, &StageOptions { min_tasks: 2, ..StageOptions::default() }).unwrap_err();
+        assert!(error.to_string().starts_with("stages are not merged where transfers have their turn on buses"));
+        count += 1;
+        moved += staged.moves.len();
+        joined += usize::from(staged.stages.iter().any(|stage| stage.tasks.len() > 1));
+    }
+    assert!(count > 200 && moved > 1000 && joined > 100, "{count} {moved} {joined}");
+}
+
+#[test]
+fn stale_times_are_found_anew() {
+    let mut random = Random::new(32);
+    let (mut count, mut refused) = (0, 0);
+    for round in 0..1200 {
+        let Some((problem, mut plan)) = planned(&mut random, round) else { continue };
+        let mut spoil = |start: &mut f64| *start = random.below(30) as f64;
+        match &mut plan.schedule {
+            Schedule::Latency { start, .. } => start.iter_mut().for_each(&mut spoil),
+            Schedule::Batch { batches, .. } => batches.iter_mut().for_each(|batch| spoil(&mut batch.start)),
+            _ => unreachable!("only these were asked for"),
+        }
+        match stages(&problem, &plan, &StageOptions::default()) {
+            Ok(staged) => {
+                let value = verify(&problem, &staged.plan).unwrap_or_else(|error| panic!("{error}"));
+                assert!((value - staged.plan.value).abs() < 1e-6);
+                check(&problem, &staged);
+                count += 1;
+            }
+            Err(Error::NotFound(message)) => {
+                assert!(message.contains("keeps to memory"), "{message}");
+                refused += 1;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(count > 200 && refused < 100, "{count} {refused}");
+}
