@@ -45,10 +45,11 @@ bool diviRunEmitProblem(MlirOperation module, int64_t inputs, Sink sink, void *u
 /// What a driver keeps beside the module.
 struct DiviSession;
 struct DiviPartitionOptions {
-  MlirStringRef objective, algorithm, pipelineCost, order, contention, pins, exclusions, groups, hostWeights, placement, plan;
+  MlirStringRef objective, algorithm, pipelineCost, order, contention, symmetry, pins, exclusions, groups, hostWeights,
+      placement, plan;
   int64_t inputs, stages, seed, iterations;
-  double seconds;
-  bool sharedDevices;
+  double seconds, resident;
+  bool sharedDevices, cold;
 };
 bool diviRunEmitOnnx(MlirOperation module, MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights,
                      DiviSession *session);
@@ -235,9 +236,9 @@ struct Partition : impl::PartitionBase<Partition> {
                            llvm::join(hostWeights, "\n")};
     auto text = [](const std::string &string) { return wrap(StringRef(string)); };
     DiviPartitionOptions options = {text(objective), text(algorithm), text(pipelineCost), text(order),
-                                    text(contention), text(lines[0]), text(lines[1]), text(lines[2]),
-                                    text(lines[3]), text(placement), text(plan), inputs, stages, seed, iterations,
-                                    timeLimit, sharedDevices};
+                                    text(contention), text(symmetry), text(lines[0]), text(lines[1]),
+                                    text(lines[2]), text(lines[3]), text(placement), text(plan), inputs, stages, seed,
+                                    iterations, timeLimit, resident, sharedDevices, cold};
     if (!diviRunPartition(wrap(getOperation().getOperation()), &options, session))
       signalPassFailure();
   }
@@ -370,6 +371,9 @@ extern "C" MlirPass diviCreatePartition(const DiviPartitionOptions *given, DiviS
   options.pipelineCost = text(given->pipelineCost);
   options.order = text(given->order);
   options.contention = text(given->contention);
+  options.symmetry = text(given->symmetry);
+  options.cold = given->cold;
+  options.resident = given->resident;
   options.seed = given->seed;
   options.iterations = given->iterations;
   options.timeLimit = given->seconds;

@@ -56,6 +56,11 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
         Some(plan) => replay::asked(plan, options).map_err(|message| fail(&message))?,
         None => objective(options).map_err(|message| fail(&message))?,
     };
+    if options.cold {
+        return Err(fail(
+            &"cold starts are planned for problems as files: --emit=problem, then divi-plan solve --cold",
+        ));
+    }
     let posed = Posed::by(module, inputs)?;
     let plan = match replayed {
         Some(plan) => replay::fit(module, &posed, plan)?,

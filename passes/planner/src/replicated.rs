@@ -123,6 +123,15 @@ impl<'a> Ways<'a> {
         }
     }
 
+    /// Whether a task is where inputs come from or outputs go: pinned, at the beginning or the end, and for the whole queue at
+    /// once in no time. Such are on no part's node, but where they are.
+    fn is_port(&self, task: usize) -> bool {
+        let node = &self.problem.nodes[task];
+        let is_end = self.instance.predecessors(task).is_empty() || self.instance.successors(task).is_empty();
+        let is_free = |pin: usize| self.instance.time_at(task, pin, self.instance.inputs()) == Some(0.0);
+        is_end && self.machines.len() > 1 && node.pin.is_some_and(is_free)
+    }
+
     /// Each part on so many nodes that share its inputs.
     fn way(&self, copies: usize, solve: &impl Fn(&Problem) -> Result<Schedule, Error>) -> Result<Schedule, Error> {
         let parts = part::cut(self.instance, self.machines.len() / copies);
@@ -130,6 +139,8 @@ impl<'a> Ways<'a> {
         let mut known: BTreeMap<String, Schedule> = BTreeMap::new();
         let mut launches: Vec<Batch> = Vec::new();
         let mut begin = 0.0;
+        let works = |tasks: &Vec<usize>| tasks.iter().copied().filter(|task| !self.is_port(*task)).collect();
+        let parts: Vec<Vec<usize>> = parts.iter().map(works).collect();
         // There may be more nodes than tasks.
         for (tasks, machines) in parts.iter().zip(self.machines.chunks(copies)).filter(|(tasks, _)| !tasks.is_empty()) {
             let mut longest: f64 = 0.0;
@@ -152,6 +163,11 @@ impl<'a> Ways<'a> {
                 known.insert(text, schedule);
             }
             begin += longest;
+        }
+        for port in (0..self.instance.tasks()).filter(|task| self.is_port(*task)) {
+            let device = self.problem.nodes[port].pin.unwrap_or(0);
+            let start = if self.instance.predecessors(port).is_empty() { 0.0 } else { begin };
+            launches.push(Batch { node: port, device, inputs: (0..self.instance.inputs()).collect(), start });
         }
         let makespan = timetable::retime(self.instance, &mut launches);
         let makespan = makespan.filter(|_| timetable::fits(self.instance, &launches));

@@ -195,6 +195,32 @@ fn parts_and_shares() {
     assert!(planned(&alone, "replicated").value <= planned(&problem, "single").value);
 }
 
+/// Tests that inputs and outputs stay where they are, whatever node has the parts that read and make them.
+#[test]
+fn inputs_and_outputs_are_on_no_part() {
+    let mut problem = gpt3(&Gpt3 { blocks: 4, machines: 2, inputs: 8, ..Gpt3::default() }).unwrap();
+    let (devices, inputs, tasks) = (problem.devices.len(), problem.inputs, problem.nodes.len());
+    // The queue as a whole is a batch that only such tasks take.
+    let sizes = &mut problem.devices[0].batch_sizes;
+    sizes.extend((!sizes.contains(&inputs)).then_some(inputs));
+    sizes.sort_unstable();
+    let tensors = problem.all_tensors();
+    let last =
+        (0..tasks).find(|node| tensors.iter().all(|tensor| tensor.from != *node || tensor.to.is_empty())).unwrap();
+    for (id, edge) in [(tasks, (tasks, 0)), (tasks + 1, (last, tasks + 1))] {
+        let times: Vec<Option<f64>> = (0..devices).map(|device| (device == 0).then_some(0.0)).collect();
+        let time = problem.devices[0].batch_sizes.iter().map(|size| (*size, times.clone())).collect();
+        let like = problem.nodes[0].clone();
+        let name = problem.nodes[0].name.as_ref().map(|_| format!("port {id}"));
+        problem.nodes.push(Node { id, name, time, weight: 0.0, pin: Some(0), ..like });
+        problem.edges.as_mut().expect("gpt3 has edges").push(edge);
+    }
+    let plan = planned(&problem, "replicated");
+    let places = plan.schedule.places(problem.nodes.len());
+    assert_eq!(places[tasks + 1], [0]);
+    assert!(places.iter().flatten().any(|device| *device >= 4), "only the first node is used");
+}
+
 /// Tests what nodes must not say.
 #[test]
 fn bad_machines() {

@@ -32,6 +32,13 @@ pub(super) fn declare(context: &Context, module: MlirOperation, system: &System)
     }
     // SAFETY: module and body are alive.
     let (location, body) = unsafe { (Location::from_raw(mlirOperationGetLocation(module)), BlockRef::from_raw(body)) };
+    // In the order in which they come.
+    let mut nodes: Vec<&str> = vec![];
+    for node in system.devices.iter().filter_map(|device| device.node.as_deref()) {
+        if !nodes.contains(&node) {
+            nodes.push(node);
+        }
+    }
     let devices = system.devices.iter().map(|device| {
         let i64 = IntegerType::new(context, 64).into();
         let sizes: Vec<Attribute<'_>> =
@@ -49,6 +56,9 @@ pub(super) fn declare(context: &Context, module: MlirOperation, system: &System)
         }
         if let Some(threads) = device.threads {
             builder = builder.threads(IntegerAttribute::new(i64, threads.into()));
+        }
+        if let Some(node) = device.node.as_deref().and_then(|own| nodes.iter().position(|node| *node == own)) {
+            builder = builder.node(IntegerAttribute::new(i64, node as i64));
         }
         Operation::from(builder.build())
     });

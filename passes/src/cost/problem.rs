@@ -125,6 +125,7 @@ impl<'a> Builder<'a> {
         let mut problem = Problem::new(name, devices, bandwidth);
         problem.inputs = inputs;
         problem.memory_model = MemoryModel::Liveness;
+        problem.machines = machines(&costs.devices);
         problem.contention = match attribute(module, "divi.contention").and_then(string_attribute) {
             Some("exclusive") => Contention::Exclusive,
             Some("shared") => Contention::Shared,
@@ -328,6 +329,15 @@ impl<'a> Builder<'a> {
         }
         self.problem
     }
+}
+
+/// The devices of each node, where there are several.
+fn machines(devices: &[super::read::Device]) -> Option<Vec<Vec<usize>>> {
+    let mut nodes: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
+    for (id, node) in devices.iter().enumerate().filter_map(|(id, device)| Some((id, device.node?))) {
+        nodes.entry(node).or_default().push(id);
+    }
+    (nodes.len() > 1).then(|| nodes.into_values().collect())
 }
 
 fn bytes_of(value: MlirValue) -> f64 {

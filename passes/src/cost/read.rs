@@ -20,6 +20,8 @@ pub(super) struct Device {
     pub(super) streams_weights: bool,
     /// At least one, in increasing order.
     pub(super) batch_sizes: Vec<u32>,
+    /// Which node of a cluster it is part of.
+    pub(super) node: Option<i64>,
     /// Tasks whose times were measured, interpolated and estimated, where the module says so.
     pub(super) sources: Option<[i64; 3]>,
 }
@@ -93,6 +95,7 @@ pub(super) fn devices(module: MlirOperation) -> Vec<Device> {
             memory_bytes: memory.max(0) as u64,
             streams_weights: attribute(operation, "weights").and_then(string_attribute) == Some("streamed"),
             batch_sizes,
+            node: attribute(operation, "node").and_then(integer_attribute),
             sources,
         }
     };

@@ -27,6 +27,10 @@ pub struct Options {
     pub plan: Option<PathBuf>,
     /// What transfers on one bus do to each other, instead of what the module says.
     pub contention: Option<Contention>,
+    /// Whether parameters are in the host's memory and come with the input.
+    pub cold: bool,
+    /// The share of what such a plan has copied that is still there when the next input is planned.
+    pub resident: Option<f64>,
 }
 
 impl Default for Options {
@@ -42,6 +46,8 @@ impl Default for Options {
             placement: None,
             plan: None,
             contention: None,
+            cold: false,
+            resident: None,
         }
     }
 }
@@ -54,6 +60,7 @@ pub(super) struct RawOptions {
     pipeline_cost: MlirStringRef,
     order: MlirStringRef,
     contention: MlirStringRef,
+    symmetry: MlirStringRef,
     /// A line each.
     pins: MlirStringRef,
     exclusions: MlirStringRef,
@@ -67,7 +74,9 @@ pub(super) struct RawOptions {
     /// Negative is none.
     iterations: i64,
     seconds: f64,
+    resident: f64,
     shared_devices: bool,
+    cold: bool,
 }
 
 impl RawOptions {
@@ -105,8 +114,16 @@ impl RawOptions {
             order: given(self.order)
                 .map(|name| name.parse().map_err(|error: divi_planner::Error| parse("order", error.to_string())))
                 .transpose()?,
+            symmetry: given(self.symmetry)
+                .map(|name| name.parse().map_err(|error: divi_planner::Error| parse("symmetry", error.to_string())))
+                .transpose()?
+                .unwrap_or_default(),
             ..divi_planner::Options::default()
         };
+        let resident = (self.resident != -1.0).then_some(self.resident);
+        if let Some(share) = resident.filter(|share| !(0.0..=1.0).contains(share)) {
+            return Err(format!("resident is {share}: it must be a share from 0 to 1"));
+        }
         Ok(Options {
             objective: given(self.objective)
                 .map(|name| name.parse().map_err(|error: divi_planner::Error| parse("objective", error.to_string())))
@@ -120,6 +137,8 @@ impl RawOptions {
             placement: given(self.placement).map(PathBuf::from),
             plan: given(self.plan).map(PathBuf::from),
             contention: given(self.contention).map(contention).transpose()?,
+            cold: self.cold || resident.is_some(),
+            resident,
         })
     }
 }

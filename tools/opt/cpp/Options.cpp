@@ -70,6 +70,14 @@ static cl::opt<std::string> order("order", cl::cat(planning), cl::desc("Where sl
 static cl::opt<std::string> contention("contention", cl::cat(planning),
                                        cl::desc("What transfers on one bus do to each other, instead of what the system says"),
                                        cl::value_desc("off|exclusive|shared"));
+static cl::opt<bool> cold("cold", cl::cat(planning),
+                          cl::desc("Parameters are in the host's memory and come with the input (latency)"));
+static cl::opt<double> resident("resident", cl::init(-1), cl::cat(planning),
+                                cl::desc("The same once more, with a share R of what was copied still where it was"),
+                                cl::value_desc("R"));
+static cl::opt<std::string> symmetry("symmetry", cl::cat(planning),
+                                     cl::desc("How integer programs tell equal devices and nodes apart"),
+                                     cl::value_desc("first-use|batches|tasks|time|off"));
 static cl::opt<int64_t> seed("seed", cl::init(1), cl::cat(planning), cl::desc("Of algorithms that search"),
                              cl::value_desc("N"));
 static cl::opt<int64_t> iterations("iterations", cl::init(-1), cl::cat(planning),
@@ -153,6 +161,8 @@ std::string contradiction() {
     return "--iterations must not be negative";
   if (timeLimit.getNumOccurrences() && !(timeLimit >= 0))
     return "--time-limit must be a number of seconds from 0 on";
+  if (resident.getNumOccurrences() && !(resident >= 0 && resident <= 1))
+    return "--resident must be a share from 0 to 1";
   if (explained.getNumOccurrences() && explained.empty())
     return "--explain needs the name of a node";
   if (iterations >= 0 && timeLimit >= 0)
@@ -167,8 +177,8 @@ DiviPartitionOptions partitionOptions() {
   // One command line, one text each.
   static std::string lines[] = {join(pins, "\n"), join(exclusions, "\n"), join(groups, "\n"),
                                 join(hostWeights, "\n")};
-  return {text(objective), text(algorithm), text(pipelineCost), text(order), text(contention), text(lines[0]),
-          text(lines[1]), text(lines[2]), text(lines[3]), text(placement), text(plan), inputCount, stages, seed,
-          iterations, timeLimit, sharedDevices};
+  return {text(objective), text(algorithm), text(pipelineCost), text(order), text(contention), text(symmetry),
+          text(lines[0]), text(lines[1]), text(lines[2]), text(lines[3]), text(placement), text(plan), inputCount, stages,
+          seed, iterations, timeLimit, resident, sharedDevices, cold};
 }
 } // namespace divi::opt

@@ -10,10 +10,11 @@
 
 /// As in the partition pass: what to plan for, and how. Strings are alive as long as the options are.
 extern "C" struct DiviPartitionOptions {
-  MlirStringRef objective, algorithm, pipelineCost, order, contention, pins, exclusions, groups, hostWeights, placement, plan;
+  MlirStringRef objective, algorithm, pipelineCost, order, contention, symmetry, pins, exclusions, groups, hostWeights,
+      placement, plan;
   int64_t inputs, stages, seed, iterations;
-  double seconds;
-  bool sharedDevices;
+  double seconds, resident;
+  bool sharedDevices, cold;
 };
 
 namespace divi::opt {
