@@ -4,14 +4,14 @@ use crate::{
     cost::Posed,
     decisions::{fingerprint, problem},
     ir::{
-        Failure, attribute, blocks, describe, dictionary_entry, error, float_attribute, number, operands,
-        operation_name, operations, read_instead, results, run, set_attribute, string_attribute, symbol_attribute,
-        symbol_reference, walk,
+        Failure, array_attribute, attribute, blocks, describe, dictionary_entry, error, float_attribute, number,
+        operands, operation_name, operations, read_instead, results, run, set_attribute, string_attribute,
+        symbol_attribute, symbol_reference, walk,
     },
     partition::{Marks, Moved, mark, read_plan, write_certificate, write_moves},
     tasks::{Tasks, entry, is_constant},
 };
-use divi_dialect::CostAttribute;
+use divi_dialect::{CostAttribute, MoveAttribute};
 use melior::{Context, ContextRef, ir::Attribute};
 use mlir_sys::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -57,7 +57,8 @@ pub fn inline_stages(module: MlirOperation) -> Result<u64, Failure> {
     }
     // SAFETY: see above.
     let mut inliner = Inliner { context: unsafe { context.to_ref() }, constants: FxHashMap::default() };
-    launches.iter().for_each(|&(launch, stage)| inliner.inline(launch, stage));
+    let mut rows = vec![];
+    launches.iter().for_each(|&(launch, stage)| rows.extend(inliner.inline(launch, stage)));
     // Each is named by what computes the value, now that no stage is around it.
     let moves = transfers.iter().filter_map(|&transfer| {
         let time = |name| attribute(transfer, name).and_then(float_attribute);
@@ -75,8 +76,39 @@ pub fn inline_stages(module: MlirOperation) -> Result<u64, Failure> {
         }
     }
     remove_functions(module, &launches);
+    if attribute(module, "divi.cold").is_some() {
+        // SAFETY: see above.
+        restart(unsafe { context.to_ref() }, &Posed::by(module, 1)?, &rows);
+    }
     renew_certificate(module, &Tasks::of(function)?.operations)?;
     Ok(launches.len() as u64)
+}
+
+/// What a stage ran, and when it started.
+type Row = (f64, Vec<MlirOperation>);
+
+/// Starts tasks one after the other again where parameters come with the input: one that reads them in the host's memory takes
+/// longer than it says.
+fn restart(context: &Context, posed: &Posed, rows: &[Row]) {
+    let nodes: FxHashMap<_, usize> = posed.tasks.iter().map(|task| task.ptr).zip(posed.first_task..).collect();
+    for (start, tasks) in rows {
+        let mut now = *start;
+        for task in tasks {
+            set_attribute(*task, "divi.start", number(context, now));
+            let name = attribute(*task, "divi.device").and_then(symbol_attribute).unwrap_or_default();
+            let device = posed.problem.devices.iter().position(|device| device.name == name);
+            if let (Some(device), Some(&node)) = (device, nodes.get(&task.ptr)) {
+                now += posed.micros(node, device, 1, is_copied_to(*task, name));
+            }
+        }
+    }
+}
+
+fn is_copied_to(task: MlirOperation, device: &str) -> bool {
+    let copies = attribute(task, "divi.copies").and_then(array_attribute).unwrap_or_default();
+    // SAFETY: the attribute lives as long as its context.
+    let copies = copies.into_iter().map(|copy| unsafe { Attribute::from_raw(copy) });
+    copies.filter_map(MoveAttribute::from_attribute).any(|copy| copy.to() == device)
 }
 
 /// Says which decisions the plan is made of, and that it is still for the same problem, whose tasks are in another order
@@ -142,11 +174,12 @@ struct Inliner<'a> {
 }
 
 impl Inliner<'_> {
-    /// Puts copies of a stage's tasks in the place of a launch.
-    fn inline(&mut self, launch: MlirOperation, function: MlirOperation) {
+    /// Puts copies of a stage's tasks in the place of a launch. Returns them, with the start of all.
+    fn inline(&mut self, launch: MlirOperation, function: MlirOperation) -> Option<Row> {
         let body = blocks(function)[0];
         let mut tasks = operations(body);
-        let Some(end) = tasks.pop() else { return };
+        let end = tasks.pop()?;
+        let mut copies = vec![];
         let mut outside: FxHashMap<*const c_void, MlirValue> = FxHashMap::default();
         for (argument, operand) in crate::ir::arguments_of(body).into_iter().zip(operands(launch)) {
             outside.insert(argument.ptr, operand);
@@ -164,6 +197,7 @@ impl Inliner<'_> {
             if is_constant(task) {
                 continue;
             }
+            copies.push(copy);
             set_attribute(copy, "divi.device", symbol_reference(self.context, device));
             stage.into_iter().for_each(|stage| set_attribute(copy, "divi.stage", stage));
             if start.is_some() {
@@ -178,6 +212,7 @@ impl Inliner<'_> {
         }
         // SAFETY: what read the launch reads the tasks now.
         unsafe { mlirOperationDestroy(launch) };
+        Some((start?, copies))
     }
 
     /// A copy of an operation in front of a launch that reads what is outside; of a constant, the one that says the same.

@@ -2,6 +2,7 @@
 //! written onto the tasks, with the certificate on the module.
 
 mod constraints;
+mod copies;
 mod moves;
 mod names;
 mod options;
@@ -57,24 +58,30 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
         None => objective(options).map_err(|message| fail(&message))?,
     };
     if options.cold {
-        return Err(fail(
-            &"cold starts are planned for problems as files: --emit=problem, then divi-plan solve --cold",
-        ));
+        copies::start_cold(module)?;
     }
-    let posed = Posed::by(module, inputs)?;
+    let mut posed = Posed::by(module, inputs)?;
     let plan = match replayed {
         Some(plan) => replay::fit(module, &posed, plan)?,
         None => {
-            let mut planner = options.planner.clone();
-            // The problem has them.
-            planner.inputs = None;
-            let mut line = None;
-            if let Some(session) = &session {
-                (planner.watch, line) = session.begin();
+            let solve = |posed: &Posed| {
+                let mut planner = options.planner.clone();
+                // The problem has them.
+                planner.inputs = None;
+                let mut line = None;
+                if let Some(session) = &session {
+                    (planner.watch, line) = session.begin();
+                }
+                let plan = divi_planner::solve(&posed.problem, objective, &options.algorithm, &planner);
+                drop(line);
+                plan.map_err(|error| fail(&error))
+            };
+            let mut plan = solve(&posed)?;
+            if let Some(share) = options.resident {
+                copies::keep(&posed, &posed.problem.still_warm(&plan, share));
+                posed = Posed::by(module, inputs)?;
+                plan = solve(&posed)?;
             }
-            let plan = divi_planner::solve(&posed.problem, objective, &options.algorithm, &planner);
-            drop(line);
-            let plan = plan.map_err(|error| fail(&error))?;
             // Nothing starts later than it could, so that stages find nothing to gain.
             let earliest = (objective != Objective::Pipeline).then(|| retime(&posed.problem, &plan));
             earliest.transpose().map_err(|error| fail(&error))?.unwrap_or(plan)

@@ -6,6 +6,7 @@
 
 mod buses;
 mod certificate;
+mod copies;
 mod edited;
 mod flow;
 mod graph;

@@ -116,19 +116,20 @@ pub fn stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<
     Ok(staged(&launches, &line, &times, &order, Made { plan, merged, min_tasks: options.min_tasks }))
 }
 
-/// Cuts a plan that says when tensors move: all times stay as they are, or are found anew, with buses given out in the order
-/// of starts, where they do not hold any more.
+/// Cuts a plan that says when tensors or parameters move: all times stay as they are, or are found anew, with buses given out in
+/// the order of starts, where they do not hold any more. Parameters would have to come anew, so that such a plan has to hold.
 fn stages_on_buses(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<Staged, Error> {
     if options.min_tasks > 1 {
-        let message = format!(
-            "stages are not merged where transfers have their turn on buses (contention {}): leave the smallest size of \
-             stages out",
-            problem.contention
-        );
+        let why = match problem.cold {
+            Some(_) => "parameters come with the input (a cold start)".to_owned(),
+            None => format!("transfers have their turn on buses (contention {})", problem.contention),
+        };
+        let message = format!("stages are not merged where {why}: leave the smallest size of stages out");
         return Err(Error::Unsupported(message));
     }
     let plan = match verify(problem, plan) {
         Ok(_) => plan.clone(),
+        Err(error) if problem.cold.is_some() => return Err(error),
         Err(_) => {
             let launches = Launches::of(problem, plan, options.ports.as_deref())?;
             let in_order = launches.numbered(&plan.schedule);

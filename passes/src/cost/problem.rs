@@ -60,8 +60,14 @@ impl Posed {
         builder.groups(first_task);
         builder.results();
         let host = builder.host;
+        let mut problem = builder.finish();
+        if attribute(module, "divi.cold").is_some() {
+            problem = problem.cold_start_from(host);
+            let resident = residents(&problem, &costs, first_task);
+            problem.cold.iter_mut().for_each(|cold| cold.resident.clone_from(&resident));
+        }
         Ok(Self {
-            problem: builder.finish(),
+            problem,
             tasks: costs.tasks.iter().map(|task| task.operation).collect(),
             first_task,
             function: costs.function.function,
@@ -69,6 +75,14 @@ impl Posed {
             kinds: costs.tasks.iter().map(|task| task.kind.to_owned()).collect(),
             device_kinds: costs.devices.iter().map(|device| device.kind.clone()).collect(),
         })
+    }
+
+    /// How long a node takes for a number of inputs on a device, with its parameters copied there or not.
+    pub(crate) fn micros(&self, node: usize, device: usize, inputs: usize, is_copied: bool) -> f64 {
+        let time = u32::try_from(inputs).ok().and_then(|inputs| self.problem.nodes[node].time.get(&inputs));
+        let time = time.and_then(|times| times[device]).unwrap_or(0.0);
+        let direct = self.problem.cold.as_ref().filter(|cold| !is_copied && !cold.is_there(node, device));
+        direct.and_then(|cold| cold.direct_time(node, device)).unwrap_or(time)
     }
 
     /// The value that each tensor of the problem is, in its order: arguments that are used, then results. None where a task
@@ -329,6 +343,16 @@ impl<'a> Builder<'a> {
         }
         self.problem
     }
+}
+
+/// By node, the device that has its parameters from an earlier run; none where no task says so.
+fn residents(problem: &Problem, costs: &Costs<'_>, first_task: usize) -> Option<Vec<Option<usize>>> {
+    let mut resident = vec![None; problem.nodes.len()];
+    for (task, node) in costs.tasks.iter().zip(first_task..) {
+        let name = attribute(task.operation, "divi.resident").and_then(symbol_attribute);
+        resident[node] = name.and_then(|name| problem.devices.iter().position(|device| device.name == name));
+    }
+    resident.iter().any(Option::is_some).then_some(resident)
 }
 
 /// The devices of each node, where there are several.

@@ -1,6 +1,6 @@
 //! The plan that a module carries, read back from the attributes of its tasks.
 
-use super::moves;
+use super::{copies, moves};
 use crate::{
     cost::Posed,
     decisions,
@@ -12,7 +12,7 @@ use crate::{
 use divi_dialect::BatchAttribute;
 use divi_planner::{
     Instance, Objective, Plan, Problem, bounds,
-    plan::{Batch, Bound, Limit, Schedule, Stages, Transfer},
+    plan::{Batch, Bound, Copy, Limit, Schedule, Stages, Transfer},
     problem::{Contention, Tensor},
 };
 use melior::ir::Attribute;
@@ -33,7 +33,8 @@ pub(crate) fn read_plan(module: MlirOperation, posed: &Posed) -> Result<Plan, Fa
     let objective: Option<Objective> = string("objective").and_then(|name| name.parse().ok());
     let says_moves = posed.problem.contention != Contention::Off && objective != Some(Objective::Pipeline);
     let transfers = if says_moves { moves::read(posed) } else { vec![] };
-    let reader = Reader { posed, tensors: posed.problem.all_tensors(), transfers: &transfers };
+    let copies = copies::read(posed);
+    let reader = Reader { posed, tensors: posed.problem.all_tensors(), transfers: &transfers, copies: &copies };
     let schedule = match objective {
         Some(Objective::Latency) => reader.latency()?,
         Some(Objective::Batch) => reader.batch()?,
@@ -51,7 +52,7 @@ pub(crate) fn read_plan(module: MlirOperation, posed: &Posed) -> Result<Plan, Fa
         false => known_bound(module, posed, schedule.objective())?,
     };
     let mut plan = Plan::new(&posed.problem, string("algorithm").unwrap_or_default(), schedule, bound);
-    plan.transfers = transfers;
+    (plan.transfers, plan.copies) = (transfers, copies);
     plan.seed = integer("seed").and_then(|seed| u64::try_from(seed).ok()).unwrap_or(0);
     plan.limit = match (integer("iterations"), number("seconds")) {
         (Some(count), _) => u64::try_from(count).ok().map(Limit::Iterations),
@@ -81,6 +82,8 @@ struct Reader<'a> {
     tensors: Vec<Tensor>,
     /// When tensors move, where the tasks say it.
     transfers: &'a [Transfer],
+    /// When parameters do.
+    copies: &'a [Copy],
 }
 
 impl Reader<'_> {
@@ -133,15 +136,16 @@ impl Reader<'_> {
 
     /// When an output that has arrived is taken, where transfers have their times: the host does nothing else then.
     fn taken(&self, arrival: f64, host_runs: impl Iterator<Item = (f64, f64)>) -> f64 {
-        let mut busy: Vec<(f64, f64)> = host_runs.filter(|_| !self.transfers.is_empty()).collect();
+        let mut busy: Vec<(f64, f64)> =
+            host_runs.filter(|_| !self.transfers.is_empty() || self.problem().cold.is_some()).collect();
         busy.sort_by(|a, b| a.0.total_cmp(&b.0));
         let later = |at: f64, (start, end): (f64, f64)| if start < at && at < end { end } else { at };
         busy.into_iter().fold(arrival, later)
     }
 
     fn time(&self, node: usize, device: usize, count: usize) -> f64 {
-        let times = u32::try_from(count).ok().and_then(|count| self.problem().nodes[node].time.get(&count));
-        times.and_then(|times| times[device]).unwrap_or(0.0)
+        let is_copied = self.copies.iter().any(|copy| (copy.node, copy.to) == (node, device));
+        self.posed.micros(node, device, count, is_copied)
     }
 
     fn latency(&self) -> Result<Schedule, Failure> {

@@ -1,6 +1,6 @@
 //! A plan as attributes of tasks, and its certificate on the module.
 
-use super::moves;
+use super::{copies, moves};
 use crate::{
     cost::Posed,
     decisions,
@@ -58,6 +58,7 @@ pub(crate) fn write_plan(module: MlirOperation, posed: &Posed, plan: &Plan) -> R
         }
     }
     moves::write_transfers(writer.context, posed, &plan.transfers)?;
+    copies::write(writer.context, posed, &plan.copies)?;
     let marks = Marks {
         decisions: Some(decisions::fingerprint(&posed.tasks)),
         // Queued inputs are run in stages of other batches, which compute other things.
@@ -106,6 +107,9 @@ pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usiz
     entries.extend(marks.model.as_ref().map(|model| ("model", string(context, model))));
     entries.extend(marks.problem.as_ref().map(|problem| ("problem", string(context, problem))));
     let contention = attribute(module, "divi.contention").and_then(string_attribute).filter(|name| *name != "off");
+    // SAFETY: the context is alive.
+    let unit = unsafe { mlirUnitAttrGet(context.to_raw()) };
+    entries.extend(attribute(module, "divi.cold").map(|_| ("cold", unit)));
     entries.extend(contention.map(|contention| ("contention", string(context, contention))));
     match plan.limit {
         Some(Limit::Iterations(count)) => {
@@ -123,8 +127,7 @@ pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usiz
             entries.push(("k", integer(context, stages as i64)));
             entries.push(("pipeline_cost", string(context, plan.pipeline_cost.as_deref().unwrap_or("serial"))));
             if plan.shared_devices {
-                // SAFETY: the context is alive.
-                entries.push(("shared_devices", unsafe { mlirUnitAttrGet(context.to_raw()) }));
+                entries.push(("shared_devices", unit));
             }
         }
         Schedule::Latency { .. } | Schedule::Edge { .. } => {}

@@ -12,14 +12,14 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
 };
 
-/// A tensor on a bus, from its start to its end.
-pub(super) struct Use {
+/// A tensor, or parameters, on a bus, from start to end.
+struct Use {
     /// The operation that says so.
-    pub(super) at: MlirOperation,
+    at: MlirOperation,
     /// What messages call it.
-    pub(super) what: String,
-    pub(super) start: Micros,
-    pub(super) end: Micros,
+    what: String,
+    start: Micros,
+    end: Micros,
     /// What passes before anything flows.
     latency: Micros,
     /// How long all of it takes with the bus for itself.
@@ -49,6 +49,22 @@ impl<'a> Buses<'a> {
         let flow = self.machine.transfer(from, to, bytes).unwrap_or(0.0) - latency;
         if let Some(bus) = self.machine.bus(from, to) {
             self.uses.entry(bus).or_default().push(Use { at, what, start, end, latency, flow });
+        }
+    }
+
+    /// Takes it for a task that reads so many bytes while it runs, or as many as it has time for.
+    pub(super) fn read(
+        &mut self,
+        (from, to): (usize, usize),
+        bytes: Bytes,
+        (start, end): (Micros, Micros),
+        at: MlirOperation,
+        what: String,
+    ) {
+        let alone = self.machine.transfer(from, to, bytes).unwrap_or(0.0);
+        let flow = (alone - self.machine.transfer(from, to, 0.0).unwrap_or(0.0)).min(end - start);
+        if let Some(bus) = self.machine.bus(from, to) {
+            self.uses.entry(bus).or_default().push(Use { at, what, start, end, latency: 0.0, flow });
         }
     }
 

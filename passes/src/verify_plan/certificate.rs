@@ -62,6 +62,15 @@ impl Certificate {
             findings.add(module, &message);
             return None;
         }
+        let is_cold = attribute(module, "divi.cold").is_some();
+        if is_cold != dictionary_entry(plan, "cold").is_some() {
+            let message = match is_cold {
+                true => "has divi.cold, but its divi.plan is for parameters that are where they are needed",
+                false => "has a divi.plan for a cold start, but no divi.cold",
+            };
+            findings.add(module, &format!("{message}: run divi-partition again"));
+            return None;
+        }
         let whole = |key| dictionary_entry(plan, key).and_then(integer_attribute);
         // The dialect's own verifier has seen that these are there.
         let number = |key| dictionary_entry(plan, key).and_then(float_attribute).unwrap_or(f64::NAN);

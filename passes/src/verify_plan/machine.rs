@@ -22,6 +22,8 @@ pub(super) struct Machine {
     /// Where the model's inputs are and its outputs go: the first cpu, or else the first device.
     pub(super) host: usize,
     pub(super) contention: Contention,
+    /// Whether parameters are in the host's memory when an input comes.
+    pub(super) is_cold: bool,
     links: BTreeMap<(usize, usize), Link>,
 }
 
@@ -60,7 +62,8 @@ impl Machine {
             Some("shared") => Contention::Shared,
             _ => Contention::Off,
         };
-        let mut machine = Self { devices, host, contention, links: BTreeMap::new() };
+        let is_cold = attribute(module, "divi.cold").is_some();
+        let mut machine = Self { devices, host, contention, is_cold, links: BTreeMap::new() };
         for link in of_kind("divi.link") {
             let end = |name| machine.find(attribute(link, name).and_then(symbol_attribute)?);
             let number = |name| attribute(link, name).and_then(float_attribute);

@@ -76,7 +76,8 @@ pub(super) fn held_weights(machine: &Machine, device: usize, weights: impl Itera
 pub(super) fn check(lives: &[Life], work: &[Work<'_>], machine: &Machine, at: MlirOperation, findings: &mut Findings) {
     let longest = lives.iter().map(|life| life.until).fold(0.0, f64::max);
     for device in 0..machine.devices.len() {
-        let own = work.iter().filter(|work| work.device == device).map(|work| work.task.weight);
+        let own = work.iter().filter(|work| work.device == device && !work.task.reads_directly(machine, device));
+        let own = own.map(|work| work.task.weight);
         let weights = held_weights(machine, device, own);
         let (alive, when) = most(lives.iter().filter(|life| life.device == device), ROUNDING * longest);
         let (held, memory) = (weights + alive, machine.devices[device].memory);

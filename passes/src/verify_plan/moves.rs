@@ -64,13 +64,14 @@ impl Moves {
         }
     }
 
-    /// Every tensor that has to moves when it is there, long enough, and not while another has the bus; and no other does.
+    /// Every tensor that has to moves when it is there, and long enough; and no other does. Takes their buses.
     pub(super) fn check(
         &self,
         graph: &Graph,
         runs: &Runs,
         handed: &[Handed],
         machine: &Machine,
+        buses: &mut Buses<'_>,
         findings: &mut Findings,
     ) {
         let mut needs: BTreeMap<Way, Need> = BTreeMap::new();
@@ -78,7 +79,6 @@ impl Moves {
             let none_yet = || Need { ready: runs.all[way.from].end, inputs: BTreeSet::new() };
             needs.entry(way.way(runs)).or_insert_with(none_yet).inputs.extend(&way.inputs);
         }
-        let mut buses = Buses::new(machine);
         for (&(tensor, from, to), &(start, end)) in &self.times {
             let (at, what) = &self.said_by[&tensor];
             let (here, there) = (machine.label(from), machine.label(to));
@@ -121,6 +121,5 @@ impl Moves {
             );
             findings.add(*at, &message);
         }
-        buses.check(findings);
     }
 }

@@ -8,6 +8,7 @@ mod value;
 use super::{
     Findings,
     certificate::{Certificate, Objective},
+    copies::{self, Placed},
     exceeds,
     graph::Graph,
     machine::Machine,
@@ -75,7 +76,7 @@ pub(super) fn verify(
         return;
     }
     check_overlaps(&stream.stages, machine, findings);
-    stream.check_buses(findings);
+    let mut buses = stream.take_buses();
     let steps = || stream.stages.iter().flat_map(|stage| stage.steps.iter().map(move |step| (stage, step)));
     check_groups(steps().map(|(stage, step)| (&step.task, stage.device, &stage.inputs[..])), machine, findings);
     let found = match certificate.objective {
@@ -99,7 +100,13 @@ pub(super) fn verify(
             let work: Vec<_> = steps()
                 .map(|(stage, step)| Work { task: &step.task, device: stage.device, start: step.start })
                 .collect();
-            memory::check(stream.lives(), &work, machine, module, findings);
+            let mut lives = stream.lives().to_vec();
+            for (stage, step) in steps() {
+                let placed = Placed { task: &step.task, device: stage.device, start: step.start, end: step.end };
+                copies::check(&placed, machine, &mut buses, &mut lives, findings);
+            }
+            buses.check(findings);
+            memory::check(&lives, &work, machine, module, findings);
             stream.makespan()
         }
     };

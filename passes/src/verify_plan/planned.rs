@@ -2,7 +2,9 @@
 
 use super::{
     Findings,
+    buses::Buses,
     certificate::{Certificate, Objective},
+    copies::{self, Placed},
     edited, flow,
     graph::Graph,
     machine::{Contention, Machine},
@@ -31,6 +33,12 @@ pub(super) fn verify(
         certificate.decisions.as_ref().is_some_and(|known| *known != decisions::fingerprint(&tasks.operations));
     let is_proven = certificate.is_bound_proven(findings);
     let is_edited = is_moved || !is_proven;
+    if is_edited && machine.is_cold {
+        let message = "was edited since it was planned, and parameters are copied to where they were needed then: run \
+                       divi-partition again";
+        findings.add(module, message);
+        return Ok(());
+    }
     let graph = Graph::of(&tasks, findings);
     let Some(runs) = Runs::of(&graph, machine, certificate, findings) else { return Ok(()) };
     let placed = runs.all.iter().filter_map(|run| Some((graph.nodes[run.node].task()?, run.device, &run.inputs[..])));
@@ -63,6 +71,7 @@ fn schedule(
     machine: &Machine,
     findings: &mut Findings,
 ) -> Micros {
+    let mut buses = Buses::new(machine);
     let mut handed = flow::handed(graph, &runs, machine, findings);
     moves.iter().for_each(|moves| moves.apply(&runs, &mut handed));
     if is_edited && moves.is_some() {
@@ -71,7 +80,7 @@ fn schedule(
     } else if is_edited {
         edited::retime(graph, &mut runs, &handed, machine.devices.len());
     } else {
-        moves.iter().for_each(|moves| moves.check(graph, &runs, &handed, machine, findings));
+        moves.iter().for_each(|moves| moves.check(graph, &runs, &handed, machine, &mut buses, findings));
         flow::settle_outputs(graph, &mut runs, &handed);
         flow::check_arrivals(graph, &runs, &handed, machine, findings);
         flow::check_overlaps(graph, &runs, machine, findings);
@@ -84,7 +93,15 @@ fn schedule(
             Some(memory::Work { task, device: run.device, start: run.start })
         })
         .collect();
-    memory::check(&memory::lives(graph, &runs, &handed), &work, machine, module, findings);
+    let mut lives = memory::lives(graph, &runs, &handed);
+    for run in &runs.all {
+        if let Some(task) = graph.nodes[run.node].task() {
+            let placed = Placed { task, device: run.device, start: run.start, end: run.end };
+            copies::check(&placed, machine, &mut buses, &mut lives, findings);
+        }
+    }
+    buses.check(findings);
+    memory::check(&lives, &work, machine, module, findings);
     runs.makespan()
 }
 

@@ -2,10 +2,10 @@
 
 use super::{Findings, machine::Machine};
 use crate::{
-    ir::{attribute, describe, integer_attribute, results, value_bytes},
+    ir::{array_attribute, attribute, describe, integer_attribute, results, symbol_attribute, value_bytes},
     tasks::{exclusions, groups_of, is_constant_value, is_weight, pin, reads, task_name},
 };
-use divi_dialect::{BatchCost, CostAttribute};
+use divi_dialect::{BatchCost, CostAttribute, MoveAttribute};
 use divi_planner::units::{Bytes, Micros};
 use melior::ir::Attribute;
 use mlir_sys::*;
@@ -21,6 +21,18 @@ pub(super) struct Task {
     excluded: Vec<String>,
     /// The groups that it shares a device with.
     pub(super) groups: Vec<String>,
+    /// The device that has its parameters from an earlier run.
+    resident: Option<String>,
+    /// When its parameters go from one device to another.
+    pub(super) copies: Vec<Copy>,
+}
+
+/// Parameters on their way, from where and to where.
+pub(super) struct Copy {
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) start: Micros,
+    pub(super) end: Micros,
 }
 
 impl Task {
@@ -50,6 +62,8 @@ impl Task {
             pin: pinned.ok().flatten().map(str::to_owned),
             excluded: exclusions(operation).into_iter().map(str::to_owned).collect(),
             groups: groups_of(operation).into_iter().map(str::to_owned).collect(),
+            resident: attribute(operation, "divi.resident").and_then(symbol_attribute).map(str::to_owned),
+            copies: copies(operation),
         }
     }
 
@@ -65,7 +79,40 @@ impl Task {
             pin: None,
             excluded: none.clone(),
             groups: none,
+            resident: None,
+            copies: vec![],
         }
+    }
+
+    /// Whether a device has its parameters from the start, or it has none.
+    pub(super) fn is_there(&self, machine: &Machine, device: usize) -> bool {
+        let is_kept = self.resident.as_ref().is_some_and(|resident| *resident == machine.devices[device].name);
+        !machine.is_cold || self.weight == 0.0 || device == machine.host || is_kept
+    }
+
+    /// Whether it reads its parameters in the host's memory, as they are not copied to where it runs.
+    pub(super) fn reads_directly(&self, machine: &Machine, device: usize) -> bool {
+        let is_copied = self.copies.iter().any(|copy| copy.to == machine.devices[device].name);
+        !is_copied && !self.is_there(machine, device)
+    }
+
+    /// What it takes with its parameters in the host's memory: as long as they take over the link, if that is longer.
+    fn over_link(&self, machine: &Machine, device: usize, time: Micros, findings: &mut Findings) -> Micros {
+        if !self.reads_directly(machine, device) {
+            return time;
+        }
+        let Some(over) = machine.transfer(machine.host, device, self.weight) else {
+            let message = format!(
+                "{} runs on {}, but its parameters are not copied there, and no link leads there from {}: add a copy to its \
+                 divi.copies",
+                describe(self.operation),
+                machine.label(device),
+                machine.label(machine.host)
+            );
+            findings.add(self.operation, &message);
+            return time;
+        };
+        time.max(over)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -115,7 +162,7 @@ impl Task {
             findings.add(self.operation, &message);
         }
         match own.iter().find(|cost| cost.batch == inputs as i64) {
-            Some(cost) => cost.micros,
+            Some(cost) => self.over_link(machine, device, cost.micros, findings),
             None => {
                 let known = sizes(own.iter().map(|cost| cost.batch).collect());
                 let message = format!(
@@ -126,4 +173,17 @@ impl Task {
             }
         }
     }
+}
+
+fn copies(operation: MlirOperation) -> Vec<Copy> {
+    let list = attribute(operation, "divi.copies").and_then(array_attribute).unwrap_or_default();
+    // SAFETY: the attribute lives as long as its context.
+    let list = list.into_iter().map(|copy| unsafe { Attribute::from_raw(copy) });
+    let copy = |copy: MoveAttribute<'_>| Copy {
+        from: copy.from().to_owned(),
+        to: copy.to().to_owned(),
+        start: copy.start(),
+        end: copy.end(),
+    };
+    list.filter_map(MoveAttribute::from_attribute).map(copy).collect()
 }

@@ -61,6 +61,11 @@ impl Problem {
     /// first. A device that reads them there takes as long as they take over the link, unless the task itself takes longer.
     pub fn cold_start(&self) -> Self {
         let host = self.devices.iter().position(|device| device.name.starts_with("cpu")).unwrap_or(0);
+        self.cold_start_from(host)
+    }
+
+    /// The same with all parameters in the memory of a device.
+    pub fn cold_start_from(&self, host: usize) -> Self {
         let direct = |node: &Node, device: usize| {
             let time = node.time.get(&1).and_then(|times| *times.get(device)?)?;
             let linked = self.bandwidth.get(host).and_then(|row| row.get(device)).copied()?;

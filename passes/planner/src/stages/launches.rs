@@ -107,7 +107,9 @@ impl Launches {
         let all = check(problem, &instance, batches, queued)?;
         let way = |moved: &Transfer| ((moved.tensor, moved.from, moved.to), (moved.start, moved.end));
         let listed = plan.transfers.iter().map(way).collect();
-        Ok(Self { listed, ..Self::link(problem, instance, all, ports) })
+        let mut launches = Self { listed, ..Self::link(problem, instance, all, ports) };
+        launches.read_directly(problem, plan);
+        Ok(launches)
     }
 
     fn link(problem: &Problem, instance: Instance, all: Vec<Launch>, ports: Option<&[usize]>) -> Self {
@@ -156,6 +158,19 @@ impl Launches {
     pub(super) fn moved(&self, tensor: usize, from: usize, to: usize, count: u32, done: Micros) -> (Micros, Micros) {
         let at_once = || (done, done + self.instance.transfer_of(tensor, from, to, count));
         self.listed.get(&(tensor, from, to)).copied().unwrap_or_else(at_once)
+    }
+
+    /// A launch whose parameters are not copied reads them in the host's memory, and takes as long as that does.
+    fn read_directly(&mut self, problem: &Problem, plan: &Plan) {
+        let Some(cold) = &problem.cold else { return };
+        for (index, launch) in self.all.iter().enumerate() {
+            let is_copied = plan.copies.iter().any(|copy| (copy.node, copy.to) == (launch.node, launch.device));
+            let has_none = problem.nodes[launch.node].weight == 0.0;
+            if !has_none && !is_copied && !cold.is_there(launch.node, launch.device) {
+                let time = cold.direct_time(launch.node, launch.device).unwrap_or(f64::INFINITY);
+                self.times[index * self.instance.devices() + launch.device] = time;
+            }
+        }
     }
 
     /// How long a launch takes on a device; infinitely long where that does not run it.

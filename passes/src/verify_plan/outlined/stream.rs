@@ -192,9 +192,9 @@ impl<'a> Stream<'a> {
         end
     }
 
-    /// No bus has more to carry than it can.
-    pub(super) fn check_buses(&self, findings: &mut Findings) {
-        self.buses.check(findings);
+    /// What transfers take of buses.
+    pub(super) fn take_buses(&mut self) -> Buses<'a> {
+        std::mem::replace(&mut self.buses, Buses::new(self.machine))
     }
 
     pub(super) fn slice(&mut self, operation: MlirOperation, findings: &mut Findings) {
