@@ -878,3 +878,125 @@ divi.device @cpu0 {kind = "cpu", memory = 1 : i64, weights = "streamed"}
 // Tests how devices hold weights.
 // expected-error @below {{'divi.device' op has weights "lost": they are resident or streamed}}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64, weights = "lost"}
+
+// -----
+
+// Tests that a move is of a result that there can be.
+// expected-error @below {{#divi.move is of result -1: results are counted from 0}}
+module attributes {test.move = #divi.move<-1, @a -> @b, start = 0.0, end = 1.0>} {}
+
+// -----
+
+// Tests that a move goes somewhere.
+// expected-error @below {{#divi.move goes from @a to itself: leave it out}}
+module attributes {test.move = #divi.move<0, @a -> @a, start = 0.0, end = 1.0>} {}
+
+// -----
+
+// Tests that a move does not begin before all begins.
+// expected-error @below {{#divi.move has a start that is negative, or an end that is before it or not finite}}
+module attributes {test.move = #divi.move<0, @a -> @b, start = -1.0, end = 1.0>} {}
+
+// -----
+
+// Tests that a move does not end before it begins.
+// expected-error @below {{#divi.move has a start that is negative, or an end that is before it or not finite}}
+module attributes {test.move = #divi.move<0, @a -> @b, start = 2.0, end = 1.0>} {}
+
+// -----
+
+// Tests that moves are such.
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.moves' must be a list of moves, as in [#divi.move<0, @gpu0 -> @gpu1, start = 0.0, end = 1.5>]; it is [1]}}
+  %0 = "onnx.Relu"(%x) {divi.moves = [1]} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that moves are between devices of the module.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.moves' names @gpu0, which is no divi.device of this module}}
+  %0 = "onnx.Relu"(%x) {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 1.0>]} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that moves are of results that there are.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.moves' moves result 1, but there is 1, counted from 0}}
+  %0 = "onnx.Relu"(%x) {divi.moves = [#divi.move<1, @cpu0 -> @gpu0, start = 0.0, end = 1.0>]} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that a result moves once to a device.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.moves' moves result 0 from @cpu0 to @gpu0 twice}}
+  %0 = "onnx.Relu"(%x) {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 1.0>, #divi.move<0, @cpu0 -> @gpu0, start = 2.0, end = 3.0>]} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that the moves of a function are of its arguments.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+// expected-error @below {{'func.func' op attribute 'divi.moves' moves argument 2, but there are 2, counted from 0}}
+func.func private @main(tensor<2xf32>, tensor<2xf32>) attributes {divi.moves = [#divi.move<2, @cpu0 -> @gpu0, start = 0.0, end = 1.0>]}
+
+// -----
+
+// Tests that parameters count as one.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.copies' moves parameters 1, but there is 1, counted from 0}}
+  %0 = "onnx.Relu"(%x) {divi.copies = [#divi.move<1, @cpu0 -> @gpu0, start = 0.0, end = 1.0>]} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that a transfer ends at a time.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'divi.transfer' op attribute 'divi.end' must be a time in microseconds, as in 120.5 : f64; it is 3 : i64}}
+  %0 = divi.transfer %x from @cpu0 to @gpu0 {divi.end = 3 : i64} : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that parameters are on a device.
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.resident' must name a device, as in @gpu0; it is "gpu0"}}
+  %0 = "onnx.Relu"(%x) {divi.resident = "gpu0"} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that a cold start is the module's.
+// expected-error @below {{'func.func' op attribute 'divi.cold' belongs on the module}}
+func.func private @stage() attributes {divi.cold}
+
+// -----
+
+// Tests that a cold start says no more.
+// expected-error @below {{'builtin.module' op attribute 'divi.cold' must be without a value, is 1 : i64}}
+module attributes {divi.cold = 1 : i64} {}
+
+// -----
+
+// Tests that nodes are counted from zero.
+// expected-error @below {{'divi.device' op is part of node -1: nodes are counted from 0}}
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64, node = -1 : i64}

@@ -230,3 +230,24 @@ module @batches {
 // CHECK: %[[STAGE:.*]] = divi.launch @stage(%[[SLICE]]) on @cpu0 {divi.inputs = array<i64: 0, 3>, divi.start = 1.000000e+00 : f64}
 // CHECK: divi.gather %[[STAGE]] of 2, %[[X]] of 4 axis 0 : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<6x3xf32>
 // CHECK: divi.gather %{{.*}} of 2, %{{.*}} of 1 axis 1 outer 2 : (tensor<5x8xf32>, tensor<5x4xf32>) -> tensor<5x12xf32>
+
+// -----
+
+// Tests when tensors and parameters move, of nodes of a cluster.
+module @moving attributes {divi.cold} {
+  divi.device @cpu0 {kind = "cpu", memory = 1 : i64, node = 0 : i64}
+  divi.device @gpu0 {kind = "cuda", memory = 1 : i64, node = 1 : i64}
+  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32>
+      attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.5, end = 1.0e3>]} {
+    %0 = "onnx.Relu"(%x) {divi.copies = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 0.1>], divi.resident = @gpu0,
+                          divi.moves = []} : (tensor<2xf32>) -> tensor<2xf32>
+    %1 = divi.transfer %0 from @gpu0 to @cpu0 {divi.end = 2.0 : f64} : tensor<2xf32>
+    return %1 : tensor<2xf32>
+  }
+}
+// CHECK: module @moving attributes {divi.cold} {
+// CHECK-NEXT: divi.device @cpu0 {kind = "cpu", memory = 1 : i64, node = 0 : i64}
+// CHECK-NEXT: divi.device @gpu0 {kind = "cuda", memory = 1 : i64, node = 1 : i64}
+// CHECK-NEXT: func.func @main(%{{.*}}: tensor<2xf32>) -> tensor<2xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.5, end = 1000.0>]} {
+// CHECK-NEXT: divi.copies = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 0.1>], divi.moves = [], divi.resident = @gpu0
+// CHECK-NEXT: divi.transfer %{{.*}} from @gpu0 to @cpu0 {divi.end = 2.000000e+00 : f64} : tensor<2xf32>

@@ -125,7 +125,7 @@ fn check_references(module: MlirOperation, system: &System) -> Result<(), Failur
     let ids: Vec<&str> = system.devices.iter().map(|device| device.id.as_str()).collect();
     let mut failed = false;
     walk(module, &mut |operation| {
-        for name in ["divi.pin", "divi.device"] {
+        for name in ["divi.pin", "divi.device", "divi.resident"] {
             let Some(value) = attribute(operation, name) else { continue };
             if let Some(device) = symbol_attribute(value).filter(|device| !ids.contains(device)) {
                 let message = format!(
