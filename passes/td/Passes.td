@@ -179,6 +179,9 @@ def Partition : Pass<"divi-partition", "::mlir::ModuleOp"> {
     `divi.device` and `divi.start`, with queued inputs `divi.batches`, in a pipeline `divi.stage`; the module gets the
     certificate, `divi.plan`. Values cross devices implicitly until `divi-outline` makes transfers of that.
 
+    Where transfers hinder each other on buses (`divi.contention`), `divi.moves` says when they are; in a cold start
+    (`divi.cold`), `divi.copies` says when parameters come to where they are needed.
+
     Constraints are `divi.pin`, `divi.exclude` and `divi.colocate` on operators, and those of the options, which are
     written onto the tasks. They are honoured, or the reason why they cannot be is an error. A task with
     `divi.weights = "host"` reads its weights from the host's memory if it runs on a GPU: they are never copied there.

@@ -64,9 +64,10 @@ pub(crate) fn write<'a>(
 
 /// The operation that says when a value moves, and what it calls the value: the task that computes it, or the function.
 fn source(value: MlirValue, function: MlirOperation) -> (MlirOperation, usize) {
-    // SAFETY: the value is alive, and a result or an argument.
     match definer(value) {
+        // SAFETY: the value is alive, and a result.
         Some(task) => (task, unsafe { mlirOpResultGetResultNumber(value) } as usize),
+        // SAFETY: the value is alive, and an argument.
         None => (function, unsafe { mlirBlockArgumentGetArgNumber(value) } as usize),
     }
 }
