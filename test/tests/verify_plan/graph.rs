@@ -22,9 +22,15 @@ pub(crate) fn random_module(random: &mut Random, size: usize) -> String {
     for from in devices {
         for to in devices.iter().filter(|to| *to != from) {
             let bandwidth = random.between(1e8, 1e10);
+            // What goes to the GPUs shares a bus, and so does what comes back; between them there is none.
+            let bus = match (*from, *to) {
+                ("cpu0", _) => ", bus = \"down\"",
+                (_, "cpu0") => ", bus = \"up\"",
+                _ => "",
+            };
             let _ = writeln!(
                 text,
-                "divi.link @{from} -> @{to} {{bandwidth = {bandwidth:e} : f64, latency = 1.0e-6 : f64}}"
+                "divi.link @{from} -> @{to} {{bandwidth = {bandwidth:e} : f64, latency = 1.0e-6 : f64{bus}}}"
             );
         }
     }

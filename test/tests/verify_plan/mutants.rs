@@ -2,11 +2,12 @@
 
 use divi_test::random::Random;
 
-pub(crate) const NAMES: [&str; 7] = [
+pub(crate) const NAMES: [&str; 8] = [
     "another value",
     "a task at once",
     "a launch at once",
     "a transfer left out",
+    "a transfer in no time",
     "operands swapped",
     "a task left out",
     "another operator",
@@ -19,6 +20,8 @@ pub(crate) fn of(random: &mut Random, planned: &str, outlined: &str) -> Vec<(&'s
     mutants.extend(at_once(random, planned).map(|broken| ("a task at once", broken)));
     mutants.extend(launched_at_once(random, outlined).map(|broken| ("a launch at once", broken)));
     mutants.extend(untransferred(random, outlined).map(|broken| ("a transfer left out", broken)));
+    mutants.extend(in_no_time(random, planned, ", end = ", ">").map(|broken| ("a transfer in no time", broken)));
+    mutants.extend(in_no_time(random, outlined, "divi.end = ", " :").map(|broken| ("a transfer in no time", broken)));
     // What stages of other batches compute is not known.
     if !is_batch {
         mutants.extend(swapped(random, outlined).map(|broken| ("operands swapped", broken)));
@@ -67,6 +70,15 @@ fn edit(
 fn between<'a>(line: &'a str, from: &str, to: &str) -> Option<&'a str> {
     let rest = &line[line.find(from)? + from.len()..];
     Some(&rest[..rest.find(to)?])
+}
+
+/// A transfer that says when it ends does so when it starts.
+fn in_no_time(random: &mut Random, text: &str, key: &str, after: &str) -> Option<String> {
+    edit(random, text, |_, line, _| {
+        let end = between(line, key, after)?;
+        let start = between(line, "start = ", if after == ">" { "," } else { " :" })?;
+        Some(line.replacen(&format!("{key}{end}"), &format!("{key}{start}"), 1))
+    })
 }
 
 fn longer(text: &str) -> String {
