@@ -18,6 +18,10 @@
 // RUN: not divi-opt %t.planned.mlir --divi-outline="min-stage-ops=2" 2>&1 | FileCheck %s --check-prefix=MERGE
 // RUN: not divi-opt %s --divi-partition="objective=pipeline cold=true" 2>&1 | FileCheck %s --check-prefix=PIPELINE
 // RUN: not divi-opt %s --divi-partition="resident=1.5" 2>&1 | FileCheck %s --check-prefix=SHARE
+// RUN: divi-opt %s --cold --algorithm=heft --emit=plan -q -o %t.json
+// RUN: divi-opt %s --cold --plan=%t.json --partition -q | FileCheck %s --check-prefix=STAGES
+// RUN: not divi-opt %s --resident=0.5 --plan=%t.json --partition 2>&1 | FileCheck %s --check-prefix=REPLAY
+// RUN: not divi-opt %s --plan=%t.json --partition 2>&1 | FileCheck %s --check-prefix=WARM
 // RUN: not divi-opt %s --partition --resident=1.5 2>&1 | FileCheck %s --check-prefix=OPTION
 
 // Links move 1000 bytes a microsecond after one of latency: an input takes 5 us, 20 us of parameters 21.
@@ -57,4 +61,6 @@ module {
 // MERGE: error: stages are not merged where parameters come with the input (a cold start): leave the smallest size of stages out
 // PIPELINE: error: a cold start is for one input, objective latency, not pipeline
 // SHARE: error: resident is 1.5: it must be a share from 0 to 1
+// REPLAY: error: a plan for parameters that are still there is not replayed, as which these are follows from the plan before: leave the plan or resident out
+// WARM: error: the plan is for another problem: the tasks are the same, but times, sizes, devices, links or constraints are not
 // OPTION: error: --resident must be a share from 0 to 1

@@ -57,6 +57,12 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
         Some(plan) => replay::asked(plan, options).map_err(|message| fail(&message))?,
         None => objective(options).map_err(|message| fail(&message))?,
     };
+    if replayed.is_some() && options.resident.is_some() {
+        return Err(fail(
+            &"a plan for parameters that are still there is not replayed, as which these are follows from the plan \
+                          before: leave the plan or resident out",
+        ));
+    }
     if options.cold {
         copies::start_cold(module)?;
     }
