@@ -24,8 +24,8 @@ const WAYS: [&str; 11] = [
     "algorithm=heft contention=exclusive cold",
     "algorithm=sortinghat iterations=20 contention=shared resident=0.5",
 ];
-/// Ways whose transfers have their times, so that stages cannot be merged.
-const TIMED: [&str; 2] = ["contention", "cold"];
+/// Ways whose parameters come with the input, so that stages cannot be merged.
+const COLD: [&str; 2] = ["cold", "resident"];
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("it is a number"))
@@ -73,7 +73,7 @@ fn what_is_planned_and_outlined_is_accepted() {
             run(context, text, passes).unwrap_or_else(|said| panic!("{way}, {passes}: {said}\n{text}")).0
         };
         must(planned, "divi-verify-plan");
-        let most = if TIMED.iter().any(|word| way.contains(word)) { 2 } else { 3 };
+        let most = if COLD.iter().any(|word| way.contains(word)) { 2 } else { 3 };
         let merged = random.below(most);
         let outlined = must(planned, &format!("divi-outline{{min-stage-ops={merged}}}"));
         assert_eq!(must(&outlined, "divi-verify-plan"), outlined, "a verifier changes nothing");

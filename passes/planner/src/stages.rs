@@ -6,6 +6,7 @@
 //! plan says when tensors move, as buses are given out in turn, they move then. The model's inputs and outputs belong to no
 //! stage.
 
+mod buses;
 mod cut;
 mod launches;
 mod line;
@@ -119,15 +120,12 @@ pub fn stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<
 /// Cuts a plan that says when tensors or parameters move: all times stay as they are, or are found anew, with buses given out in
 /// the order of starts, where they do not hold any more. Parameters would have to come anew, so that such a plan has to hold.
 fn stages_on_buses(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<Staged, Error> {
-    if options.min_tasks > 1 {
-        let why = match problem.cold {
-            Some(_) => "parameters come with the input (a cold start)".to_owned(),
-            None => format!("transfers have their turn on buses (contention {})", problem.contention),
-        };
-        let message = format!("stages are not merged where {why}: leave the smallest size of stages out");
-        return Err(Error::Unsupported(message));
+    if options.min_tasks > 1 && problem.cold.is_some() {
+        let message = "stages are not merged where parameters come with the input (a cold start): leave the smallest size of \
+                       stages out";
+        return Err(Error::Unsupported(message.to_owned()));
     }
-    let plan = match verify(problem, plan) {
+    let mut plan = match verify(problem, plan) {
         Ok(_) => plan.clone(),
         Err(error) if problem.cold.is_some() => return Err(error),
         Err(_) => {
@@ -139,12 +137,37 @@ fn stages_on_buses(problem: &Problem, plan: &Plan, options: &StageOptions) -> Re
             anew
         }
     };
-    let launches = Launches::of(problem, &plan, options.ports.as_deref())?;
+    let mut launches = Launches::of(problem, &plan, options.ports.as_deref())?;
     let line = cut::single(&launches, &launches.by_start());
-    let line = cut::join(&launches, &line, &times_of(&line, &launches, true)?);
+    let mut line = cut::join(&launches, &line, &times_of(&line, &launches, true)?);
+    let mut merged = 0;
+    if let Some((other, count, anew)) = merged_on_buses(problem, &plan, &launches, &line, options.min_tasks) {
+        launches = Launches::of(problem, &anew, options.ports.as_deref())?;
+        (line, merged, plan) = (other, count, anew);
+    }
     let times = times_of(&line, &launches, true)?;
     let order = by_begin(&line, &times);
-    Ok(staged(&launches, &line, &times, &order, Made { plan, merged: 0, min_tasks: options.min_tasks }))
+    Ok(staged(&launches, &line, &times, &order, Made { plan, merged, min_tasks: options.min_tasks }))
+}
+
+/// The line with small stages merged, how many were, and its plan; none where that is not possible.
+fn merged_on_buses(
+    problem: &Problem,
+    plan: &Plan,
+    launches: &Launches,
+    line: &Line,
+    min_tasks: usize,
+) -> Option<(Line, usize, Plan)> {
+    if min_tasks < 2 || launches.listed.is_empty() {
+        return None;
+    }
+    let mut line = line.clone();
+    let judge = Makespan { launches };
+    let merged = Merge { launches, as_planned: false, min_tasks, judge: &judge }.run(&mut line);
+    let (times, transfers) = buses::times(problem, launches, &line).filter(|_| merged > 0)?;
+    let plan = Plan { transfers, ..rescheduled(plan, schedule(launches, &line, &times, plan.objective)) };
+    verify(problem, &plan).ok()?;
+    Some((line, merged, plan))
 }
 
 /// Pieces by their beginnings, each behind those that it waits for.

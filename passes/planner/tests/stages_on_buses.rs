@@ -93,26 +93,30 @@ fn check(problem: &Problem, staged: &Staged) {
 #[test]
 fn times_stay_as_they_are_planned() {
     let mut random = Random::new(31);
-    let (mut count, mut moved, mut joined) = (0, 0, 0);
-    for round in 0..1200 {
+    let (mut count, mut moved, mut joined, mut merged) = (0, 0, 0, 0);
+    for round in 0..500 {
         let Some((problem, plan)) = planned(&mut random, round) else { continue };
         let staged = stages(&problem, &plan, &StageOptions::default()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(staged.plan, plan);
         check(&problem, &staged);
-        let error = stages(&problem, &plan, &StageOptions { min_tasks: 2, ..StageOptions::default() }).unwrap_err();
-        assert!(error.to_string().starts_with("stages are not merged where transfers have their turn on buses"));
+        let options = StageOptions { min_tasks: 3, ..StageOptions::default() };
+        let fewer = stages(&problem, &plan, &options).unwrap_or_else(|error| panic!("{error}"));
+        let value = verify(&problem, &fewer.plan).unwrap_or_else(|error| panic!("{error}"));
+        assert!((value - fewer.plan.value).abs() < 1e-6);
+        check(&problem, &fewer);
+        merged += usize::from(fewer.merged > 0);
         count += 1;
         moved += staged.moves.len();
         joined += usize::from(staged.stages.iter().any(|stage| stage.tasks.len() > 1));
     }
-    assert!(count > 200 && moved > 1000 && joined > 100, "{count} {moved} {joined}");
+    assert!(count > 100 && moved > 500 && joined > 50 && merged > 40, "{count} {moved} {joined} {merged}");
 }
 
 #[test]
 fn stale_times_are_found_anew() {
     let mut random = Random::new(32);
     let (mut count, mut refused) = (0, 0);
-    for round in 0..1200 {
+    for round in 0..500 {
         let Some((problem, mut plan)) = planned(&mut random, round) else { continue };
         let mut spoil = |start: &mut f64| *start = random.below(30) as f64;
         match &mut plan.schedule {
@@ -134,5 +138,5 @@ fn stale_times_are_found_anew() {
             Err(error) => panic!("{error}"),
         }
     }
-    assert!(count > 200 && refused < 100, "{count} {refused}");
+    assert!(count > 100 && refused < 50, "{count} {refused}");
 }

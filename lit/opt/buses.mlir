@@ -1,0 +1,31 @@
+// Tests a model on a machine with buses, from file to stages: whatever shows a plan shows its buses.
+// RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=a6000 --algorithm=heft --report=%t.html -q -o %t.mlir
+// RUN: FileCheck %s --check-prefix=MODULE < %t.mlir
+// RUN: grep -q pcie1 %t.html
+// RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=a6000 --algorithm=heft --report=%t.svg -q -o /dev/null
+// RUN: grep -q pcie1 %t.svg
+// RUN: divi-opt %models/squeezenet1_1.onnx --system=a6000 --algorithm=heft --emit=dot -q | FileCheck %s --check-prefix=DOT
+// RUN: divi-opt %models/squeezenet1_1.onnx --system=a6000 --algorithm=heft --explain=/features/features.0/Conv -q | FileCheck %s --check-prefix=EXPLAIN
+// RUN: divi-opt %models/squeezenet1_1.onnx --system=a6000 --cold --algorithm=heft --emit=dot --report=%t.cold.html -q | FileCheck %s --check-prefix=DOT
+// RUN: grep -q pcie1 %t.cold.html
+
+// A plan as a file, and replayed.
+// RUN: divi-opt %models/squeezenet1_1.onnx --system=a6000 --algorithm=heft --emit=plan -q -o %t.json
+// RUN: FileCheck %s --check-prefix=PLAN < %t.json
+// RUN: divi-opt %models/squeezenet1_1.onnx --system=a6000 --emit=problem -q -o %t.problem.json
+// RUN: divi-plan verify %t.problem.json %t.json
+// RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=a6000 --plan=%t.json -q -o %t.replayed.mlir
+// RUN: cmp %t.replayed.mlir %t.mlir
+
+// Small stages are merged, at the price of waiting, and transfers have new times then.
+// RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=a6000 --algorithm=heft --min-stage-ops=3 -q -o %t.merged.mlir
+// RUN: divi-opt %t.merged.mlir --divi-verify-plan --divi-inline-stages --divi-verify-plan -o /dev/null
+// RUN: grep -c divi.launch %t.mlir > %t.counts
+// RUN: grep -c divi.launch %t.merged.mlir >> %t.counts
+// RUN: %python -c "import sys; a, b = map(int, open(sys.argv[1])); sys.exit(b >= a)" %t.counts
+
+// MODULE: divi.contention = "exclusive"
+// MODULE: divi.transfer %{{.*}} {divi.end = {{.*}} : f64, divi.start = {{.*}} : f64}
+// DOT: digraph
+// EXPLAIN: /features/features.0/Conv runs on @
+// PLAN: "transfers": [

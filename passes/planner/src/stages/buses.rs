@@ -1,0 +1,113 @@
+//! When stages run that were merged, and tensors move between them, where transfers have buses in turn.
+//!
+//! Stages are the tasks of a smaller problem, whose tensors are what moves: that is timed like any other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cut;
+use super::launches::{Launches, Role};
+use super::line::{Line, Times};
+use crate::bus;
+use crate::plan::{Schedule, Transfer};
+use crate::problem::{Device, Node, Problem, Tensor};
+use crate::units::Micros;
+
+/// A tensor of the plan, from where, to where.
+type Way = (usize, usize, usize);
+
+/// Times of a line, and of its transfers; none where pieces wait for each other, or for what cannot come.
+pub(super) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Option<(Times, Vec<Transfer>)> {
+    let mut times = line.times(launches, false)?;
+    let of_role = |role: Role| (0..launches.all.len()).filter(move |launch| launches.role[*launch] == role);
+    let mut node_of = vec![0; launches.all.len()];
+    // Inputs, pieces, outputs: each behind those that it waits for.
+    let mut nodes: Vec<(usize, Micros)> = Vec::new();
+    for launch in of_role(Role::Input) {
+        node_of[launch] = nodes.len();
+        nodes.push((launches.all[launch].device, 0.0));
+    }
+    let first_piece = nodes.len();
+    for &piece in &times.order {
+        line.pieces[piece].launches.iter().for_each(|launch| node_of[*launch] = nodes.len());
+        nodes.push((line.pieces[piece].device, times.end[piece] - times.begin[piece]));
+    }
+    for launch in of_role(Role::Output) {
+        node_of[launch] = nodes.len();
+        nodes.push((launches.all[launch].device, 0.0));
+    }
+    let (tensors, ways) = tensors(launches, line, &node_of);
+    let device = nodes.iter().map(|(device, _)| *device).collect();
+    let order =
+        Schedule::Latency { device, start: (0..nodes.len()).map(|node| node as Micros).collect(), makespan: 0.0 };
+    let timed = bus::time_as_it_is(&smaller(problem, &nodes, tensors), &order).ok()?;
+    let Schedule::Latency { start, makespan, .. } = timed.schedule else { return None };
+    times.makespan = makespan;
+    for (place, &piece) in times.order.iter().enumerate() {
+        let mut now = start[first_piece + place];
+        times.begin[piece] = now;
+        for &launch in &line.pieces[piece].launches {
+            times.start[launch] = now;
+            now += launches.time(launch, line.pieces[piece].device);
+        }
+        times.end[piece] = now;
+    }
+    for launch in of_role(Role::Input).chain(of_role(Role::Output)) {
+        times.start[launch] = start[node_of[launch]];
+    }
+    let transfer = |moved: &Transfer| {
+        let (tensor, from, to) = ways[moved.tensor]?;
+        Some(Transfer { tensor, from, to, start: moved.start, end: moved.end })
+    };
+    Some((times, timed.transfers.iter().filter_map(transfer).collect()))
+}
+
+/// What passes between nodes; and which tensor goes which way, of those that move.
+fn tensors(launches: &Launches, line: &Line, node_of: &[usize]) -> (Vec<Tensor>, Vec<Option<Way>>) {
+    let on = |launch: usize| line.device_of(launches, launch);
+    let (mut tensors, mut ways) = (Vec::new(), Vec::new());
+    for moving in cut::moves(launches, line).0 {
+        let readers = launches.read_by[moving.from].iter().filter(|read| read.tensor == moving.tensor);
+        let here: BTreeSet<usize> =
+            readers.filter(|read| on(read.launch) == moving.to).map(|read| node_of[read.launch]).collect();
+        let bytes = launches.instance.tensors()[moving.tensor].bytes * moving.inputs.len() as f64;
+        tensors.push(Tensor { from: node_of[moving.from], bytes, to: here.into_iter().collect() });
+        ways.push(Some((moving.tensor, on(moving.from), moving.to)));
+    }
+    // What stays on a device is waited for, too.
+    let mut behind: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for launch in 0..launches.all.len() {
+        let readers = launches.read_by[launch].iter().map(|read| read.launch);
+        let here = readers.filter(|reader| on(*reader) == on(launch) && node_of[*reader] != node_of[launch]);
+        behind.entry(node_of[launch]).or_default().extend(here.map(|reader| node_of[reader]));
+    }
+    for (from, readers) in behind.into_iter().filter(|(_, readers)| !readers.is_empty()) {
+        tensors.push(Tensor { from, bytes: 0.0, to: readers.into_iter().collect() });
+        ways.push(None);
+    }
+    (tensors, ways)
+}
+
+/// The problem of running nodes where they are, each for so long.
+fn smaller(problem: &Problem, nodes: &[(usize, Micros)], tensors: Vec<Tensor>) -> Problem {
+    let device = |device: &Device| Device { memory: None, batch_sizes: vec![1], ..device.clone() };
+    let devices: Vec<Device> = problem.devices.iter().map(device).collect();
+    let count = devices.len();
+    let mut smaller = Problem::new("stages", devices, problem.bandwidth.clone());
+    smaller.link_latency.clone_from(&problem.link_latency);
+    smaller.bus.clone_from(&problem.bus);
+    smaller.contention = problem.contention;
+    let node = |(id, (on, time)): (usize, &(usize, Micros))| Node {
+        id,
+        name: None,
+        time: BTreeMap::from([(1, (0..count).map(|device| (device == *on).then_some(*time)).collect())]),
+        weight: 0.0,
+        input: 0.0,
+        output: None,
+        scratch: 0.0,
+        pin: None,
+        module: None,
+    };
+    smaller.nodes = nodes.iter().enumerate().map(node).collect();
+    smaller.tensors = Some(tensors);
+    smaller
+}
