@@ -158,7 +158,8 @@ fn unrolled(tasks: &[MlirOperation], inputs: usize) -> usize {
     let is_one = same.iter().enumerate().all(|(i, &operation)| {
         let is_named = match (name(same[0]).and_then(|name| name.strip_suffix("#0")), name(operation)) {
             (Some(all), Some(own)) => own.strip_prefix(all) == Some(&format!("#{i}")),
-            (None, None) => name(same[0]).is_none(),
+            // Clusters are known by their members: those of neighbours that happen to cost the same are others.
+            (None, None) => name(same[0]).is_none() && task_name(operation) == task_name(same[0]),
             _ => false,
         };
         let reads_another = || {
