@@ -140,7 +140,7 @@ mod test {
     /// Tests that the program finds the optimum by itself: from a bad start, and from none.
     #[test]
     fn starts_do_not_matter() {
-        for (seed, inputs) in (1..=12).map(|seed| (seed, if seed % 3 == 0 { 2 } else { 1 })) {
+        for (seed, inputs) in (1..=6).map(|seed| (seed, if seed % 3 == 0 { 2 } else { 1 })) {
             let nodes = if inputs == 1 { 7 } else { 3 };
             let problem = rwnn(&Rwnn { nodes, inputs, seed, ..Rwnn::default() }).unwrap();
             let objective = if inputs == 1 { Objective::Latency } else { Objective::Batch };

@@ -95,8 +95,8 @@ fn examine(problem: &Problem, tally: &mut Tally) {
     }
     tally.examined += 1;
     for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
-        // Without a start and without cuts the one takes longer than all others together; the other is there for buses.
-        if ["milp-paper", "sortinghat"].contains(&algorithm.name) && !tally.examined.is_multiple_of(4) {
+        // Integer programs take longer than all others together, and have tests of their own; sortinghat is there for buses.
+        if ["milp", "milp-paper", "sortinghat"].contains(&algorithm.name) && !tally.examined.is_multiple_of(4) {
             continue;
         }
         let exact = match algorithm.name {
@@ -143,8 +143,8 @@ fn examine_many(count: usize, size: &Size, seed: u64) -> Tally {
 
 #[test]
 fn one_input() {
-    let tally = examine_many(1600, &Size { nodes: 4, devices: 3, inputs: 1 }, 1);
-    assert!(tally.solved > 5000 && tally.refused > 50 && tally.tight > 900, "{} solved", tally.solved);
+    let tally = examine_many(700, &Size { nodes: 4, devices: 3, inputs: 1 }, 1);
+    assert!(tally.solved > 3500 && tally.refused > 20 && tally.tight > 350, "{} solved", tally.solved);
     assert!(tally.not_found * 50 < tally.solved, "{} not found", tally.not_found);
 }
 
@@ -256,11 +256,15 @@ fn what_is_alive_at_once() {
 fn larger_problems() {
     let mut random = Random::new(7);
     let mut solved = 0;
-    for round in 0..120 {
+    for round in 0..60 {
         let inputs = if round % 2 == 0 { 1 } else { 5 };
         let problem = problem(&Size { nodes: 16, devices: 4, inputs }, &mut random);
         let objective = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
         for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
+            // An integer program takes as long as everything else together.
+            if algorithm.name == "milp" && round % 6 > 1 {
+                continue;
+            }
             match solve(&problem, objective, algorithm.name, &briefly()) {
                 Ok(plan) => {
                     assert!(plan.bound <= plan.value, "{}", problem.write());

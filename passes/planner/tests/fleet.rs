@@ -269,15 +269,16 @@ fn links_overlap_one_by_one() {
 fn plans_repeat_themselves() {
     let mut random = Random::new(12);
     let mut planned = 0;
-    for round in 0..20 {
+    for round in 0..10 {
         let problem = problem(&Size { nodes: 12, devices: 4, inputs: 1 }, &mut random);
         let asked = Asked { k: 5, cost: PipelineCost::Serial, shared: round % 2 == 0 };
         let plan = || solve(&problem, Objective::Pipeline, "auto", &asked.options());
-        assert_eq!(plan().map(|plan| plan.write()), plan().map(|plan| plan.write()));
-        if let Ok(Plan { schedule: Schedule::Pipeline { stages, k, .. }, .. }) = plan() {
+        let planned_once = plan();
+        assert_eq!(planned_once.as_ref().map(Plan::write), plan().as_ref().map(Plan::write));
+        if let Ok(Plan { schedule: Schedule::Pipeline { stages, k, .. }, .. }) = planned_once {
             assert_eq!(stages.and_then(|stages| stages.block_device).map(|devices| devices.len()), Some(k as usize));
             planned += 1;
         }
     }
-    assert!(planned > 5);
+    assert!(planned > 4, "{planned}");
 }

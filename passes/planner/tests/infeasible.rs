@@ -158,9 +158,9 @@ fn examine(count: usize, size: &Size, seed: u64) -> (BTreeMap<&'static str, usiz
 
 #[test]
 fn what_is_said_helps_one_input() {
-    let (said, planned) = examine(400, &Size { nodes: 5, devices: 3, inputs: 1 }, 21);
+    let (said, planned) = examine(200, &Size { nodes: 5, devices: 3, inputs: 1 }, 21);
     let expected = ["all", "groups", "links", "memory", "memory of each", "pins"];
-    assert!(expected.iter().all(|kind| said.contains_key(kind)) && planned > 30, "{said:?}, {planned}");
+    assert!(expected.iter().all(|kind| said.contains_key(kind)) && planned > 15, "{said:?}, {planned}");
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn every_order_search_works_and_repeats_itself() {
         }
     }
     for search in ["anneal", "milp", "auto"] {
-        let options = Options { stages: Some(4), seed: 5, ..limited(5000) };
+        let options = Options { stages: Some(4), seed: 5, ..limited(1500) };
         let plan = pipeline(&problem, search, &options);
         assert_eq!(plan.write(), pipeline(&problem, search, &options).write());
         assert!(plan.value <= first.value);

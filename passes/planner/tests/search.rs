@@ -83,7 +83,7 @@ fn the_optimum_of_queues() {
 fn plans_hold() {
     let mut random = Random::new(13);
     let mut held = 0;
-    for round in 0..80_u64 {
+    for round in 0..40_u64 {
         let inputs = if round % 2 == 0 { 1 } else { 6 };
         let problem = problem(&Size { nodes: 24, devices: 4, inputs }, &mut random);
         for search in SEARCHES {
@@ -93,7 +93,7 @@ fn plans_hold() {
             held += 1;
         }
     }
-    assert!(held > 120, "{held}");
+    assert!(held > 60, "{held}");
 }
 
 fn batches(plan: &Plan) -> Vec<Batch> {

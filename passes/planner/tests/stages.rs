@@ -190,7 +190,7 @@ fn check(problem: &Problem, plan: &Plan, staged: &Staged, min_tasks: usize) {
 fn stages_are_what_they_promise() {
     let mut random = Random::new(21);
     let mut count = BTreeMap::new();
-    for round in 0..1500 {
+    for round in 0..700 {
         let objective = if round % 2 == 0 { Objective::Latency } else { Objective::Batch };
         let algorithm = ALGORITHMS[round / 2 % ALGORITHMS.len()];
         let nodes = [6, 12, 25][round % 3];
@@ -204,7 +204,7 @@ fn stages_are_what_they_promise() {
         }
     }
     for objective in ["latency", "batch"] {
-        assert!(count[&(objective, 4, true)] > 150, "{count:?}");
+        assert!(count[&(objective, 4, true)] > 70, "{count:?}");
     }
 }
 
