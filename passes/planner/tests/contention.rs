@@ -2,6 +2,8 @@
 
 #[path = "small/buses.rs"]
 mod buses;
+#[path = "small/flows.rs"]
+mod flows;
 #[path = "small/random_problem.rs"]
 mod random_problem;
 #[path = "small/refusal.rs"]
@@ -9,11 +11,12 @@ mod refusal;
 
 use std::collections::BTreeMap;
 
-use buses::{exclusive, permutations, shared, tensors};
+use buses::{exclusive, shared, tensors};
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::problem::Contention;
 use divi_planner::random::Random;
 use divi_planner::{Error, Objective, Options, Plan, Problem, algorithms, solve, verify};
+use flows::permutations;
 use random_problem::{Size, problem};
 use refusal::refuses;
 

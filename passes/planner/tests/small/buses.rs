@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use divi_planner::Problem;
 
+use crate::flows::{On, Step, least_shared};
+
 /// A launch or a transfer, as trying everything sees it.
 #[derive(Clone, Debug)]
 enum Op {
@@ -173,115 +175,24 @@ fn in_every_order(
     }
 }
 
-/// The least makespan when transfers share: every order of launches, and for the buses every order of who goes first, which may
-/// be interrupted by what goes before it.
+/// The least makespan when transfers share.
 pub(crate) fn shared(problem: &Problem) -> Option<f64> {
     let tensors = tensors(problem);
     let mut best = f64::INFINITY;
     for launches in spreads(problem) {
         let Some(moves) = transfers(problem, &launches) else { continue };
-        for order in permutations(launches.len()) {
-            for priority in permutations(moves.len()) {
-                let value = interrupted(problem, &tensors, &launches, &moves, &order, &priority);
-                best = best.min(value.unwrap_or(f64::INFINITY));
+        let ops: Vec<Op> = launches.into_iter().chain(moves).collect();
+        let step = |op: &Op| {
+            let after = (0..ops.len()).filter(|other| waits(&tensors, op, &ops[*other])).collect();
+            match op {
+                Op::Launch { device, time, .. } => Step { on: On::Device(*device), latency: 0.0, time: *time, after },
+                Op::Transfer { flow, latency, .. } => {
+                    Step { on: On::Bus(resource(problem, op)), latency: *latency, time: *flow, after }
+                }
             }
-        }
+        };
+        let steps: Vec<Step> = ops.iter().map(step).collect();
+        best = best.min(least_shared(&steps));
     }
     best.is_finite().then_some(best)
-}
-
-pub(crate) fn permutations(count: usize) -> Vec<Vec<usize>> {
-    let mut all = vec![Vec::new()];
-    for item in 0..count {
-        let insert = |row: &Vec<usize>| -> Vec<Vec<usize>> {
-            let at = |place: usize| [&row[..place], &[item], &row[place..]].concat();
-            (0..=row.len()).map(at).collect()
-        };
-        all = all.iter().flat_map(insert).collect();
-    }
-    all
-}
-
-/// From event to event: of what can flow on a bus, the first by priority has it. None where the order is none.
-fn interrupted(
-    problem: &Problem,
-    tensors: &[(usize, f64, Vec<usize>)],
-    launches: &[Op],
-    moves: &[Op],
-    order: &[usize],
-    priority: &[usize],
-) -> Option<f64> {
-    let ops: Vec<Op> = launches.iter().chain(moves).cloned().collect();
-    let waits_for = |op: &Op| (0..ops.len()).filter(|other| waits(tensors, op, &ops[*other])).collect();
-    let waiting: Vec<Vec<usize>> = ops.iter().map(waits_for).collect();
-    let mut ends: Vec<Option<f64>> = vec![None; ops.len()];
-    let mut left: Vec<f64> =
-        moves.iter().map(|op| if let Op::Transfer { flow, .. } = op { *flow } else { 0.0 }).collect();
-    let mut flows_from: Vec<Option<f64>> = vec![None; moves.len()];
-    let mut next = vec![0; problem.devices.len()];
-    let mut free = vec![0.0_f64; problem.devices.len()];
-    let on = |launch: usize| if let Op::Launch { device, .. } = &launches[launch] { *device } else { 0 };
-    let queue: Vec<Vec<usize>> = (0..problem.devices.len())
-        .map(|device| order.iter().copied().filter(|at| on(*at) == device).collect())
-        .collect();
-    let mut now = 0.0;
-    loop {
-        // All that starts or is ready now.
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for device in 0..queue.len() {
-                let Some(&launch) = queue[device].get(next[device]) else { continue };
-                let is_ready = waiting[launch].iter().all(|other| ends[*other].is_some_and(|end| end <= now));
-                if is_ready && free[device] <= now {
-                    let Op::Launch { time, .. } = &launches[launch] else { continue };
-                    ends[launch] = Some(now + time);
-                    free[device] = now + time;
-                    next[device] += 1;
-                    changed = true;
-                }
-            }
-            for index in 0..moves.len() {
-                let op = launches.len() + index;
-                if flows_from[index].is_none()
-                    && waiting[op].iter().all(|other| ends[*other].is_some_and(|end| end <= now))
-                {
-                    let Op::Transfer { latency, .. } = &moves[index] else { continue };
-                    flows_from[index] = Some(now + latency);
-                    changed = true;
-                }
-                if ends[op].is_none() && left[index] <= 1e-12 && flows_from[index].is_some_and(|from| from <= now) {
-                    ends[op] = Some(now);
-                    changed = true;
-                }
-            }
-        }
-        let is_over = ends.iter().all(|end| end.is_some_and(|end| end <= now));
-        if is_over {
-            return Some(now);
-        }
-        // Who has which bus now.
-        let mut has: BTreeMap<String, usize> = BTreeMap::new();
-        let mut flowing = Vec::new();
-        for &index in priority {
-            if left[index] > 1e-12 && flows_from[index].is_some_and(|from| from <= now) {
-                match resource(problem, &moves[index]) {
-                    Some(name) if has.contains_key(&name) => {}
-                    Some(name) => {
-                        has.insert(name, index);
-                        flowing.push(index);
-                    }
-                    None => flowing.push(index),
-                }
-            }
-        }
-        let later = ends.iter().chain(&flows_from).flatten().copied().filter(|time| *time > now);
-        let done = flowing.iter().map(|index| now + left[*index]);
-        let until = later.chain(done).fold(f64::INFINITY, f64::min);
-        if until.is_infinite() {
-            return None;
-        }
-        flowing.iter().for_each(|index| left[*index] -= until - now);
-        now = until;
-    }
 }
