@@ -18,7 +18,7 @@ use crate::instance::Instance;
 use crate::plan::{Batch, Schedule};
 use crate::units::{Bytes, Micros};
 
-use chunks::{Chunk, Shapes, chunks};
+use chunks::{Chunk, Pace, Shapes, chunks};
 
 /// Factors from an eighth to 32, each so many times the one before.
 const LEAST_FACTOR: f64 = 0.125;
@@ -39,13 +39,14 @@ pub(in crate::baseline) fn schedule(instance: &Instance) -> Option<Schedule> {
     let chunks = chunks(instance, |task, size| room.task_bytes(task, size));
     let mut search = Search { instance, byte, class_of: device_classes(instance), chunks, best: None };
     if is_free {
-        search.attempt(&Layout { before: 0, behind: 0, from: 0, lead: f64::INFINITY, runs: Vec::new() });
+        search.attempt(&Layout::uniform(0, Manner { lead: f64::INFINITY, pace: Pace::Mean }));
         return search.best.map(Found::schedule);
     }
-    let mut leads: Vec<(Micros, f64)> = LEADS.into_iter().map(|lead| (search.uniform(lead), lead)).collect();
-    leads.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for (_, lead) in leads.into_iter().take(2) {
-        search.between_factors(lead);
+    let manners = [Pace::Mean, Pace::Slowest].into_iter().flat_map(|pace| LEADS.map(|lead| Manner { lead, pace }));
+    let mut tried: Vec<(Micros, Manner)> = manners.map(|manner| (search.uniform(manner), manner)).collect();
+    tried.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (_, manner) in tried.into_iter().take(2) {
+        search.between_factors(manner);
     }
     search.fill();
     search.best.map(Found::schedule)
@@ -58,10 +59,23 @@ struct Layout {
     before: usize,
     behind: usize,
     from: usize,
-    /// What share of its memory a device may be fuller than one that is as good.
-    lead: f64,
+    manner: Manner,
     /// Chunks from one on that are cut as if they paid the lower factor, one of their batches on a device.
     runs: Vec<Run>,
+}
+
+/// How chunks are cut and dealt out.
+#[derive(Clone, Copy)]
+struct Manner {
+    /// What share of its memory a device may be fuller than one that is as good.
+    lead: f64,
+    pace: Pace,
+}
+
+impl Layout {
+    fn uniform(step: usize, manner: Manner) -> Self {
+        Self { before: step, behind: step, from: 0, manner, runs: Vec::new() }
+    }
 }
 
 #[derive(Clone)]
@@ -97,32 +111,30 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn with(&mut self, before: usize, behind: usize, from: usize, lead: f64) -> Micros {
-        self.attempt(&Layout { before, behind, from, lead, runs: Vec::new() })
-    }
-
     /// The best makespan with one factor for all.
-    fn uniform(&mut self, lead: f64) -> Micros {
-        (0..FACTORS).map(|step| self.with(step, step, 0, lead)).fold(f64::INFINITY, f64::min)
+    fn uniform(&mut self, manner: Manner) -> Micros {
+        (0..FACTORS).map(|step| self.attempt(&Layout::uniform(step, manner))).fold(f64::INFINITY, f64::min)
     }
 
     /// Tries places between two factors, near the best one for all.
-    fn between_factors(&mut self, lead: f64) {
+    fn between_factors(&mut self, manner: Manner) {
         let tasks = self.instance.tasks();
-        let uniform: Vec<Micros> = (0..FACTORS).map(|step| self.with(step, step, 0, lead)).collect();
+        let uniform: Vec<Micros> = (0..FACTORS).map(|step| self.attempt(&Layout::uniform(step, manner))).collect();
         let Some(best) = (0..FACTORS).min_by(|a, b| uniform[*a].total_cmp(&uniform[*b])) else { return };
         for low in best.saturating_sub(2)..(best + 2).min(FACTORS - 1) {
+            let mut until =
+                |from: usize| self.attempt(&Layout { from, before: low, ..Layout::uniform(low + 1, manner) });
             let mut width = tasks.div_ceil(PLACES);
             let mut places: Vec<usize> = (1..PLACES).map(|place| place * width).collect();
             places.retain(|place| *place < tasks);
-            let values = places.into_iter().map(|place| (self.with(low, low + 1, place, lead), place));
+            let values = places.into_iter().map(|place| (until(place), place));
             let ends = [(uniform[low + 1], 0), (uniform[low], tasks)];
             let least = values.chain(ends).min_by(|a, b| a.0.total_cmp(&b.0));
             let Some((mut value, mut place)) = least else { continue };
             while width > 1 {
                 width = width.div_ceil(2);
                 for near in [place.checked_sub(width), Some(place + width)].into_iter().flatten() {
-                    let found = self.with(low, low + 1, near.min(tasks), lead);
+                    let found = until(near.min(tasks));
                     if found < value {
                         (value, place) = (found, near.min(tasks));
                     }
@@ -181,7 +193,7 @@ impl Search<'_> {
         let mut room = Room::new(instance, share);
         let fresh = (share > 0.0).then(|| chunks(instance, |task, size| room.task_bytes(task, size)));
         let factor = |step: usize| LEAST_FACTOR * FACTOR_STEP.powi(step as i32);
-        let shapes = |step: usize| Shapes::new(instance, &self.byte, factor(step));
+        let shapes = |step: usize| Shapes::new(instance, &self.byte, factor(step), layout.manner.pace);
         let (mut cheap, mut dear) = (shapes(layout.before), shapes(layout.behind));
         let mut runs = layout.runs.clone();
         let mut place = 0;
@@ -195,9 +207,9 @@ impl Search<'_> {
             let parts = match run.filter(|_| more.len() > shape.len()) {
                 Some(run) => {
                     run.room -= bytes;
-                    self.deal(&state, &room, chunk, more, layout.lead, Some(run.device))?
+                    self.deal(&state, &room, chunk, more, layout.manner.lead, Some(run.device))?
                 }
-                None => self.deal(&state, &room, chunk, shape, layout.lead, None)?,
+                None => self.deal(&state, &room, chunk, shape, layout.manner.lead, None)?,
             };
             self.launch(&mut state, &mut room, chunk, &parts)?;
         }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::baseline::Choice;
 use crate::baseline::batch::split::{Piece, cheapest};
 use crate::instance::Instance;
 use crate::split::cuts::stretches;
@@ -78,39 +77,69 @@ impl Chunk {
     }
 }
 
+/// What a cut of a chunk is judged by, beside its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// The mean time of inputs: some may be slow here, and others elsewhere.
+    Mean,
+    /// The time of the slowest batch: inputs that meet again wait for it.
+    Slowest,
+}
+
 /// Into which batches each kind of chunk is cut at some price of memory, each kind looked at once.
 pub(super) struct Shapes<'a> {
     instance: &'a Instance,
     /// By device, for a byte.
     byte: &'a [f64],
     factor: f64,
+    pace: Pace,
     /// By kind.
     known: BTreeMap<usize, Option<Vec<(usize, u32)>>>,
 }
 
 impl<'a> Shapes<'a> {
-    pub(super) fn new(instance: &'a Instance, byte: &'a [f64], factor: f64) -> Self {
-        Self { instance, byte, factor, known: BTreeMap::new() }
+    pub(super) fn new(instance: &'a Instance, byte: &'a [f64], factor: f64, pace: Pace) -> Self {
+        Self { instance, byte, factor, pace, known: BTreeMap::new() }
     }
 
-    /// Devices and sizes, largest first, for which the mean time of inputs and what their bytes are worth are least
-    /// together. Any device of the same class will do as well. None where sizes do not add up.
+    /// Devices and sizes, largest first, for which the time of inputs and what their bytes are worth are least together.
+    /// Any device of the same class will do as well. None where sizes do not add up.
     pub(super) fn of(&mut self, chunk: &Chunk) -> Option<&[(usize, u32)]> {
         let inputs = self.instance.inputs();
         let shape = self.known.entry(chunk.kind).or_insert_with(|| {
-            let piece = |device: usize, (size, time, bytes): (u32, Micros, Bytes)| {
-                let mean = time * f64::from(size) / f64::from(inputs);
-                Piece { device, size, end: 0.0, key: (mean + self.factor * self.byte[device] * bytes, 0.0) }
+            // Its end is its time, and its key what its memory is worth.
+            let piece = |device: usize, (size, time, bytes): (u32, Micros, Bytes)| Piece {
+                device,
+                size,
+                end: time,
+                key: (self.factor * self.byte[device] * bytes, time * f64::from(size) / f64::from(inputs)),
             };
             let on = |(device, ways): (usize, &Vec<(u32, Micros, Bytes)>)| -> Vec<Piece> {
                 ways.iter().map(|way| piece(device, *way)).collect()
             };
             let pieces: Vec<Vec<Piece>> = chunk.ways.iter().enumerate().map(on).collect();
-            let cut = cheapest(&pieces, inputs, |_| true, |piece| Choice::Time.key(piece.device, piece.key.0, 0.0))?;
-            let mut shape: Vec<(usize, u32)> = cut.iter().map(|piece| (piece.device, piece.size)).collect();
+            let cut = match self.pace {
+                Pace::Mean => cheapest(&pieces, inputs, |_| true, |piece| (piece.key.0 + piece.key.1, 0.0)),
+                Pace::Slowest => least_with_slowest(&pieces, inputs),
+            };
+            let mut shape: Vec<(usize, u32)> = cut?.iter().map(|piece| (piece.device, piece.size)).collect();
             shape.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
             Some(shape)
         });
         shape.as_deref()
     }
+}
+
+/// The cut for which the time of its slowest piece and what all its memory is worth are least together.
+fn least_with_slowest(pieces: &[Vec<Piece>], inputs: u32) -> Option<Vec<Piece>> {
+    let mut times: Vec<Micros> = pieces.iter().flatten().map(|piece| piece.end).collect();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    let within = |time: Micros| {
+        let cut = cheapest(pieces, inputs, |piece| piece.end <= time, |piece| piece.key)?;
+        let worth: f64 = cut.iter().map(|piece| piece.key.0).sum();
+        Some((time + worth, cut))
+    };
+    let cuts = times.into_iter().filter_map(within);
+    cuts.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, cut)| cut)
 }
