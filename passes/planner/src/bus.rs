@@ -20,12 +20,13 @@ use crate::error::Error;
 use crate::infeasible;
 use crate::instance::Instance;
 use crate::list;
-use crate::plan::{Batch, Bound, Copy, Limit, Objective, Schedule, Transfer, closes};
+use crate::plan::{Batch, Bound, Copy, Limit, Objective, Plan, Schedule, Transfer, closes};
 use crate::problem::{Contention, MemoryModel, Problem};
 use crate::search::chains::Allowance;
 use crate::solve::{Algorithm, DEFAULT_ALGORITHM, Effort, Options};
 use crate::sortinghat;
 use crate::units::Micros;
+use crate::verify::verify;
 
 pub(crate) use anneal::{Chain, anneal};
 use bound::cold_bound;
@@ -41,8 +42,11 @@ const MOST_TRIALS: u64 = 400_000;
 
 /// The algorithm that knows of buses and cold starts itself.
 const SORTINGHAT: &str = "sortinghat";
-/// The share of the time for a plan that knows nothing of buses.
+/// The share of the time for a plan that knows nothing of buses; and where there is no limit, trials times tasks for it.
 const FIRST_SHARE: f64 = 0.4;
+const FIRST_EFFORT: u64 = 20_000_000;
+/// Networks of more tasks than this are planned in pieces.
+const MANY: usize = 100;
 
 /// A schedule with its transfers and copies.
 #[derive(Clone, Debug)]
@@ -66,14 +70,20 @@ pub(crate) fn solve(
     options: &Options,
 ) -> Result<Answer, Error> {
     if algorithm.name == SORTINGHAT {
-        return sortinghat::solve(problem, options)
+        return sortinghat::solve(problem, options, None)
             .map_err(|error| infeasible::explain(&without(problem), objective, options, error));
     }
     let since = Instant::now();
     let free = without(problem);
     // Its plans are not worth here what they are worth there; its bounds are.
     let watch = options.watch.of_bounds();
-    let first = Options { limit: share(options.limit, FIRST_SHARE), watch, ..options.clone() };
+    let tasks = problem.nodes.len();
+    let limit = match share(options.limit, FIRST_SHARE) {
+        // Nearly all of what an optimum of this would take is better spent on the problem as it is.
+        None if tasks > MANY => Some(Limit::Iterations(FIRST_EFFORT / tasks as u64)),
+        limit => limit,
+    };
+    let first = Options { limit, watch, ..options.clone() };
     let solved = free.check_for(objective).and_then(|()| (algorithm.solver)(&free, objective, &first));
     let solution = solved.map_err(|error| infeasible::explain(&free, objective, &first, error))?;
     let left = match options.limit {
@@ -81,6 +91,11 @@ pub(crate) fn solve(
         limit => limit,
     };
     let options = Options { limit: left, ..options.clone() };
+    if algorithm.name == DEFAULT_ALGORITHM && objective == Objective::Latency && tasks > MANY {
+        let answer = sortinghat::solve(problem, &options, Some(solution))?;
+        options.watch.taken(answer.timed.schedule.value(), SORTINGHAT);
+        return Ok(answer);
+    }
     let bound = best_bound(problem, objective, solution.bound)?;
     let search = (algorithm.effort == Effort::Limited).then_some(bound.value);
     let timed = time(problem, &solution.schedule, search, &options)?;
@@ -178,6 +193,35 @@ pub(crate) fn time_as_it_is(problem: &Problem, start: &Schedule) -> Result<Timed
     let mut known = Known::new(&model);
     known.take(Some(as_it_is(&model, &batches)));
     known.timed()
+}
+
+/// The plan that comes of another's devices and order when a problem's buses and copies are looked at: what it is worth that
+/// planning knows of them. Parameters come straight from the host, in the order of their use.
+pub fn timed_anew(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
+    problem.check_form()?;
+    let objective = plan.objective;
+    if !is_needed(problem, objective) {
+        let message = "only schedules of problems with contention or a cold start are timed anew".to_owned();
+        return Err(Error::Unsupported(message));
+    }
+    let is_known = |batch: &Batch| {
+        let inputs = if objective == Objective::Batch { problem.inputs } else { 1 };
+        let inside = batch.inputs.iter().all(|input| *input < inputs);
+        batch.node < problem.nodes.len() && batch.device < problem.devices.len() && inside
+    };
+    let launches = batches(&plan.schedule);
+    let counted = objective == Objective::Batch || launches.len() == problem.nodes.len();
+    if !counted || !launches.iter().all(is_known) {
+        return Err(Error::Unsupported(
+            "the plan is for another problem: it has other nodes, devices or inputs".to_owned(),
+        ));
+    }
+    let timed = time(problem, &plan.schedule, None, &Options::default())?;
+    let bound = best_bound(problem, objective, None)?;
+    let mut anew = Plan::new(problem, &plan.algorithm, timed.schedule, bound);
+    (anew.seed, anew.limit) = (plan.seed, plan.limit);
+    (anew.transfers, anew.copies) = (timed.transfers, timed.copies);
+    verify(problem, &anew).map(|_| anew)
 }
 
 /// What a search may spend.

@@ -36,8 +36,10 @@ pub mod units;
 mod verify;
 mod watch;
 
+pub use bus::timed_anew;
 pub use error::{Error, Finding};
 pub use instance::Instance;
+pub use milp::queue_program_size;
 pub use plan::{Objective, Plan};
 pub use problem::Problem;
 pub use solve::{Algorithm, Options, Solution, Symmetry, algorithms, solve};

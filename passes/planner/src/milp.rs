@@ -23,7 +23,7 @@ use crate::mip::{Column, Program};
 use crate::pipeline;
 use crate::plan::{Batch, Limit, Objective, Schedule};
 use crate::problem::Problem;
-use crate::solve::{Options, Solution};
+use crate::solve::{Options, Solution, Symmetry};
 
 use latency::Latency;
 use paper::Paper;
@@ -65,6 +65,15 @@ pub(crate) fn milp(problem: &Problem, objective: Objective, options: &Options) -
     let instance = Instance::new(problem, objective)?;
     let start = start(problem, objective, options, instance.tasks());
     solve(&instance, objective, options, clock, start)
+}
+
+/// How many variables and constraints the tight program of a queue has, whose horizon is a list scheduler's plan.
+pub fn queue_program_size(problem: &Problem, symmetry: Symmetry) -> Result<(usize, usize), Error> {
+    let instance = Instance::new(problem, Objective::Batch)?;
+    let (start, _) = baseline::best(problem, Objective::Batch)?;
+    let mut program = Program::default();
+    Queue::new(&instance, start.value(), symmetry, &mut program)?;
+    Ok((program.columns(), program.rows()))
 }
 
 /// Whether so many seconds are enough for the tight program to be worth building.

@@ -46,6 +46,11 @@ impl Program {
         self.cost.len()
     }
 
+    /// How many sums have limits.
+    pub(crate) fn rows(&self) -> usize {
+        self.row_lower.len()
+    }
+
     /// A variable between two values that costs so much a unit.
     pub(crate) fn column(&mut self, lower: f64, upper: f64, cost: f64) -> Column {
         self.cost.push(cost);

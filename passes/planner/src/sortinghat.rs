@@ -33,12 +33,12 @@ const PIECES_SHARE: f64 = 0.3;
 
 /// Without contention and with all parameters at hand, it is a search like others.
 pub(crate) fn sortinghat(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
-    let Answer { timed, bound } = solve(problem, options)?;
+    let Answer { timed, bound } = solve(problem, options, None)?;
     Ok(Solution { schedule: timed.schedule, bound: Some(bound) })
 }
 
-/// The plan, with its transfers and copies.
-pub(crate) fn solve(problem: &Problem, options: &Options) -> Result<Answer, Error> {
+/// The plan, with its transfers and copies. Another that knows nothing of them may be one of those that it starts from.
+pub(crate) fn solve(problem: &Problem, options: &Options, warm: Option<Solution>) -> Result<Answer, Error> {
     let since = Instant::now();
     bus::without(problem).check_for(Objective::Latency)?;
     let instance = Instance::new(&roomy(problem), Objective::Latency)?;
@@ -48,6 +48,9 @@ pub(crate) fn solve(problem: &Problem, options: &Options) -> Result<Answer, Erro
     if let Ok((listed, _)) = baseline::best(&bus::without(problem), Objective::Latency) {
         known.take(Some(as_it_is(&model, &batches(&listed))));
     }
+    if let Some(warm) = &warm {
+        known.take(Some(as_it_is(&model, &batches(&warm.schedule))));
+    }
     known.tell(options);
     known.take(piece_by_piece(&model, options, since));
     known.tell(options);
@@ -55,7 +58,7 @@ pub(crate) fn solve(problem: &Problem, options: &Options) -> Result<Answer, Erro
         Some(Limit::Seconds(seconds)) => Some(Limit::Seconds((seconds - since.elapsed().as_secs_f64()).max(0.0))),
         limit => limit,
     };
-    let bound = best_bound(problem, Objective::Latency, None)?;
+    let bound = best_bound(problem, Objective::Latency, warm.and_then(|warm| warm.bound))?;
     if let Some((_, start)) = known.best.clone().filter(|(value, _)| !closes(bound.value, *value)) {
         let options = Options { limit: left, ..options.clone() };
         known.take(anneal(&model, &start, &allowance(&model, &options)));
