@@ -38,13 +38,24 @@ pub(crate) fn problem(model: &str, system: &str, inputs: u32) -> Result<Problem,
 
 /// The operations of each task of a model, by its name.
 pub(crate) fn operations(model: &str, system: &str) -> Result<BTreeMap<String, f64>, String> {
-    let table = opt_on(model, system, &["--cost-table=csv"])?;
-    let row = |line: &str| {
-        let fields = fields(line);
+    let row = |(line, fields): (String, Vec<String>)| {
         let operations = fields.get(2).and_then(|field| field.parse().ok());
         operations.map(|operations: f64| (fields[0].clone(), operations)).ok_or_else(|| format!("{model}: {line}"))
     };
-    table.lines().skip(1).map(row).collect()
+    costs(model, system)?.into_iter().map(row).collect()
+}
+
+/// The tasks of a model that look up rows of a table.
+pub(crate) fn lookups(model: &str, system: &str) -> Result<Vec<String>, String> {
+    let is_lookup = |fields: &Vec<String>| fields.get(1).is_some_and(|kind| kind == "Gather");
+    let rows = costs(model, system)?.into_iter().map(|(_, fields)| fields);
+    Ok(rows.filter(is_lookup).map(|mut fields| fields.swap_remove(0)).collect())
+}
+
+/// The table of costs: each line with its fields.
+fn costs(model: &str, system: &str) -> Result<Vec<(String, Vec<String>)>, String> {
+    let table = opt_on(model, system, &["--cost-table=csv"])?;
+    Ok(table.lines().skip(1).map(|line| (line.to_owned(), fields(line))).collect())
 }
 
 /// What `divi-opt` prints for a model.

@@ -1,6 +1,7 @@
 //! `divi-bench plan`: the tables of the DiviML paper for our networks, beside the paper's own numbers, which were measured
 //! on other networks, devices and machines: to be compared by their ratios, not one by one.
 
+mod cold;
 mod curves;
 mod large;
 mod models;
@@ -25,6 +26,7 @@ parts, by default all of them:
   curves        Fig. 7: throughput over time, as SVG
   large         5,000 tasks on 8 devices against HEFT
   partition     divi-opt --partition for every model, machine and objective
+  cold          SortingHat's servers: language models whose parameters are still in the host's memory
 
   --seconds=S       for each search, by default 5
   --milp-seconds=S  for each integer program, by default 60
@@ -50,6 +52,7 @@ const PARTS: &[(&str, Part)] = &[
     ("curves", curves::curves),
     ("large", large::large),
     ("partition", partition::run),
+    ("cold", cold::run),
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {

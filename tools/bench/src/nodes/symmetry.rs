@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use divi_planner::generate::{Gpt3, gpt3};
 use divi_planner::plan::Limit;
-use divi_planner::{News, Objective, Options, Symmetry, Watch, solve};
+use divi_planner::{News, Objective, Options, Symmetry, Watch, queue_program_size, solve};
 
 pub(super) fn run(limit: f64) -> Result<(), String> {
     let small = Gpt3 { blocks: 1, machines: 2, inputs: 2, batch_sizes: vec![1, 2], ..Gpt3::default() };
@@ -14,8 +14,8 @@ pub(super) fn run(limit: f64) -> Result<(), String> {
     let large = Gpt3 { blocks: 2, machines: 6, inputs: 4, batch_sizes: vec![1, 2, 4], ..small.clone() };
     println!("Integer programs, at most {limit} s each\n");
     println!(
-        "{:<20} {:<10} {:>10} {:>10} {:>7} {:>9} {:>8}",
-        "instance", "symmetry", "µs", "bound", "gap", "explored", "seconds"
+        "{:<20} {:<10} {:>9} {:>11} {:>8} {:>8} {:>7} {:>9} {:>8}",
+        "instance", "symmetry", "variables", "constraints", "µs", "bound", "gap", "explored", "seconds"
     );
     for options in [small, medium, large] {
         let problem = gpt3(&options).map_err(|error| error.to_string())?;
@@ -30,8 +30,9 @@ pub(super) fn run(limit: f64) -> Result<(), String> {
             let options = Options { limit: Some(Limit::Seconds(limit)), symmetry, watch, ..Options::default() };
             let started = Instant::now();
             let plan = solve(&problem, Objective::Batch, "milp", &options).map_err(|error| error.to_string())?;
+            let (variables, constraints) = queue_program_size(&problem, symmetry).map_err(|error| error.to_string())?;
             println!(
-                "{:<20} {:<10} {:>10.0} {:>10.0} {:>6.2}% {:>9} {:>8.1}",
+                "{:<20} {:<10} {variables:>9} {constraints:>11} {:>8.0} {:>8.0} {:>6.2}% {:>9} {:>8.1}",
                 problem.name,
                 symmetry,
                 plan.value,
