@@ -46,7 +46,8 @@ fn queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let (mut start, mut name) = baseline::best(problem, Objective::Batch)?;
     options.watch.of(name).plan(start.value());
     let instance = Instance::new(problem, Objective::Batch)?;
-    if let Some(repeated) = replicated::quick(problem, &instance).filter(|found| found.value() < start.value()) {
+    let repeated = replicated::beside_others(problem, &instance, options);
+    if let Some(repeated) = repeated.filter(|found| found.value() < start.value()) {
         (start, name) = (repeated, "replicated");
         options.watch.of(name).plan(start.value());
     }

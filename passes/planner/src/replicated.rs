@@ -63,14 +63,19 @@ fn searched(ways: &Ways<'_>, copies: usize, options: &Options) -> Result<Schedul
     ways.way(copies, &|part| auto::auto(part, Objective::Batch, &options).map(|solution| solution.schedule))
 }
 
-/// The same with no search in the nodes: none where the problem has no nodes, or no way fits.
-pub(crate) fn quick(problem: &Problem, instance: &Instance) -> Option<Schedule> {
+/// The best way as a part of a portfolio: none where the problem has no nodes, or no way fits. Where time is limited there is
+/// no search in the nodes.
+pub(crate) fn beside_others(problem: &Problem, instance: &Instance, options: &Options) -> Option<Schedule> {
     let ways = Ways::new(problem, instance);
     if ways.machines.len() < 2 {
         return None;
     }
-    let solve = |part: &Problem| baseline::best(part, Objective::Batch).map(|(schedule, _)| schedule);
-    best_of(ways.copies.iter().map(|copies| ways.way(*copies, &solve))).ok().map(|best| best.schedule)
+    let listed = |part: &Problem| baseline::best(part, Objective::Batch).map(|(schedule, _)| schedule);
+    let best = match options.limit {
+        Some(Limit::Seconds(_)) => best_of(ways.copies.iter().map(|copies| ways.way(*copies, &listed))),
+        _ => best_of(ways.copies.iter().map(|copies| searched(&ways, *copies, options))),
+    };
+    best.ok().map(|best| best.schedule)
 }
 
 /// The best schedule, or the first error.
