@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::infeasible;
 use crate::instance::Instance;
 use crate::list;
+use crate::milp::timetable::launches;
 use crate::plan::{Batch, Bound, Copy, Limit, Objective, Plan, Schedule, Transfer, closes};
 use crate::problem::{Contention, MemoryModel, Problem};
 use crate::search::chains::Allowance;
@@ -86,11 +87,7 @@ pub(crate) fn solve(
     let first = Options { limit, watch, ..options.clone() };
     let solved = free.check_for(objective).and_then(|()| (algorithm.solver)(&free, objective, &first));
     let solution = solved.map_err(|error| infeasible::explain(&free, objective, &first, error))?;
-    let left = match options.limit {
-        Some(Limit::Seconds(seconds)) => Some(Limit::Seconds((seconds - since.elapsed().as_secs_f64()).max(0.0))),
-        limit => limit,
-    };
-    let options = Options { limit: left, ..options.clone() };
+    let options = options.left_since(since);
     if algorithm.name == DEFAULT_ALGORITHM && objective == Objective::Latency && tasks > MANY {
         let answer = sortinghat::solve(problem, &options, Some(solution))?;
         options.watch.taken(answer.timed.schedule.value(), SORTINGHAT);
@@ -170,7 +167,7 @@ pub(crate) fn roomy(problem: &Problem) -> Problem {
 fn time(problem: &Problem, start: &Schedule, search: Option<Micros>, options: &Options) -> Result<Timed, Error> {
     let objective = start.objective();
     let instance = Instance::new(&roomy(problem), objective)?;
-    let batches = batches(start);
+    let batches = launches(start);
     let model = Model::new(problem, objective, &instance, &batches);
     let mut known = Known::new(&model);
     known.take(Some(as_it_is(&model, &batches)));
@@ -188,7 +185,7 @@ fn time(problem: &Problem, start: &Schedule, search: Option<Micros>, options: &O
 pub(crate) fn time_as_it_is(problem: &Problem, start: &Schedule) -> Result<Timed, Error> {
     let objective = start.objective();
     let instance = Instance::new(&roomy(problem), objective)?;
-    let batches = batches(start);
+    let batches = launches(start);
     let model = Model::new(problem, objective, &instance, &batches);
     let mut known = Known::new(&model);
     known.take(Some(as_it_is(&model, &batches)));
@@ -209,7 +206,7 @@ pub fn timed_anew(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
         let inside = batch.inputs.iter().all(|input| *input < inputs);
         batch.node < problem.nodes.len() && batch.device < problem.devices.len() && inside
     };
-    let launches = batches(&plan.schedule);
+    let launches = launches(&plan.schedule);
     let counted = objective == Objective::Batch || launches.len() == problem.nodes.len();
     if !counted || !launches.iter().all(is_known) {
         return Err(Error::Unsupported(
@@ -285,18 +282,6 @@ fn plainly(model: &Model<'_>, choice: &mut Choice, value: Micros, binds: bool) {
 /// One launch of each task, wherever.
 pub(crate) fn each_once(instance: &Instance) -> Vec<Batch> {
     (0..instance.tasks()).map(|node| Batch { node, device: 0, inputs: vec![0], start: 0.0 }).collect()
-}
-
-/// The launches of a schedule.
-pub(crate) fn batches(schedule: &Schedule) -> Vec<Batch> {
-    match schedule {
-        Schedule::Latency { device, start, .. } => {
-            let batch = |(node, (device, start))| Batch { node, device, inputs: vec![0], start };
-            device.iter().copied().zip(start.iter().copied()).enumerate().map(batch).collect()
-        }
-        Schedule::Batch { batches, .. } => batches.clone(),
-        Schedule::Pipeline { .. } | Schedule::Edge { .. } => Vec::new(),
-    }
 }
 
 /// What a schedule has chosen; launches that cannot get their parameters where they are go where they can.

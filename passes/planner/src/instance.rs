@@ -8,6 +8,8 @@ use crate::plan::Objective;
 use crate::problem::{Domains, MemoryModel, Problem};
 use crate::units::{Bytes, BytesPerMicro, Micros};
 
+pub(crate) use memory::{Event, peak};
+
 /// A value that one task computes and others read; it moves at most once to each device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {

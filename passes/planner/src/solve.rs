@@ -2,6 +2,8 @@
 
 mod symmetry;
 
+use std::time::Instant;
+
 use crate::auto;
 use crate::baseline;
 use crate::bounds;
@@ -71,6 +73,15 @@ impl Options {
     /// The same for an algorithm that is part of another.
     pub(crate) fn named(&self, part: &'static str) -> Self {
         Self { watch: self.watch.of(part), ..self.clone() }
+    }
+
+    /// The same with what is left of the time, where that is limited.
+    pub(crate) fn left_since(&self, since: Instant) -> Self {
+        let limit = self.limit.map(|limit| match limit {
+            Limit::Seconds(seconds) => Limit::Seconds((seconds - since.elapsed().as_secs_f64()).max(0.0)),
+            Limit::Iterations(count) => Limit::Iterations(count),
+        });
+        Self { limit, ..self.clone() }
     }
 }
 

@@ -13,12 +13,13 @@ use std::time::Instant;
 
 use crate::baseline;
 use crate::bus::{
-    self, Answer, Chain, Choice, Job, Known, Model, Simulator, allowance, anneal, as_it_is, batches, best_bound,
-    each_once, extend_first_to_end, jobs, roomy, starts,
+    self, Answer, Chain, Choice, Job, Known, Model, Simulator, allowance, anneal, as_it_is, best_bound, each_once,
+    extend_first_to_end, jobs, roomy, starts,
 };
 use crate::dominators::submodels;
 use crate::error::Error;
 use crate::instance::Instance;
+use crate::milp::timetable::launches;
 use crate::plan::{Limit, Objective, closes};
 use crate::problem::Problem;
 use crate::random::Random;
@@ -46,22 +47,17 @@ pub(crate) fn solve(problem: &Problem, options: &Options, warm: Option<Solution>
     let mut known = Known::new(&model);
     starts(&model).into_iter().for_each(|choice| known.take(Some(choice)));
     if let Ok((listed, _)) = baseline::best(&bus::without(problem), Objective::Latency) {
-        known.take(Some(as_it_is(&model, &batches(&listed))));
+        known.take(Some(as_it_is(&model, &launches(&listed))));
     }
     if let Some(warm) = &warm {
-        known.take(Some(as_it_is(&model, &batches(&warm.schedule))));
+        known.take(Some(as_it_is(&model, &launches(&warm.schedule))));
     }
     known.tell(options);
     known.take(piece_by_piece(&model, options, since));
     known.tell(options);
-    let left = match options.limit {
-        Some(Limit::Seconds(seconds)) => Some(Limit::Seconds((seconds - since.elapsed().as_secs_f64()).max(0.0))),
-        limit => limit,
-    };
     let bound = best_bound(problem, Objective::Latency, warm.and_then(|warm| warm.bound))?;
     if let Some((_, start)) = known.best.clone().filter(|(value, _)| !closes(bound.value, *value)) {
-        let options = Options { limit: left, ..options.clone() };
-        known.take(anneal(&model, &start, &allowance(&model, &options)));
+        known.take(anneal(&model, &start, &allowance(&model, &options.left_since(since))));
     }
     Ok(Answer { timed: known.timed()?, bound })
 }

@@ -3,6 +3,7 @@
 use super::choice::Choice;
 use super::model::{Model, Way};
 use super::simulate::Simulator;
+use crate::instance::{Event, peak};
 use crate::problem::MemoryModel;
 use crate::units::{Bytes, Micros};
 
@@ -66,10 +67,10 @@ fn everything(model: &Model<'_>, choice: &Choice) -> Vec<Bytes> {
 fn most_at_once(model: &Model<'_>, choice: &Choice, simulator: &Simulator<'_>) -> Vec<Bytes> {
     let instance = model.instance;
     let mut held = vec![0.0; model.devices];
-    let mut events: Vec<Vec<(Micros, Bytes)>> = vec![Vec::new(); model.devices];
+    let mut events: Vec<Vec<Event>> = vec![Vec::new(); model.devices];
     let mut alive = |on: usize, bytes: Bytes, from: Micros, until: Micros| {
         if bytes > 0.0 && until > from {
-            events[on].extend([(from, bytes), (until, -bytes)]);
+            events[on].extend([Event { time: from, change: bytes }, Event { time: until, change: -bytes }]);
         }
     };
     let (start, end) = (&simulator.start, &simulator.end);
@@ -116,15 +117,4 @@ fn most_at_once(model: &Model<'_>, choice: &Choice, simulator: &Simulator<'_>) -
         }
     }
     held.into_iter().zip(events).map(|(held, events)| held + peak(events)).collect()
-}
-
-/// The highest sum along the events; what ends at a time is gone before what begins then.
-fn peak(mut events: Vec<(Micros, Bytes)>) -> Bytes {
-    events.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    let (mut held, mut highest): (Bytes, Bytes) = (0.0, 0.0);
-    for (_, change) in events {
-        held += change;
-        highest = highest.max(held);
-    }
-    highest
 }

@@ -112,13 +112,13 @@ impl Instance {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Event {
-    pub(super) time: Micros,
-    pub(super) change: Bytes,
+pub(crate) struct Event {
+    pub(crate) time: Micros,
+    pub(crate) change: Bytes,
 }
 
 /// The highest sum along the events; what ends at a time is gone before what begins then.
-pub(super) fn peak(mut events: Vec<Event>) -> Bytes {
+pub(crate) fn peak(mut events: Vec<Event>) -> Bytes {
     events.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.change.total_cmp(&b.change)));
     let mut held = 0.0;
     let mut highest: Bytes = 0.0;
