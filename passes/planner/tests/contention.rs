@@ -15,7 +15,7 @@ use buses::{exclusive, shared, tensors};
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::problem::Contention;
 use divi_planner::random::Random;
-use divi_planner::{Error, Objective, Options, Plan, Problem, algorithms, solve, verify};
+use divi_planner::{Error, Objective, Options, Plan, Problem, algorithms, solve, timed_anew, verify};
 use flows::permutations;
 use random_problem::{Size, problem};
 use refusal::refuses;
@@ -273,6 +273,25 @@ fn transfers_on_one_bus() {
     // Without contention both may go at once.
     let free = solve(&problem, Objective::Latency, "heft", &options(0, Contention::Off)).unwrap();
     assert_eq!((free.value, free.contention), (60.0, Some(Contention::Off)));
+}
+
+/// What a plan that knows of no buses is worth on them.
+#[test]
+fn plans_are_timed_anew() {
+    let problem = fork();
+    let mut free = problem.clone();
+    free.contention = Contention::Off;
+    let plan = solve(&free, Objective::Latency, "auto", &options(100, Contention::Off)).unwrap();
+    let anew = timed_anew(&problem, &plan).unwrap();
+    assert_eq!((plan.value, anew.value, anew.transfers.len()), (60.0, 80.0, 2));
+    assert_eq!(verify(&problem, &anew), Ok(80.0));
+    assert!(timed_anew(&free, &plan).unwrap_err().to_string().contains("contention or a cold start"));
+    let mut other = plan.clone();
+    other.schedule = Schedule::Latency { device: vec![0, 7, 2], start: vec![0.0; 3], makespan: 1.0 };
+    assert!(timed_anew(&problem, &other).unwrap_err().to_string().contains("other nodes, devices or inputs"));
+    // Readers before those that they read from.
+    other.schedule = Schedule::Latency { device: vec![0, 1, 2], start: vec![9.0, 0.0, 0.0], makespan: 39.0 };
+    assert!(timed_anew(&problem, &other).is_err());
 }
 
 #[test]

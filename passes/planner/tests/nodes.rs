@@ -9,7 +9,9 @@ use divi_planner::generate::{Gpt3, gpt3};
 use divi_planner::plan::{Batch, Limit};
 use divi_planner::problem::{Device, Node};
 use divi_planner::random::Random;
-use divi_planner::{Error, Instance, Objective, Options, Plan, Problem, Symmetry, bounds, solve, verify};
+use divi_planner::{
+    Error, Instance, Objective, Options, Plan, Problem, Symmetry, bounds, queue_program_size, solve, verify,
+};
 
 const SLACK: f64 = 1e-9;
 
@@ -105,6 +107,20 @@ fn clusters_by_trying_everything() {
         compared += 1;
     }
     assert!(scarce > 6, "{scarce}");
+}
+
+/// Tests that criteria add constraints, and no variables.
+#[test]
+fn criteria_are_constraints() {
+    let options = Gpt3 { blocks: 1, machines: 2, inputs: 2, batch_sizes: vec![1, 2], ..Gpt3::default() };
+    let problem = gpt3(&options).unwrap();
+    let size = |symmetry: Symmetry| queue_program_size(&problem, symmetry).unwrap();
+    let (variables, constraints) = size(Symmetry::Off);
+    for symmetry in [Symmetry::Batches, Symmetry::Tasks, Symmetry::Time] {
+        // Two pairs of equal devices in each of two nodes, and the nodes.
+        assert_eq!(size(symmetry), (variables, constraints + 5), "{symmetry}");
+    }
+    assert!(size(Symmetry::FirstUse).1 > constraints + 5);
 }
 
 /// Tests that the bound of mean ways is reached where it says all: a chain whose copies have to share memory.
