@@ -9,9 +9,10 @@ use divi_planner::plan::Limit;
 use divi_planner::{News, Objective, Options, Symmetry, Watch, queue_program_size, solve};
 
 pub(super) fn run(limit: f64) -> Result<(), String> {
-    let small = Gpt3 { blocks: 1, machines: 2, inputs: 2, batch_sizes: vec![1, 2], ..Gpt3::default() };
-    let medium = Gpt3 { machines: 3, inputs: 3, batch_sizes: vec![1, 2, 3], ..small.clone() };
-    let large = Gpt3 { blocks: 2, machines: 6, inputs: 4, batch_sizes: vec![1, 2, 4], ..small.clone() };
+    // Long prompts, so that inputs are worth sharing out: otherwise one batch on one device is the best plan.
+    let small = Gpt3 { blocks: 1, machines: 1, tokens: 400, inputs: 3, batch_sizes: vec![1, 2] };
+    let medium = Gpt3 { machines: 2, inputs: 4, ..small.clone() };
+    let large = Gpt3 { machines: 1, inputs: 8, batch_sizes: vec![1, 2, 3, 4], ..small.clone() };
     println!("Integer programs, at most {limit} s each\n");
     println!(
         "{:<20} {:<10} {:>9} {:>11} {:>8} {:>8} {:>7} {:>9} {:>8}",
@@ -34,7 +35,7 @@ pub(super) fn run(limit: f64) -> Result<(), String> {
             println!(
                 "{:<20} {:<10} {variables:>9} {constraints:>11} {:>8.0} {:>8.0} {:>6.2}% {:>9} {:>8.1}",
                 problem.name,
-                symmetry,
+                symmetry.name(),
                 plan.value,
                 plan.bound,
                 100.0 * plan.gap,
