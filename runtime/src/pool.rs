@@ -16,6 +16,8 @@ pub(crate) struct Pool {
     gpu: Arc<dyn Gpu>,
     /// What nobody has, by its size.
     free: Mutex<Vec<(u64, Pinned)>>,
+    /// How many of a size are kept.
+    kept: usize,
 }
 
 /// Bytes of a pool, which go back to it.
@@ -27,8 +29,8 @@ pub(crate) struct Pooled {
 }
 
 impl Pool {
-    pub(crate) fn new(gpu: Arc<dyn Gpu>) -> Arc<Self> {
-        Arc::new(Self { gpu, free: Mutex::new(vec![]) })
+    pub(crate) fn new(gpu: Arc<dyn Gpu>, kept: usize) -> Arc<Self> {
+        Arc::new(Self { gpu, free: Mutex::new(vec![]), kept })
     }
 
     /// So many bytes, which may be anything.
@@ -61,8 +63,9 @@ impl DerefMut for Pooled {
 
 impl Drop for Pooled {
     fn drop(&mut self) {
-        if let Some(memory) = self.memory.take() {
-            self.pool.free.lock().push((self.bytes, memory));
+        let mut free = self.pool.free.lock();
+        if free.iter().filter(|(size, _)| *size == self.bytes).count() < self.pool.kept {
+            free.extend(self.memory.take().map(|memory| (self.bytes, memory)));
         }
     }
 }

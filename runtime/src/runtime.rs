@@ -97,7 +97,7 @@ impl Runtime {
         let slots = (0..in_flight).map(|index| Slot::new(index, &program, &layout, &arenas)).collect::<Result<_>>()?;
         let may_lend = bundle.inputs.iter().map(|port| program.may_lend(port.value)).collect();
         let may_place = bundle.outputs.iter().map(|port| program.may_place(port.value)).collect();
-        let pool = program.gpus.iter().flatten().next().map(|device| Pool::new(device.gpu.clone()));
+        let pool = program.gpus.iter().flatten().next().map(|device| Pool::new(device.gpu.clone(), in_flight + 1));
         let crew = Crew::new(bundle, &program.lanes, &options);
         let (stations, lanes) = crew.stations(&program, in_flight)?;
         let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());

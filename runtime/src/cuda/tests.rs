@@ -223,6 +223,10 @@ fn pinned_tensors_are_copied_once() {
         assert_eq!(copied(&kept[0].1), 4);
         assert_eq!(ask(&runtime, 1.0).unwrap(), [4.0; SIZE as usize], "others are as good");
         assert_eq!(kept[0].1.to_f32().unwrap(), [8.0; SIZE as usize], "what is kept stays");
+        let many: Vec<_> = (0..5).map(|_| run()).collect();
+        let pieces = stub.pieces();
+        drop(many);
+        assert_eq!(stub.pieces(), pieces - 3, "two of a size are kept");
         let mut place = full(0.0);
         runtime.run_into(&[("x", full(3.0).view())], &mut [place.bytes_mut()]).unwrap();
         assert_eq!(place.to_f32().unwrap(), [12.0; SIZE as usize]);
