@@ -165,30 +165,32 @@ pub(crate) fn roomy(problem: &Problem) -> Problem {
 
 /// Times a schedule anew. Where there is something to search for, which nothing is better than, improves on it.
 fn time(problem: &Problem, start: &Schedule, search: Option<Micros>, options: &Options) -> Result<Timed, Error> {
-    let objective = start.objective();
-    let instance = Instance::new(&roomy(problem), objective)?;
-    let batches = launches(start);
-    let model = Model::new(problem, objective, &instance, &batches);
-    let mut known = Known::new(&model);
-    known.take(Some(as_it_is(&model, &batches)));
-    if objective == Objective::Latency && (search.is_some() || known.best.is_none()) {
-        starts(&model).into_iter().for_each(|choice| known.take(Some(choice)));
-    }
-    let is_open = |value: Micros| search.is_some_and(|least| !closes(least, value));
-    if let Some((_, start)) = known.best.clone().filter(|(value, _)| is_open(*value)) {
-        known.take(anneal(&model, &start, &allowance(&model, options)));
-    }
-    known.timed()
+    time_and(problem, start, |known| {
+        let model = known.model;
+        if start.objective() == Objective::Latency && (search.is_some() || known.best.is_none()) {
+            starts(model).into_iter().for_each(|choice| known.take(Some(choice)));
+        }
+        let is_open = |value: Micros| search.is_some_and(|least| !closes(least, value));
+        if let Some((_, start)) = known.best.clone().filter(|(value, _)| is_open(*value)) {
+            known.take(anneal(model, &start, &allowance(model, options)));
+        }
+    })
 }
 
 /// Times a schedule anew: nothing but times changes. Buses are given out in the order of starts.
 pub(crate) fn time_as_it_is(problem: &Problem, start: &Schedule) -> Result<Timed, Error> {
+    time_and(problem, start, |_| {})
+}
+
+/// Times a schedule as it is, has it improved on, and says what comes of the best.
+fn time_and(problem: &Problem, start: &Schedule, improve: impl FnOnce(&mut Known<'_>)) -> Result<Timed, Error> {
     let objective = start.objective();
     let instance = Instance::new(&roomy(problem), objective)?;
     let batches = launches(start);
     let model = Model::new(problem, objective, &instance, &batches);
     let mut known = Known::new(&model);
     known.take(Some(as_it_is(&model, &batches)));
+    improve(&mut known);
     known.timed()
 }
 

@@ -45,11 +45,8 @@ impl<'a> Buses<'a> {
         at: MlirOperation,
         what: String,
     ) {
-        let latency = self.machine.transfer(from, to, 0.0).unwrap_or(0.0);
-        let flow = self.machine.transfer(from, to, bytes).unwrap_or(0.0) - latency;
-        if let Some(bus) = self.machine.bus(from, to) {
-            self.uses.entry(bus).or_default().push(Use { at, what, start, end, latency, flow });
-        }
+        let (latency, flow) = self.alone((from, to), bytes);
+        self.add((from, to), Use { at, what, start, end, latency, flow });
     }
 
     /// Takes it for a task that reads so many bytes while it runs, or as many as it has time for.
@@ -61,10 +58,19 @@ impl<'a> Buses<'a> {
         at: MlirOperation,
         what: String,
     ) {
-        let alone = self.machine.transfer(from, to, bytes).unwrap_or(0.0);
-        let flow = (alone - self.machine.transfer(from, to, 0.0).unwrap_or(0.0)).min(end - start);
+        let (_, flow) = self.alone((from, to), bytes);
+        self.add((from, to), Use { at, what, start, end, latency: 0.0, flow: flow.min(end - start) });
+    }
+
+    /// What passes before anything flows from one device to another, and how long all of it takes then.
+    fn alone(&self, (from, to): (usize, usize), bytes: Bytes) -> (Micros, Micros) {
+        let takes = |bytes| self.machine.transfer(from, to, bytes).unwrap_or(0.0);
+        (takes(0.0), takes(bytes) - takes(0.0))
+    }
+
+    fn add(&mut self, (from, to): (usize, usize), one: Use) {
         if let Some(bus) = self.machine.bus(from, to) {
-            self.uses.entry(bus).or_default().push(Use { at, what, start, end, latency: 0.0, flow });
+            self.uses.entry(bus).or_default().push(one);
         }
     }
 

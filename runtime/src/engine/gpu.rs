@@ -144,17 +144,20 @@ impl Engine {
         self.each_gpu(&self.program.bundle.outputs, |gpu, ports| {
             let value = |port: usize| self.program.bundle.outputs[port].value;
             let bytes = |port: usize| self.program.bundle.values[value(port)].tensor.bytes;
-            let places: Vec<(usize, *mut u8)> = ports.iter().map(|&port| (port, outputs.pointer(port))).collect();
-            let is_direct = |place: *mut u8| self.is_pinned(place);
-            let parts = places.iter().map(|&(port, place)| {
-                let place = if is_direct(place) { place } else { slot.outputs.place(port) };
-                (place, slot.value(value(port)).addr() as Address, bytes(port))
-            });
+            let place = |&port: &usize| {
+                let goes_to = outputs.pointer(port);
+                let copied_to = if self.is_pinned(goes_to) { goes_to } else { slot.outputs.place(port) };
+                (port, goes_to, copied_to)
+            };
+            let places: Vec<(usize, *mut u8, *mut u8)> = ports.iter().map(place).collect();
+            let parts = places
+                .iter()
+                .map(|&(port, _, copied_to)| (copied_to, slot.value(value(port)).addr() as Address, bytes(port)));
             // SAFETY: all steps are done, and the places are the slot's, or as long as the outputs, which was checked.
             unsafe { gpu.fetch(slot.index, parts) }?;
-            for &(port, place) in places.iter().filter(|&&(_, place)| !is_direct(place)) {
+            for &(port, goes_to, copied_to) in places.iter().filter(|(_, goes_to, copied_to)| goes_to != copied_to) {
                 // SAFETY: as above.
-                unsafe { ptr::copy_nonoverlapping(slot.outputs.place(port), place, bytes(port) as usize) };
+                unsafe { ptr::copy_nonoverlapping(copied_to, goes_to, bytes(port) as usize) };
             }
             Ok(())
         })
