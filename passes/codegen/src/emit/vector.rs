@@ -31,6 +31,31 @@ impl Builder {
         self.append("llvm.store", &[value, address], &[], &[alignment], vec![]);
     }
 
+    /// The columns of a square as its rows: squares of 2, 4, 8, … are turned within each other.
+    pub(crate) fn turned(&self, mut square: Vec<V>) -> Vec<V> {
+        let (side, ty) = (square.len(), self.vector());
+        let mut half = 1;
+        while half < side {
+            for i in (0..side).filter(|i| i & half == 0) {
+                let pair = [square[i], square[i + half]];
+                let lane = |lane: usize, is_second: bool| match (lane & half == 0, is_second) {
+                    (true, false) => lane,
+                    (false, false) => side + lane - half,
+                    (true, true) => lane + half,
+                    (false, true) => side + lane,
+                };
+                for is_second in [false, true] {
+                    let lanes: Vec<_> = (0..side).map(|i| lane(i, is_second).to_string()).collect();
+                    let mask = format!("array<i64: {}>", lanes.join(", "));
+                    square[i + if is_second { half } else { 0 }] =
+                        self.op("vector.shuffle", &pair, ty, &[("mask", &mask)]);
+                }
+            }
+            half *= 2;
+        }
+        square
+    }
+
     /// Ones for the first `count` lanes.
     pub(crate) fn mask(&self, count: usize) -> V {
         let bits: Vec<_> = (0..self.lanes()).map(|lane| if lane < count { "true" } else { "false" }).collect();

@@ -143,46 +143,119 @@ pub(crate) fn fill_margin(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
 /// Puts a dense value into blocks.
 pub(crate) fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: &Blocked) {
     fill_margin(cx, blocked, layout);
-    let layout = *layout;
-    let (blocks, lanes) = (layout.blocks(), layout.lanes);
-    cx.call(layout.batch * blocks, 1, &[dense], &[blocked], |b, kernel| {
-        b.for_each(kernel.begin, kernel.end, 1, |plane| {
-            let (image, block) = b.div_rem(plane, blocks);
-            let first = b.times(block, lanes);
-            let left = b.sub(b.index(layout.channels), first);
-            let count = b.min(left, b.index(lanes), false);
-            b.repeat(layout.height, |y| {
-                b.for_each(b.index(0), count, 1, |lane| {
-                    let channel = b.add(b.add(b.times(image, layout.channels), first), lane);
-                    let row = b.times(b.add(b.times(channel, layout.height), y), layout.width);
-                    let to = b.add(layout.at(b, plane, y, b.index(0)), lane);
-                    b.repeat(layout.width, |x| {
-                        let value = b.load(kernel.buffers[0], DType::F32, b.add(row, x));
-                        b.store(value, kernel.buffers[1], DType::F32, b.add(to, b.times(x, lanes)));
-                    });
-                });
+    squares(cx, dense, blocked, *layout, |b, buffers, square| {
+        let [source, target] = [buffers[0], buffers[1]];
+        let Some(start) = square.start else {
+            square.one_by_one(b, |dense, blocked| {
+                b.store(b.load(source, DType::F32, dense), target, DType::F32, blocked);
             });
-        });
+            return;
+        };
+        let channel = |channel| b.load_vector(source, square.dense(b, channel, start), b.vector());
+        let mut channels: Vec<V> = (0..square.channels).map(channel).collect();
+        // Nothing reads what is in the other lanes.
+        channels.resize(square.layout.lanes as usize, channels[0]);
+        for (i, pixel) in (0..).zip(b.turned(channels)) {
+            b.store_vector(pixel, target, square.blocked(b, b.plus(start, i)));
+        }
     });
 }
 
 /// Makes a blocked value dense again.
 pub(crate) fn to_dense(cx: &mut Lowering<'_>, blocked: Id, dense: Id, layout: &Blocked) {
-    let layout = *layout;
-    let (blocks, lanes) = (layout.blocks(), layout.lanes);
-    cx.call(layout.batch * layout.channels, lanes, &[blocked], &[dense], |b, kernel| {
-        b.for_each(kernel.begin, kernel.end, 1, |number| {
-            let (image, channel) = b.div_rem(number, layout.channels);
-            let (block, lane) = b.div_rem(channel, lanes);
-            let plane = b.add(b.times(image, blocks), block);
-            b.repeat(layout.height, |y| {
-                let from = b.add(layout.at(b, plane, y, b.index(0)), lane);
-                let row = b.times(b.add(b.times(number, layout.height), y), layout.width);
-                b.repeat(layout.width, |x| {
-                    let value = b.load(kernel.buffers[0], DType::F32, b.add(from, b.times(x, lanes)));
-                    b.store(value, kernel.buffers[1], DType::F32, b.add(row, x));
-                });
+    squares(cx, blocked, dense, *layout, |b, buffers, square| {
+        let [source, target] = [buffers[0], buffers[1]];
+        let Some(start) = square.start else {
+            square.one_by_one(b, |dense, blocked| {
+                b.store(b.load(source, DType::F32, blocked), target, DType::F32, dense);
             });
+            return;
+        };
+        let pixel = |i| b.load_vector(source, square.blocked(b, b.plus(start, i)), b.vector());
+        let channels = b.turned((0..square.layout.lanes).map(pixel).collect());
+        for (channel, values) in (0..square.channels).zip(channels) {
+            b.store_vector(values, target, square.dense(b, channel, start));
+        }
+    });
+}
+
+/// As many pixels of a block of channels as it has channels: what can be turned in registers.
+struct Square {
+    layout: Blocked,
+    /// Of the block, counted over all images, and of its first channel, likewise.
+    plane: V,
+    first_channel: V,
+    /// How many of the block's channels there are.
+    channels: i64,
+    /// The first pixel, counted row by row; `None` if the image has too few for a square.
+    start: Option<V>,
+}
+
+impl Square {
+    /// Where a pixel of one of the channels is in the dense value.
+    fn dense(&self, b: &Builder, channel: i64, pixel: V) -> V {
+        b.add(b.times(b.plus(self.first_channel, channel), self.layout.height * self.layout.width), pixel)
+    }
+
+    /// Where the channels of a pixel begin in blocks.
+    fn blocked(&self, b: &Builder, pixel: V) -> V {
+        let Margin { left: 0, right: 0, .. } = self.layout.margin else {
+            let (y, x) = b.div_rem(pixel, self.layout.width);
+            return self.layout.at(b, self.plane, y, x);
+        };
+        self.layout.at(b, self.plane, b.index(0), pixel)
+    }
+
+    /// For all pixels of the image and all channels of the block: where they are in the dense value, and in blocks.
+    fn one_by_one(&self, b: &Builder, body: impl Fn(V, V)) {
+        for channel in 0..self.channels {
+            b.repeat(self.layout.height * self.layout.width, |pixel| {
+                body(self.dense(b, channel, pixel), b.plus(self.blocked(b, pixel), channel));
+            });
+        }
+    }
+}
+
+/// Squares that one iteration copies, and the bytes that are worth a thread.
+const SQUARES: i64 = 8;
+const GRAIN: i64 = 32 * 1024;
+
+/// Copies between a dense value and one in blocks, square by square.
+fn squares(cx: &mut Lowering<'_>, from: Id, to: Id, layout: Blocked, copy: impl Fn(&Builder, &[V], &Square)) {
+    let (blocks, lanes, pixels) = (layout.blocks(), layout.lanes, layout.height * layout.width);
+    let count = (pixels + lanes - 1) / lanes;
+    // The last one takes the rest.
+    let pieces = (count / SQUARES).max(1);
+    let grain = GRAIN / (lanes * lanes * 4 * count.min(SQUARES));
+    cx.call(layout.batch * blocks * pieces, grain, &[from], &[to], |b, kernel| {
+        b.for_each(kernel.begin, kernel.end, 1, |number| {
+            let (plane, piece) = b.div_rem(number, pieces);
+            let (image, block) = b.div_rem(plane, blocks);
+            let first_channel = b.add(b.times(image, layout.channels), b.times(block, lanes));
+            let of_block = |channels: i64| {
+                let square = |start| Square { layout, plane, first_channel, channels, start };
+                if pixels < lanes {
+                    copy(b, &kernel.buffers, &square(None));
+                    return vec![];
+                }
+                let is_last = b.equal(piece, b.index(pieces - 1));
+                let first = b.times(piece, SQUARES);
+                let end = b.select(is_last, b.index(count), b.plus(first, SQUARES));
+                b.for_each(first, end, 1, |number| {
+                    // The last square has pixels of the one before where there are not enough.
+                    let start = b.min(b.times(number, lanes), b.index(pixels - lanes), false);
+                    copy(b, &kernel.buffers, &square(Some(start)));
+                });
+                vec![]
+            };
+            match layout.channels % lanes {
+                0 => _ = of_block(lanes),
+                rest if blocks == 1 => _ = of_block(rest),
+                rest => {
+                    let is_last = b.equal(block, b.index(blocks - 1));
+                    b.if_else(is_last, || of_block(rest), || of_block(lanes));
+                }
+            }
         });
     });
 }

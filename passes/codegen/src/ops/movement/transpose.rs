@@ -2,7 +2,6 @@
 
 use super::{GRAIN, Lower, Part, copy_part, raw};
 use crate::{
-    emit::{Builder, V},
     error::Result,
     graph::{Id, Node, strides},
     lowering::Lowering,
@@ -127,7 +126,7 @@ fn turn(cx: &mut Lowering<'_>, input: Id, output: Id, dtype: DType, shape: &[i64
                 let in_registers = || {
                     let column = |i| b.load_vector(source, b.plus(from_start, i * steps[last]), b.vector());
                     let columns = (0..side).map(column).collect();
-                    for (row, values) in (0..).zip(turned(b, columns)) {
+                    for (row, values) in (0..).zip(b.turned(columns)) {
                         b.store_vector(values, target, b.plus(to_start, row * to[dense]));
                     }
                     vec![]
@@ -136,28 +135,4 @@ fn turn(cx: &mut Lowering<'_>, input: Id, output: Id, dtype: DType, shape: &[i64
             });
         });
     });
-}
-
-/// The columns of a square as its rows: squares of 2, 4, 8, … are turned within each other.
-fn turned(b: &Builder, mut square: Vec<V>) -> Vec<V> {
-    let (side, ty) = (square.len(), b.vector());
-    let mut half = 1;
-    while half < side {
-        for i in (0..side).filter(|i| i & half == 0) {
-            let pair = [square[i], square[i + half]];
-            let lane = |lane: usize, is_second: bool| match (lane & half == 0, is_second) {
-                (true, false) => lane,
-                (false, false) => side + lane - half,
-                (true, true) => lane + half,
-                (false, true) => side + lane,
-            };
-            for is_second in [false, true] {
-                let lanes: Vec<_> = (0..side).map(|i| lane(i, is_second).to_string()).collect();
-                let mask = format!("array<i64: {}>", lanes.join(", "));
-                square[i + if is_second { half } else { 0 }] = b.op("vector.shuffle", &pair, ty, &[("mask", &mask)]);
-            }
-        }
-        half *= 2;
-    }
-    square
 }
