@@ -28,8 +28,14 @@ pub(crate) struct Crew {
     idle_patience: Duration,
 }
 
-/// A station, and one of its lanes, by lane.
-pub(crate) type Places = Vec<(usize, usize)>;
+/// Where things are done.
+pub(crate) struct Places {
+    pub(crate) stations: Vec<Station>,
+    /// By lane: its station, and which of the station's lanes it is.
+    pub(crate) lanes: Vec<(usize, usize)>,
+    /// The station where requests end that have outputs on GPUs, if there are such outputs.
+    pub(crate) completions: Option<usize>,
+}
 
 impl Crew {
     pub(crate) fn new(bundle: &Bundle, lanes: &Lanes, options: &Options) -> Self {
@@ -67,8 +73,7 @@ impl Crew {
         }
     }
 
-    /// The stations, and for each lane its station and which of the station's lanes it is.
-    pub(crate) fn stations(&self, program: &Program, in_flight: usize) -> Result<(Vec<Station>, Places)> {
+    pub(crate) fn places(&self, program: &Program, in_flight: usize) -> Result<Places> {
         let devices = self.threads.len();
         let mut lanes: Vec<(usize, usize)> = (0..devices).map(|device| (device, 0)).collect();
         let mut counts = vec![1; devices];
@@ -81,6 +86,8 @@ impl Crew {
                 counts[to] += 1;
             }
         }
+        let completions = program.has_gpu_outputs().then_some(counts.len());
+        counts.extend(completions.map(|_| 1));
         let most_ready = program.steps.len() * in_flight;
         let make = |(index, &count): (usize, &usize)| {
             let team = self
@@ -89,11 +96,13 @@ impl Crew {
                 .map(|&threads| Team::new(&self.names[index], threads, &self.cores[index], self.patience));
             Ok(Station::new(count, most_ready, team.transpose()?, self.idle_patience))
         };
-        Ok((counts.iter().enumerate().map(make).collect::<Result<_>>()?, lanes))
+        let stations = counts.iter().enumerate().map(make).collect::<Result<_>>()?;
+        Ok(Places { stations, lanes, completions })
     }
 
     pub(crate) fn name(&self, station: usize) -> String {
-        self.names[station].clone()
+        let links = if self.has_link_threads { self.links.len() } else { 0 };
+        if station < self.threads.len() + links { self.names[station].clone() } else { "outputs".to_owned() }
     }
 
     pub(crate) fn core(&self, station: usize) -> Option<usize> {

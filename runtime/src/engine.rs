@@ -45,6 +45,8 @@ pub(crate) struct Engine {
     pub(crate) stations: Vec<Station>,
     /// For each lane, its station and which of the station's lanes it is.
     pub(crate) lanes: Vec<(usize, usize)>,
+    /// The station where requests end that have outputs on GPUs.
+    pub(crate) completions: Option<usize>,
     pub(crate) transfer: Arc<dyn Transfer>,
     pub(crate) before_launch: Option<LaunchHook>,
     /// A [`Recording`].
@@ -54,20 +56,56 @@ pub(crate) struct Engine {
     pub(crate) program: Program,
 }
 
-/// A thread without a station, which goes on with what it has made ready itself: to wake another one takes longer than many a
-/// step does.
+/// A thread that goes on with what it has made ready at stations of others: to wake another thread takes longer than many a step
+/// does.
 #[derive(Default)]
 pub(crate) struct Hand {
+    /// The slot of the request that it waits for anyway. It has time for all that GPUs do then; else, it only tells them.
+    waits_for: Option<usize>,
     /// The station whose place it has taken.
     next: Cell<Option<usize>>,
+    /// A request whose last step it has run, and its slot.
+    ended: Cell<Option<(usize, u64)>>,
+}
+
+impl Hand {
+    pub(crate) fn waiting_for(slot: usize) -> Self {
+        Self { waits_for: Some(slot), ..Self::default() }
+    }
 }
 
 impl Engine {
-    /// Runs the steps of a request that nobody else has taken, until it is done or others have them all.
-    pub(crate) fn drive(&self, hand: &Hand, request: &Request) {
+    /// What a station's thread does.
+    pub(crate) fn serve(&self, station: usize) {
+        let hand = Hand::default();
+        self.stations[station].serve(|seat, ready| {
+            if ready.step as usize == self.program.steps.len() {
+                return self.complete(ready.slot as usize);
+            }
+            self.run(seat, ready, &hand);
+            self.drive(&hand, || false);
+        });
+    }
+
+    /// Runs steps at the stations that a thread has taken, until it has none or it is enough.
+    pub(crate) fn drive(&self, hand: &Hand, is_enough: impl Fn() -> bool) {
+        self.end(hand);
         while let Some(station) = hand.next.take() {
-            let is_enough = || request.is_done() || hand.next.get().is_some();
-            self.stations[station].drive(|seat, ready| self.run(seat, ready, Some(hand)), is_enough);
+            let is_enough = || hand.next.get().is_some() || hand.ended.get().is_some() || is_enough();
+            self.stations[station].drive(|seat, ready| self.run(seat, ready, hand), is_enough);
+            self.end(hand);
+        }
+    }
+
+    /// Sees to the end of a request whose last step a thread has run, which may have to be waited for.
+    fn end(&self, hand: &Hand) {
+        let Some((slot, request)) = hand.ended.take() else { return };
+        match self.completions {
+            Some(station) if hand.waits_for != Some(slot) => {
+                let step = self.program.steps.len() as u32;
+                self.stations[station].push(0, Ready { request, rank: 0, step, slot: slot as u32 });
+            }
+            _ => self.complete(slot),
         }
     }
 
@@ -80,7 +118,7 @@ impl Engine {
         mut outputs: Outputs,
         inputs: &[TensorRef<'_>],
         lent: bool,
-        hand: Option<&Hand>,
+        hand: &Hand,
     ) {
         let slot = &self.slots[slot_index];
         let failure = self.send_inputs(slot, inputs, lent).err();
@@ -121,22 +159,27 @@ impl Engine {
         }
     }
 
-    fn make_ready(&self, slot: usize, request: u64, (index, step): (usize, &Planned), hand: Option<&Hand>) {
+    fn make_ready(&self, slot: usize, request: u64, (index, step): (usize, &Planned), hand: &Hand) {
         let (station, lane) = self.lanes[step.lane];
-        // Who tells a GPU what to do may be anybody. A CPU's threads have cores of their own, unless there is one device.
-        if let Some(hand) = hand
-            && (step.is_on_gpu || self.stations.len() == 1)
-            && hand.next.get().is_none()
-            && self.stations[station].take()
-        {
+        if self.is_for(step, hand) && hand.next.get().is_none() && self.stations[station].take() {
             hand.next.set(Some(station));
         }
         let ready = Ready { request, rank: step.rank, step: index as u32, slot: slot as u32 };
         self.stations[station].push(lane, ready);
     }
 
+    /// Whether a thread may run a step at another's station. A CPU's threads have cores of their own, unless there is one device.
+    /// To tell a GPU what to do, anybody may, and those who have nothing else to do wait for it, too.
+    fn is_for(&self, step: &Planned, hand: &Hand) -> bool {
+        let is_told = || !step.is_awaited && self.recording.load(Ordering::Relaxed) == Recording::Off as u8;
+        match hand.waits_for {
+            Some(_) => step.is_on_gpu || self.stations.len() == 1,
+            None => step.is_on_gpu && is_told(),
+        }
+    }
+
     /// Runs a step, unless its request has failed or was cancelled, and sees to those that wait for it.
-    pub(crate) fn run(&self, seat: &mut Seat, ready: Ready, hand: Option<&Hand>) {
+    fn run(&self, seat: &mut Seat, ready: Ready, hand: &Hand) {
         let (slot_index, index) = (ready.slot as usize, ready.step as usize);
         let slot = &self.slots[slot_index];
         let request =
@@ -162,7 +205,7 @@ impl Engine {
             progress.steps_left == 0
         };
         if is_last {
-            self.complete(slot_index);
+            hand.ended.set(Some((slot_index, ready.request)));
         }
     }
 
@@ -192,7 +235,9 @@ impl Engine {
                 outputs
             }),
         };
-        request.finish(outcome);
+        // Who has the slot next may write what GPUs read until now.
+        let settled = self.settle(slot);
+        request.finish(outcome.and_then(|outputs| settled.map(|()| outputs)));
         self.admission.leave(slot_index);
     }
 
@@ -206,7 +251,12 @@ impl Engine {
         let begin_ns = if is_recording { self.now() } else { 0 };
         let bundle = &self.program.bundle;
         match &bundle.steps[index].action {
-            _ if self.program.steps[index].is_on_gpu => self.perform_on_gpu(seat, slot, index, record_tasks)?,
+            _ if self.program.steps[index].is_on_gpu => {
+                self.perform_on_gpu(seat, slot, index, record_tasks)?;
+                if is_recording {
+                    self.settle(slot)?;
+                }
+            }
             Action::Launch { .. } => self.launch(seat, slot, request, index, record_tasks)?,
             Action::Transfer { input, output } => self.carry(slot, *input, *output)?,
             Action::Slice { input, output, positions, of, outer, .. } => {

@@ -33,6 +33,8 @@ pub(crate) struct Planned {
     pub(crate) lane: usize,
     /// Whether a GPU has a part in it.
     pub(crate) is_on_gpu: bool,
+    /// Whether it is done only when the GPU has done it, instead of when the GPU was told.
+    pub(crate) is_awaited: bool,
     /// The first of those that could run is the one with the lowest.
     pub(crate) rank: u32,
     /// The steps that write what it reads.
@@ -136,6 +138,11 @@ impl Program {
         self.gpu_of(value).is_none() && self.bundle.steps.iter().any(|step| comes_from_gpu(&step.action))
     }
 
+    /// Whether outputs have to be fetched from GPUs.
+    pub(crate) fn has_gpu_outputs(&self) -> bool {
+        self.bundle.outputs.iter().any(|port| self.gpu_of(port.value).is_some())
+    }
+
     /// Whether an output comes from a GPU.
     pub(crate) fn is_from_gpu(&self, value: usize) -> bool {
         self.gpu_of(value).is_some() || self.may_place(value)
@@ -205,7 +212,12 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes) -> Vec<Planned> {
             Action::Launch { stage, .. } => is_gpu(bundle.stages[*stage].device),
             other => other.reads().iter().chain(other.writes()).any(|&value| is_gpu(bundle.values[value].device)),
         };
-        steps.push(Planned { lane, is_on_gpu, rank: 0, dependencies, dependents: vec![], table });
+        let is_awaited = match &step.action {
+            Action::Launch { stage, .. } => bundle.stages[*stage].can_fail_on_gpu(),
+            Action::Transfer { input, .. } => is_gpu(bundle.values[*input].device),
+            Action::Slice { .. } | Action::Gather { .. } => false,
+        };
+        steps.push(Planned { lane, is_on_gpu, is_awaited, rank: 0, dependencies, dependents: vec![], table });
         if let Action::Launch { stage, .. } = &step.action {
             table += bundle.stages[*stage].calls.iter().map(|call| call.buffers.len()).sum::<usize>();
         }

@@ -4,7 +4,7 @@ use crate::{
     admission::Admission,
     bundle::{Bundle, Port, Tensor},
     cpu,
-    crew::Crew,
+    crew::{Crew, Places},
     cuda::{self, Cold},
     dtype::DType,
     engine::{Engine, Hand, LaunchHook},
@@ -99,7 +99,7 @@ impl Runtime {
         let may_place = bundle.outputs.iter().map(|port| program.may_place(port.value)).collect();
         let pool = program.gpus.iter().flatten().next().map(|device| Pool::new(device.gpu.clone(), in_flight + 1));
         let crew = Crew::new(bundle, &program.lanes, &options);
-        let (stations, lanes) = crew.stations(&program, in_flight)?;
+        let Places { stations, lanes, completions } = crew.places(&program, in_flight)?;
         let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());
         let engine = Arc::new(Engine {
             layout,
@@ -110,6 +110,7 @@ impl Runtime {
             admission: Admission::new(in_flight),
             stations,
             lanes,
+            completions,
             transfer: options.transfer,
             before_launch: options.before_launch,
             recording: AtomicU8::new(Recording::Off as u8),
@@ -124,8 +125,7 @@ impl Runtime {
         drop((0..in_flight).map(|_| runtime.make_outputs()).collect::<Result<Vec<_>>>()?);
         for index in 0..runtime.engine.stations.len() {
             let engine = runtime.engine.clone();
-            let serve = move || engine.stations[index].serve(|seat, ready| engine.run(seat, ready, None));
-            runtime.threads.push(station::start(crew.name(index), crew.core(index), serve)?);
+            runtime.threads.push(station::start(crew.name(index), crew.core(index), move || engine.serve(index))?);
         }
         Ok(runtime)
     }
@@ -181,9 +181,9 @@ impl Runtime {
         let engine = &self.engine;
         let request = Request::new();
         let place = engine.admission.enter()?;
-        let hand = Hand::default();
-        engine.begin(place, request.clone(), Outputs::Lent(places), inputs, true, Some(&hand));
-        engine.drive(&hand, &request);
+        let hand = Hand::waiting_for(place.0);
+        engine.begin(place, request.clone(), Outputs::Lent(places), inputs, true, &hand);
+        engine.drive(&hand, || request.is_done());
         request.wait().map(|_| ())
     }
 
@@ -201,7 +201,9 @@ impl Runtime {
         let outputs = Outputs::Owned(self.make_outputs()?);
         let request = Request::new();
         let place = self.engine.admission.enter()?;
-        self.engine.begin(place, request.clone(), outputs, &inputs, false, None);
+        let hand = Hand::default();
+        self.engine.begin(place, request.clone(), outputs, &inputs, false, &hand);
+        self.engine.drive(&hand, || false);
         Ok(Ticket { request, id: place.1, names: self.output_names.clone() })
     }
 

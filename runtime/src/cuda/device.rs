@@ -2,15 +2,18 @@
 
 mod copies;
 mod launch;
+mod moments;
 
 pub(crate) use copies::Attempt;
 pub(crate) use launch::Launch;
+
+use moments::Moments;
 
 use super::{
     chains::CHAINS,
     choice::Chooser,
     choices::Choices,
-    driver::{self, Address, Event, Fault, Function, Gpu, Graph, Outcome, Stream},
+    driver::{self, Address, Fault, Function, Gpu, Graph, Outcome, Stream},
     memory::{DeviceMemory, Pinned},
     stage::{Events, Stage, Stopwatch},
     upload::{Cold, Image, Upload},
@@ -46,8 +49,7 @@ pub(crate) struct Device {
     /// Values come and go on these.
     inward: Stream,
     outward: Stream,
-    /// When inputs of a slot's request are here.
-    arrivals: Mutex<HashMap<usize, Event>>,
+    moments: Mutex<Moments>,
     /// Whether there are constants that are not here yet.
     is_cold: AtomicBool,
     state: Mutex<State>,
@@ -156,7 +158,7 @@ impl Device {
             events,
             inward,
             outward,
-            arrivals: Mutex::new(HashMap::new()),
+            moments: Mutex::new(Moments::default()),
             is_cold: AtomicBool::new(image.is_some()),
             state: Mutex::new(State {
                 graphs: HashMap::new(),
@@ -193,7 +195,7 @@ impl Device {
     }
 
     fn failed(&self, state: &mut State, fault: Fault, what: &str) -> Error {
-        let problem = remedy(&fault);
+        let problem = self.remedy(&fault);
         if matches!(fault, Fault::Lost(_)) {
             state.lost = Some(problem.clone());
         }
@@ -201,11 +203,22 @@ impl Device {
     }
 
     fn problem(&self, fault: Fault) -> String {
-        let problem = remedy(&fault);
+        let problem = self.remedy(&fault);
         if matches!(fault, Fault::Lost(_)) {
             self.state.lock().lost = Some(problem.clone());
         }
         problem
+    }
+
+    /// What is wrong, and whether it can be gone on.
+    fn remedy(&self, fault: &Fault) -> String {
+        match fault {
+            Fault::Lost(text) => {
+                let place = self.running();
+                format!("{text}{place}; CUDA does nothing more on this GPU in this process: start it again")
+            }
+            other => other.to_string(),
+        }
     }
 
     fn error(&self, what: &str, problem: String) -> Error {
@@ -219,16 +232,6 @@ fn window_bytes(bundle: &Bundle, device: usize) -> Option<u64> {
     let used = MemoryUse::planned(bundle, None)[device];
     let room = memory.saturating_sub(used.total() - used.weights);
     (streams_weights && Window::wanted(bundle, device) > room).then_some(room)
-}
-
-/// What is wrong, and whether it can be gone on.
-fn remedy(fault: &Fault) -> String {
-    match fault {
-        Fault::Lost(text) => {
-            format!("{text}; CUDA does nothing more on this GPU in this process: start it again")
-        }
-        other => other.to_string(),
-    }
 }
 
 impl Drop for Device {

@@ -79,6 +79,8 @@ pub(crate) trait Gpu: Send + Sync {
     fn wait_in_graph(&self, stream: Stream, event: Event) -> Outcome<()>;
     /// Microseconds between two events that have happened.
     fn micros_between(&self, first: Event, second: Event) -> Outcome<f64>;
+    /// Waits, awake, until an event has happened, if it was ever recorded.
+    fn await_event(&self, event: Event) -> Outcome<()>;
     /// Waits, awake, until all that is on a stream is done.
     fn finish(&self, stream: Stream) -> Outcome<()>;
 

@@ -231,6 +231,17 @@ impl Gpu for RealGpu {
         Ok(f64::from(millis) * 1e3)
     }
 
+    fn await_event(&self, event: Event) -> Outcome<()> {
+        self.enter()?;
+        loop {
+            // SAFETY: it was made here.
+            match unsafe { sys::cuEventQuery(raw(event.0)) } {
+                CUresult::CUDA_ERROR_NOT_READY => std::hint::spin_loop(),
+                other => return check(other, "cuEventQuery"),
+            }
+        }
+    }
+
     fn finish(&self, stream: Stream) -> Outcome<()> {
         self.enter()?;
         loop {

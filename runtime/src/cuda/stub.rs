@@ -1,4 +1,5 @@
-//! A stub of CUDA for tests: its GPUs are on the host, do everything at once, and keep a log. They fail when they are told to.
+//! A stub of CUDA for tests: its GPUs are on the host, do nothing before somebody waits for it, and keep a log. They fail when
+//! they are told to.
 
 use super::driver::{Address, Driver, Event, Fault, Function, Gpu, Graph, Grid, Module, Outcome, Plan, Stream};
 use crate::{
@@ -7,7 +8,7 @@ use crate::{
 };
 use std::{
     alloc::{Layout, alloc, dealloc},
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     ffi::CStr,
     ptr, slice,
     sync::Arc,
@@ -43,12 +44,29 @@ pub(crate) struct State {
     /// Which of them are the host's.
     pinned: Vec<usize>,
     names: Vec<String>,
-    /// When events were recorded; those of captures are none.
-    events: Vec<Option<f64>>,
-    streams: usize,
+    events: Vec<Known>,
+    /// What streams have to do yet.
+    streams: Vec<VecDeque<Queued>>,
     /// The streams that are captured, those that were joined to others again, and what was put on them.
     captured: Option<Captured>,
     graphs: Vec<Option<Vec<Operation>>>,
+}
+
+/// What is known of an event.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// How often it was to be recorded, and how often it was; those of captures are none.
+    ordered: u64,
+    happened: u64,
+    /// When it was recorded last.
+    time: f64,
+}
+
+enum Queued {
+    Operation(Operation),
+    Graph(Graph),
+    /// Until an event has been recorded so often.
+    Wait(Event, u64),
 }
 
 struct Captured {
@@ -83,7 +101,7 @@ impl Stub {
             pinned: vec![],
             names: vec![],
             events: vec![],
-            streams: 0,
+            streams: vec![VecDeque::new()],
             captured: None,
             graphs: vec![],
         };
@@ -145,21 +163,74 @@ impl State {
                 captured.operations.push(operation);
                 Ok(())
             }
-            _ => self.execute(&operation),
+            _ => self.put(stream, Queued::Operation(operation)),
         }
+    }
+
+    fn lost() -> Fault {
+        Fault::Lost("an illegal memory access was encountered".to_owned())
+    }
+
+    fn put(&mut self, stream: Stream, queued: Queued) -> Outcome<()> {
+        if self.is_lost {
+            return Err(Self::lost());
+        }
+        if let Queued::Operation(Operation::Record { event }) = &queued {
+            self.events[event.0].ordered += 1;
+        }
+        self.streams[stream.0].push_back(queued);
+        Ok(())
+    }
+
+    /// Does what a stream has to do, and what it waits for.
+    fn finish(&mut self, stream: Stream) -> Outcome<()> {
+        while let Some(queued) = self.streams[stream.0].pop_front() {
+            match queued {
+                Queued::Operation(operation) => self.execute(&operation)?,
+                Queued::Graph(graph) => {
+                    let operations = self.graphs[graph.0].clone().expect("the graph is not dropped");
+                    operations.iter().try_for_each(|operation| self.execute(operation))?;
+                }
+                Queued::Wait(event, count) => self.await_event(event, count)?,
+            }
+        }
+        if self.is_lost { Err(Self::lost()) } else { Ok(()) }
+    }
+
+    /// Does no more than what has to be done for an event to have been recorded so often.
+    fn await_event(&mut self, event: Event, count: u64) -> Outcome<()> {
+        while self.events[event.0].happened < count {
+            let is_record = |queued: &Queued| match queued {
+                Queued::Operation(Operation::Record { event: other }) => *other == event,
+                _ => false,
+            };
+            let stream = self.streams.iter().position(|stream| stream.iter().any(is_record));
+            let stream = stream.expect("what is waited for is on a stream");
+            let place = self.streams[stream].iter().position(is_record).unwrap();
+            let rest = self.streams[stream].split_off(place + 1);
+            let done = self.finish(Stream(stream));
+            self.streams[stream].extend(rest);
+            done?;
+        }
+        if self.is_lost { Err(Self::lost()) } else { Ok(()) }
     }
 
     fn execute(&mut self, operation: &Operation) -> Outcome<()> {
         if self.is_lost {
-            return Err(Fault::Lost("an illegal memory access was encountered".to_owned()));
+            return Err(Self::lost());
         }
         if let Operation::Record { event } = operation {
-            self.events[event.0] = Some(self.clock);
+            let known = &mut self.events[event.0];
+            known.happened += 1;
+            // Those of graphs are not ordered one by one.
+            known.ordered = known.ordered.max(known.happened);
+            known.time = self.clock;
             return Ok(());
         }
         if let Operation::Await { event } = operation {
-            assert!(self.events[event.0].is_some(), "what is waited for was begun before");
-            return Ok(());
+            let ordered = self.events[event.0].ordered;
+            assert!(ordered > 0, "what is waited for was begun before");
+            return self.await_event(*event, ordered);
         }
         self.clock += STEP;
         match operation {
@@ -328,26 +399,25 @@ impl Gpu for StubGpu {
 
     fn stream(&self) -> Outcome<Stream> {
         let mut state = self.state.lock();
-        state.streams += 1;
-        Ok(Stream(state.streams))
+        state.streams.push(VecDeque::new());
+        Ok(Stream(state.streams.len() - 1))
     }
 
     fn event(&self) -> Outcome<Event> {
         let mut state = self.state.lock();
-        state.events.push(None);
+        state.events.push(Known::default());
         Ok(Event(state.events.len() - 1))
     }
 
     fn record(&self, event: Event, stream: Stream) -> Outcome<()> {
         let mut state = self.state.lock();
-        let clock = state.clock;
         match &mut state.captured {
             Some(captured) if captured.streams.contains(&stream) => {
                 captured.recorded.insert(event.0, stream);
+                Ok(())
             }
-            _ => state.events[event.0] = Some(clock),
+            _ => state.put(stream, Queued::Operation(Operation::Record { event })),
         }
-        Ok(())
     }
 
     fn record_in_graph(&self, event: Event, stream: Stream) -> Outcome<()> {
@@ -363,8 +433,10 @@ impl Gpu for StubGpu {
                 captured.streams.push(stream);
             }
             captured.joined.push(of);
+            return Ok(());
         }
-        Ok(())
+        let ordered = state.events[event.0].ordered;
+        state.put(stream, Queued::Wait(event, ordered))
     }
 
     fn wait_in_graph(&self, stream: Stream, event: Event) -> Outcome<()> {
@@ -373,17 +445,24 @@ impl Gpu for StubGpu {
 
     fn micros_between(&self, first: Event, second: Event) -> Outcome<f64> {
         let state = self.state.lock();
-        match (state.events[first.0], state.events[second.0]) {
-            (Some(first), Some(second)) => Ok(second - first),
-            _ => Err(Fault::Other("an event was not recorded".to_owned())),
+        let [first, second] = [first, second].map(|event| state.events[event.0]);
+        match first.happened > 0 && second.happened > 0 {
+            true => Ok(second.time - first.time),
+            false => Err(Fault::Other("an event was not recorded".to_owned())),
         }
     }
 
-    fn finish(&self, _: Stream) -> Outcome<()> {
-        if self.state.lock().is_lost {
-            return Err(Fault::Lost("an illegal memory access was encountered".to_owned()));
-        }
-        Ok(())
+    fn await_event(&self, event: Event) -> Outcome<()> {
+        let mut state = self.state.lock();
+        state.log.push("await".to_owned());
+        let ordered = state.events[event.0].ordered;
+        state.await_event(event, ordered)
+    }
+
+    fn finish(&self, stream: Stream) -> Outcome<()> {
+        let mut state = self.state.lock();
+        state.log.push("finish".to_owned());
+        state.finish(stream)
     }
 
     unsafe fn copy_in(&self, to: Address, from: *const u8, bytes: u64, stream: Stream) -> Outcome<()> {
@@ -449,11 +528,10 @@ impl Gpu for StubGpu {
         Ok(Graph(state.graphs.len() - 1))
     }
 
-    fn launch_graph(&self, graph: Graph, _: Stream) -> Outcome<()> {
+    fn launch_graph(&self, graph: Graph, stream: Stream) -> Outcome<()> {
         let mut state = self.state.lock();
         state.log.push("launch graph".to_owned());
-        let operations = state.graphs[graph.0].clone().expect("the graph is not dropped");
-        operations.iter().try_for_each(|operation| state.execute(operation))
+        state.put(stream, Queued::Graph(graph))
     }
 
     fn drop_graph(&self, graph: Graph) {

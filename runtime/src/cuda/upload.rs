@@ -121,7 +121,7 @@ impl Image {
     /// What to wait for before constants up to one of the order are read.
     pub(crate) fn arrival(&self, newest: Option<usize>) -> Option<Arrival> {
         let index = match (self.mode, newest) {
-            (Cold::CopyFirst, _) => 0,
+            (Cold::CopyFirst, _) => self.marks.len().checked_sub(1)?,
             (Cold::Overlap, Some(newest)) => self.marks.partition_point(|&(count, _)| count <= newest),
             (Cold::Overlap, None) => return None,
         };
@@ -206,13 +206,9 @@ impl Upload {
     pub(crate) fn image(&self, gpu: &Arc<dyn Gpu>, constants: &Constants, mode: Cold) -> Result<Image> {
         let memory = Pinned::new(gpu, self.end(self.order.len()), "weights that the first request copies")?;
         fill(&self.order, &memory, constants);
-        let marks = match mode {
-            Cold::Overlap => &self.marks[..],
-            Cold::CopyFirst => &self.marks[self.marks.len().saturating_sub(1)..],
-        };
         let failed = |fault: Fault| Error::Gpu { what: "a cold start".to_owned(), problem: fault.to_string() };
         let marks =
-            marks.iter().map(|&count| Ok((count, gpu.event()?))).collect::<Outcome<Vec<_>>>().map_err(failed)?;
+            self.marks.iter().map(|&count| Ok((count, gpu.event()?))).collect::<Outcome<Vec<_>>>().map_err(failed)?;
         let is_awaited = marks.is_empty();
         Ok(Image { memory, marks, mode, is_sent: false, is_awaited })
     }

@@ -14,7 +14,7 @@ use crate::{
 use std::ptr;
 
 impl Engine {
-    /// Runs a step that a GPU has a part in.
+    /// Runs a step that a GPU has a part in, or tells the GPU to.
     pub(super) fn perform_on_gpu(&self, seat: &mut Seat, slot: &Slot, index: usize, record: Option<u64>) -> Result<()> {
         let bundle = &self.program.bundle;
         let step = &bundle.steps[index];
@@ -28,7 +28,7 @@ impl Engine {
                 let parts = sliced(positions, *of, *outer, part);
                 let parts = parts.map(|(from, to)| (at(*output) + to, at(*input) + from, part));
                 // SAFETY: a sound bundle's parts are inside both values, and the steps that they depend on are done.
-                unsafe { gpu.copy(&bundle.step_name(step), slot.index, parts) }
+                unsafe { gpu.copy(&bundle.step_name(step), slot.index, false, parts) }
             }
             Action::Gather { inputs, output, of, outer, .. } => {
                 let Some(gpu) = self.program.gpu_of(*output) else { return Ok(()) };
@@ -36,7 +36,7 @@ impl Engine {
                 let parts = gathered(of, *outer, part);
                 let parts = parts.map(|(which, from, to, bytes)| (at(*output) + to, at(inputs[which]) + from, bytes));
                 // SAFETY: as above.
-                unsafe { gpu.copy(&bundle.step_name(step), slot.index, parts) }
+                unsafe { gpu.copy(&bundle.step_name(step), slot.index, false, parts) }
             }
         }
     }
@@ -77,7 +77,7 @@ impl Engine {
         let launch = Launch { stage, step, slot: slot.index, table: &table };
         let now = || self.now();
         let clock: &dyn Fn() -> u64 = &now;
-        // SAFETY: the steps that it depends on are done; the arena is this seat's, and outputs are this step's.
+        // SAFETY: the GPU was told of the steps that it depends on; the arena is this seat's, and outputs are this step's.
         let (begin, times) = unsafe { gpu.launch(launch, record.map(|_| clock)) }?;
         for time in times {
             let at = |micros: f64| begin + (micros * 1e3) as u64;
@@ -97,12 +97,13 @@ impl Engine {
         // elsewhere, and this step's.
         let carried = unsafe {
             match (self.program.gpu_of(input), self.program.gpu_of(output)) {
-                (None, Some(gpu)) => gpu.send([(to, source.cast_const(), bytes)].into_iter()),
+                (None, Some(gpu)) => gpu.send(slot.index, [(to, source.cast_const(), bytes)].into_iter()),
                 (Some(gpu), None) => gpu.fetch(slot.index, [(target, from, bytes)].into_iter()),
                 (Some(gpu), Some(_)) => {
                     return gpu.copy(
                         &bundle.step_name(&bundle.steps[index]),
                         slot.index,
+                        true,
                         [(to, from, bytes)].into_iter(),
                     );
                 }
@@ -135,8 +136,18 @@ impl Engine {
                 (slot.value(value).addr() as Address, source, input.len() as u64)
             });
             // SAFETY: the slot was given to this thread, and none of its steps is ready yet.
-            unsafe { gpu.send_inputs(slot.index, parts) }
+            unsafe { gpu.send(slot.index, parts) }
         })
+    }
+
+    /// Waits until all is done that GPUs were told to do for a slot's request.
+    pub(super) fn settle(&self, slot: &Slot) -> Result<()> {
+        for (device, gpu) in self.program.gpus.iter().enumerate() {
+            let what = || format!("device '{}'", self.program.bundle.devices[device].id);
+            let settled = gpu.as_ref().map_or(Ok(()), |gpu| gpu.settle(slot.index));
+            settled.map_err(|problem| Error::Gpu { what: what(), problem })?;
+        }
+        Ok(())
     }
 
     /// Copies outputs from the GPUs that they are on to where they go.
@@ -153,7 +164,7 @@ impl Engine {
             let parts = places
                 .iter()
                 .map(|&(port, _, copied_to)| (copied_to, slot.value(value(port)).addr() as Address, bytes(port)));
-            // SAFETY: all steps are done, and the places are the slot's, or as long as the outputs, which was checked.
+            // SAFETY: GPUs were told of all steps, and the places are the slot's, or as long as the outputs, which was checked.
             unsafe { gpu.fetch(slot.index, parts) }?;
             for &(port, goes_to, copied_to) in places.iter().filter(|(_, goes_to, copied_to)| goes_to != copied_to) {
                 // SAFETY: as above.

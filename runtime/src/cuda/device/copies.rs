@@ -1,6 +1,6 @@
 //! What comes to a GPU, goes from it, and is copied on it.
 
-use super::{Device, State};
+use super::{Device, State, moments::Moment};
 use crate::{
     cuda::{
         driver::{Address, Outcome, Stream},
@@ -14,68 +14,50 @@ use std::sync::atomic::Ordering;
 pub(crate) type Attempt = std::result::Result<(), String>;
 
 impl Device {
-    /// Copies values of a slot inside the GPU and waits for it: `(to, from, bytes)`.
+    /// Has values of a slot copied inside the GPU, or to another one: `(to, from, bytes)`. They are `awaited` if somebody else
+    /// than the GPU needs them.
     ///
     /// # Safety
-    /// The values are there, and what is written is nobody else's.
+    /// The values are there, or the GPU was told of them, and what is written is nobody else's.
     pub(crate) unsafe fn copy(
         &self,
         what: &str,
         slot: usize,
+        is_awaited: bool,
         parts: impl Iterator<Item = (Address, Address, u64)>,
     ) -> Result<()> {
         let (gpu, stream) = (&*self.gpu, self.streams[0]);
         let mut state = self.enter(what)?;
         let copy = || {
-            self.await_inputs(slot, stream)?;
+            self.follow(slot, Moment::Arrived, stream)?;
             self.await_constants(&mut state, self.constants.newest_value(), stream)?;
             for (to, from, bytes) in parts {
                 // SAFETY: the caller's.
                 unsafe { gpu.copy_within(to, from, bytes, stream) }?;
             }
-            gpu.finish(stream)?;
+            self.mark(slot, Moment::Computed, stream)?;
+            if is_awaited || state.image.is_some() {
+                gpu.finish(stream)?;
+            }
             self.forget_image(&mut state)
         };
         copy().map_err(|fault| self.failed(&mut state, fault, what))
     }
 
-    /// Copies values of the host to the GPU and waits for it: `(to, from, bytes)`.
+    /// Has values of the host copied to the GPU for a slot's request: `(to, from, bytes)`. They are there when what waits for them
+    /// runs.
     ///
     /// # Safety
-    /// As above.
-    pub(crate) unsafe fn send(&self, parts: impl Iterator<Item = (Address, *const u8, u64)>) -> Attempt {
-        // SAFETY: the caller's.
-        let sent = unsafe { self.begin_to_send(parts) }.and_then(|()| self.gpu.finish(self.inward));
-        sent.map_err(|fault| self.problem(fault))
-    }
-
-    /// Copies inputs of a slot's request to the GPU. They are there when what waits for them runs.
-    ///
-    /// # Safety
-    /// As above; what is copied stays until the request is done.
-    pub(crate) unsafe fn send_inputs(
+    /// As above; what is copied stays until the request is done, or what is made of it on the GPU is on the host.
+    pub(crate) unsafe fn send(
         &self,
         slot: usize,
-        parts: impl Iterator<Item = (Address, *const u8, u64)>,
+        mut parts: impl Iterator<Item = (Address, *const u8, u64)>,
     ) -> Attempt {
-        let send = || {
-            // SAFETY: the caller's.
-            unsafe { self.begin_to_send(parts) }?;
-            let mut arrivals = self.arrivals.lock();
-            let arrival = match arrivals.get(&slot) {
-                Some(&arrival) => arrival,
-                None => *arrivals.entry(slot).or_insert(self.gpu.event()?),
-            };
-            self.gpu.record(arrival, self.inward)
-        };
-        send().map_err(|fault| self.problem(fault))
-    }
-
-    /// # Safety
-    /// As above.
-    unsafe fn begin_to_send(&self, mut parts: impl Iterator<Item = (Address, *const u8, u64)>) -> Outcome<()> {
         // SAFETY: the caller's.
-        parts.try_for_each(|(to, from, bytes)| unsafe { self.gpu.copy_in(to, from, bytes, self.inward) })
+        let sent = parts.try_for_each(|(to, from, bytes)| unsafe { self.gpu.copy_in(to, from, bytes, self.inward) });
+        let marked = sent.and_then(|()| self.mark(slot, Moment::Arrived, self.inward));
+        marked.map(|_| ()).map_err(|fault| self.problem(fault))
     }
 
     /// Copies values of a slot to the host and waits for it: `(to, from, bytes)`.
@@ -89,14 +71,15 @@ impl Device {
     ) -> Attempt {
         let (gpu, stream) = (&*self.gpu, self.outward);
         let mut fetch = || {
-            self.await_inputs(slot, stream)?;
+            self.follow(slot, Moment::Arrived, stream)?;
+            self.follow(slot, Moment::Computed, stream)?;
             if self.is_cold.load(Ordering::Relaxed) {
                 // What is fetched may be a constant.
                 self.await_constants(&mut self.state.lock(), self.constants.newest_value(), stream)?;
             }
             // SAFETY: the caller's.
             parts.try_for_each(|(to, from, bytes)| unsafe { gpu.copy_out(to, from, bytes, stream) })?;
-            gpu.finish(stream)
+            gpu.await_event(self.mark(slot, Moment::Left, stream)?)
         };
         fetch().map_err(|fault| self.problem(fault))
     }
@@ -127,13 +110,5 @@ impl Device {
             self.is_cold.swap(false, Ordering::Relaxed);
         }
         Ok(())
-    }
-
-    /// Has a stream wait for the inputs of a slot's request.
-    pub(super) fn await_inputs(&self, slot: usize, stream: Stream) -> Outcome<()> {
-        match self.arrivals.lock().get(&slot) {
-            Some(&arrival) => self.gpu.wait(stream, arrival),
-            None => Ok(()),
-        }
     }
 }

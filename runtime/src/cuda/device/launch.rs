@@ -1,6 +1,6 @@
 //! Stages on a GPU: replayed as graphs, but where they are measured, or constants are not there yet.
 
-use super::{Device, State};
+use super::{Device, State, moments::Moment};
 use crate::{
     bundle::Status,
     cuda::{
@@ -23,11 +23,11 @@ pub(crate) struct Launch<'a> {
 }
 
 impl Device {
-    /// Runs a stage and waits for it. If it is to be `measured`, by a clock that tells nanoseconds, says when that clock showed
-    /// the beginning of the stage, and when its tasks ran.
+    /// Runs a stage, and waits for it if it can fail, is measured, or waits for constants itself. If it is to be `measured`, by a
+    /// clock that tells nanoseconds, says when that clock showed the beginning of the stage, and when its tasks ran.
     ///
     /// # Safety
-    /// Inputs are there, outputs and arena are the stage's.
+    /// Inputs are there, or the GPU was told of them; outputs are the stage's, and arenas its device's.
     pub(crate) unsafe fn launch(
         &self,
         launch: Launch<'_>,
@@ -46,8 +46,12 @@ impl Device {
             // SAFETY: the caller's.
             unsafe { self.replay(stage, launch, &mut state) }.map(|()| (0, vec![]))
         };
+        if outcome.is_ok() {
+            self.note(launch.slot, launch.stage);
+        }
         let times = outcome.map_err(|fault| self.failed(&mut state, fault, &what))?;
         if stage.can_fail {
+            self.gpu.finish(self.streams[0]).map_err(|fault| self.failed(&mut state, fault, &what))?;
             // SAFETY: the stage is done, which copied the number there.
             let status = unsafe { self.shared.here.pointer().cast::<i32>().read() };
             if let Some(problem) = Status::problem(status) {
@@ -58,7 +62,7 @@ impl Device {
         Ok(times)
     }
 
-    /// Runs a stage as a graph, which is made at its first launch.
+    /// Has a stage run as a graph, which is made at its first launch.
     ///
     /// # Safety
     /// As for [`Device::launch`].
@@ -79,13 +83,13 @@ impl Device {
                 *state.graphs.entry(key).or_insert(graph)
             }
         };
-        self.await_inputs(launch.slot, stream)?;
+        self.follow(launch.slot, Moment::Arrived, stream)?;
         match graph {
             Some(graph) => gpu.launch_graph(graph, stream)?,
             // SAFETY: the caller's.
             None => unsafe { self.issue(stage, launch.table) }?,
         }
-        gpu.finish(stream)
+        self.mark(launch.slot, Moment::Computed, stream).map(|_| ())
     }
 
     /// Runs a stage one call after the other, as a graph with an event at each task's beginning, and then as it is run else: what
@@ -114,7 +118,7 @@ impl Device {
                 entry.insert((graph, watch))
             }
         };
-        self.await_inputs(launch.slot, stream)?;
+        self.follow(launch.slot, Moment::Arrived, stream)?;
         Stopwatch::mark(gpu, stream, events)?;
         let begin = now();
         gpu.launch_graph(entry.0, stream)?;
@@ -123,6 +127,7 @@ impl Device {
         // Once before: the first time it is captured, which takes longer than it.
         // SAFETY: the caller's; whatever is computed again is the same.
         unsafe { self.replay(stage, launch, state) }?;
+        gpu.finish(stream)?;
         Stopwatch::mark(gpu, stream, events)?;
         // SAFETY: as above.
         unsafe { self.replay(stage, launch, state) }?;
@@ -168,7 +173,7 @@ impl Device {
     /// # Safety
     /// As for [`Device::launch`].
     unsafe fn start_cold(&self, stage: &Stage, launch: Launch<'_>, state: &mut State) -> Outcome<()> {
-        self.await_inputs(launch.slot, self.streams[0])?;
+        self.follow(launch.slot, Moment::Arrived, self.streams[0])?;
         if let Some((graph, is_last)) = state.cold.get(&(launch.step, launch.slot)).copied() {
             self.send_constants(state)?;
             state.image.iter_mut().for_each(|image| image.expect(is_last));

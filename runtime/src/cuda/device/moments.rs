@@ -1,0 +1,74 @@
+//! When what a GPU was told to do for a request is done. Nobody waits for it but those who need it on the host: streams wait
+//! for each other by themselves.
+
+use super::{Attempt, Device};
+use crate::cuda::driver::{Event, Outcome, Stream};
+use std::collections::HashMap;
+
+/// What happens on one stream on behalf of a slot's request.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Moment {
+    /// Values of the host are here.
+    Arrived,
+    /// Stages and copies between them are done.
+    Computed,
+    /// Values are on the host.
+    Left,
+}
+
+#[derive(Default)]
+pub(super) struct Moments {
+    /// By slot. A later one of the same kind is behind the earlier ones, on the same stream.
+    events: HashMap<(usize, Moment), Event>,
+    /// Slots, and stages that may not be done yet.
+    running: Vec<(usize, usize)>,
+}
+
+impl Device {
+    /// Says that what is on a stream by now, its last part, is that of a slot's request.
+    pub(super) fn mark(&self, slot: usize, moment: Moment, stream: Stream) -> Outcome<Event> {
+        let mut moments = self.moments.lock();
+        let event = match moments.events.get(&(slot, moment)) {
+            Some(&event) => event,
+            None => *moments.events.entry((slot, moment)).or_insert(self.gpu.event()?),
+        };
+        self.gpu.record(event, stream)?;
+        Ok(event)
+    }
+
+    /// Has a stream wait for what was said of a slot's request so far.
+    pub(super) fn follow(&self, slot: usize, moment: Moment, stream: Stream) -> Outcome<()> {
+        match self.moments.lock().events.get(&(slot, moment)) {
+            Some(&event) => self.gpu.wait(stream, event),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes a stage that nobody has waited for.
+    pub(super) fn note(&self, slot: usize, stage: usize) {
+        self.moments.lock().running.push((slot, stage));
+    }
+
+    /// The stages that may not be done yet, for those who want to know in which of them something went wrong.
+    pub(super) fn running(&self) -> String {
+        let mut stages: Vec<usize> = self.moments.lock().running.iter().map(|&(_, stage)| stage).collect();
+        stages.sort_unstable();
+        stages.dedup();
+        let names: Vec<String> = stages.iter().map(|stage| format!("'{}'", self.stages[stage].name)).collect();
+        match &names[..] {
+            [] => String::new(),
+            [name] => format!(" in stage {name}"),
+            names => format!(" in one of the stages {}", names.join(", ")),
+        }
+    }
+
+    /// Waits until all is done that the GPU was told to do for a slot's request.
+    pub(crate) fn settle(&self, slot: usize) -> Attempt {
+        let event = |moment| self.moments.lock().events.get(&(slot, moment)).copied();
+        let events = [Moment::Arrived, Moment::Computed, Moment::Left].into_iter().filter_map(event);
+        let settled: Outcome<()> = events.into_iter().try_for_each(|event| self.gpu.await_event(event));
+        settled.map_err(|fault| self.problem(fault))?;
+        self.moments.lock().running.retain(|&(of, _)| of != slot);
+        Ok(())
+    }
+}
