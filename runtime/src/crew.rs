@@ -14,6 +14,8 @@ use std::time::Duration;
 /// How long threads look for work before they sleep, if there is a core for each: longer than what lies between two
 /// kernels, shorter than anyone would mind.
 const PATIENCE: Duration = Duration::from_micros(100);
+/// The same for threads of CPUs beside GPUs: between two of their steps lies what a GPU does meanwhile.
+const PATIENCE_BESIDE_GPUS: Duration = Duration::from_millis(1);
 
 /// The threads of all devices and links, and their cores.
 pub(crate) struct Crew {
@@ -90,11 +92,19 @@ impl Crew {
         counts.extend(completions.map(|_| 1));
         let most_ready = program.steps.len() * in_flight;
         let make = |(index, &count): (usize, &usize)| {
+            let is_gpu = |device: &Option<cuda::Device>| device.is_some();
+            let is_beside_gpus =
+                program.gpus.iter().any(is_gpu) && program.gpus.get(index).is_some_and(|device| !is_gpu(device));
+            let patience = |usual: Duration| match is_beside_gpus && !usual.is_zero() {
+                true => PATIENCE_BESIDE_GPUS,
+                false => usual,
+            };
+            let of_team = patience(self.patience);
             let team = self
                 .threads
                 .get(index)
-                .map(|&threads| Team::new(&self.names[index], threads, &self.cores[index], self.patience));
-            Ok(Station::new(count, most_ready, team.transpose()?, self.idle_patience))
+                .map(|&threads| Team::new(&self.names[index], threads, &self.cores[index], of_team));
+            Ok(Station::new(count, most_ready, team.transpose()?, patience(self.idle_patience)))
         };
         let stations = counts.iter().enumerate().map(make).collect::<Result<_>>()?;
         Ok(Places { stations, lanes, completions })

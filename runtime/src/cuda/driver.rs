@@ -106,6 +106,8 @@ pub(crate) trait Gpu: Send + Sync {
     /// What this thread puts on the stream until [`Gpu::end_capture`] is not done, but kept as a graph.
     fn begin_capture(&self, stream: Stream) -> Outcome<()>;
     fn end_capture(&self, stream: Stream) -> Outcome<Graph>;
+    /// Has the GPU know a graph before its first launch, which takes longer else.
+    fn upload_graph(&self, graph: Graph, stream: Stream) -> Outcome<()>;
     fn launch_graph(&self, graph: Graph, stream: Stream) -> Outcome<()>;
     fn drop_graph(&self, graph: Graph);
 

@@ -357,6 +357,12 @@ impl Gpu for RealGpu {
         Ok(Graph(ready.expose_provenance()))
     }
 
+    fn upload_graph(&self, graph: Graph, stream: Stream) -> Outcome<()> {
+        self.enter()?;
+        // SAFETY: both were made here.
+        check(unsafe { sys::cuGraphUpload(raw(graph.0), raw(stream.0)) }, "cuGraphUpload")
+    }
+
     fn launch_graph(&self, graph: Graph, stream: Stream) -> Outcome<()> {
         self.enter()?;
         // SAFETY: both were made here.

@@ -528,6 +528,11 @@ impl Gpu for StubGpu {
         Ok(Graph(state.graphs.len() - 1))
     }
 
+    fn upload_graph(&self, graph: Graph, _: Stream) -> Outcome<()> {
+        assert!(self.state.lock().graphs[graph.0].is_some());
+        Ok(())
+    }
+
     fn launch_graph(&self, graph: Graph, stream: Stream) -> Outcome<()> {
         let mut state = self.state.lock();
         state.log.push("launch graph".to_owned());

@@ -235,7 +235,7 @@ fn squares(cx: &mut Lowering<'_>, from: Id, to: Id, layout: Blocked, copy: impl 
             let of_block = |channels: i64| {
                 let square = |start| Square { layout, plane, first_channel, channels, start };
                 if pixels < lanes {
-                    copy(b, &kernel.buffers, &square(None));
+                    copy(b, kernel.buffers, &square(None));
                     return vec![];
                 }
                 let is_last = b.equal(piece, b.index(pieces - 1));
@@ -244,7 +244,7 @@ fn squares(cx: &mut Lowering<'_>, from: Id, to: Id, layout: Blocked, copy: impl 
                 b.for_each(first, end, 1, |number| {
                     // The last square has pixels of the one before where there are not enough.
                     let start = b.min(b.times(number, lanes), b.index(pixels - lanes), false);
-                    copy(b, &kernel.buffers, &square(Some(start)));
+                    copy(b, kernel.buffers, &square(Some(start)));
                 });
                 vec![]
             };

@@ -158,6 +158,8 @@ impl Device {
         });
         match captured {
             Ok(graph) => {
+                let uploaded = self.gpu.upload_graph(graph, self.streams[0]);
+                uploaded.map_err(|fault| self.failed(&mut state, fault, &what))?;
                 let is_last = latest.is_some_and(|latest| latest.is_last);
                 state.cold.insert((launch.step, launch.slot), (graph, is_last));
                 Ok(())

@@ -1,11 +1,11 @@
 //! A model on a kind of device: compiled, run, and what its tasks took.
 
 use super::{
-    kind::Kind,
+    kind::{Kind, Processor},
     model::{self, Compiled},
     progress::Progress,
     record::{Record, merge},
-    rounds::{lower_quartile, until_stable},
+    rounds::{IN_LINE, Rounds, Stable, lower_quartile},
     scratch::Scratch,
     settings::Settings,
 };
@@ -74,7 +74,9 @@ impl Job<'_> {
             }
             Compiled::Bundle { batch } => batch,
         };
-        let options = Options { choices: self.settings.choices.clone(), ..Options::default() };
+        let is_beside_gpus = matches!(self.kind.processor, Processor::Cpu { is_beside_gpus: true, .. });
+        let in_flight = is_beside_gpus.then_some(IN_LINE);
+        let options = Options { choices: self.settings.choices.clone(), in_flight, ..Options::default() };
         let runtime = Runtime::load(folder, options).map_err(|error| self.failed(&error.to_string()))?;
         // What is mapped stays, and an interrupt leaves nothing behind.
         drop(scratch);
@@ -85,19 +87,24 @@ impl Job<'_> {
         }
         let tell =
             |of_batch: f64, micros: f64| self.progress.show(share(of_batch), &format!("{title}: {}", millis(micros)));
-        let stable = until_stable(&runtime, self.settings.time_limit, |spans| times(&tasks, spans), tell);
-        let stable = stable.map_err(|error| self.failed(&error))?;
+        let measure = || {
+            let rounds = Rounds::new(&runtime)?;
+            let stable = rounds.until_stable(self.settings.time_limit, |spans| times(&tasks, spans), tell)?;
+            Ok((stable, rounds.whole_run(is_beside_gpus)?))
+        };
+        let (stable, whole): (Stable, f64) = measure().map_err(|error: String| self.failed(&error))?;
         let summary = format!(
             "{} tasks take {} of {} ({} runs in {} rounds{})",
             tasks.len(),
             millis(stable.times.iter().sum()),
-            millis(stable.run),
+            millis(whole),
             stable.runs,
             stable.rounds,
             if stable.is_sure { "" } else { ", not stable when time was up" }
         );
+        let scale = self.kind.processor.scale(stable.times.iter().sum(), whole);
         let measured = tasks.into_iter().zip(stable.times).filter_map(|(task, micros)| {
-            let micros = ((micros * 1e3).round() / 1e3).max(LEAST_MICROS);
+            let micros = ((micros * scale * 1e3).round() / 1e3).max(LEAST_MICROS);
             Some(Entry { micros: [(batch, micros)].into_iter().collect(), count: 1, ..task.entry? })
         });
         Ok(Some((merge(measured), summary)))

@@ -15,8 +15,15 @@ pub(super) struct Kind {
 /// What devices have to have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Processor {
-    Cpu { threads: u32 },
-    Gpu { arch: String, name: String },
+    /// The system may have GPUs, too.
+    Cpu {
+        threads: u32,
+        is_beside_gpus: bool,
+    },
+    Gpu {
+        arch: String,
+        name: String,
+    },
 }
 
 /// The kinds of a system, in the order in which it has them, and what cannot be measured here, with the reason.
@@ -34,7 +41,7 @@ impl Kinds {
         let mut found = Self { kinds: vec![], left_out: vec![] };
         for (index, device) in system.devices.iter().enumerate() {
             let (processor, memory) = match device.kind {
-                DeviceKind::Cpu => (cpu_of(device)?, cpu_memory),
+                DeviceKind::Cpu => (cpu_of(device, system)?, cpu_memory),
                 DeviceKind::Cuda => match gpu_of(device, gpus) {
                     Ok(processor) => (processor, device.memory.0),
                     Err(reason) => {
@@ -61,7 +68,7 @@ impl Kinds {
     }
 }
 
-fn cpu_of(device: &Device) -> Result<Processor, String> {
+fn cpu_of(device: &Device, system: &System) -> Result<Processor, String> {
     let cores = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
     let threads = device.threads.unwrap_or(cores);
     if threads > cores {
@@ -70,7 +77,8 @@ fn cpu_of(device: &Device) -> Result<Processor, String> {
             device.id
         ));
     }
-    Ok(Processor::Cpu { threads })
+    let is_beside_gpus = system.devices.iter().any(|device| device.kind == DeviceKind::Cuda);
+    Ok(Processor::Cpu { threads, is_beside_gpus })
 }
 
 /// A bundle with one GPU has the machine's first.
@@ -99,18 +107,27 @@ impl Kind {
     /// What tells it from others: `4 threads`, or `sm_90`.
     pub(super) fn text(&self) -> String {
         match &self.processor {
-            Processor::Cpu { threads: 1 } => "1 thread".to_owned(),
-            Processor::Cpu { threads } => format!("{threads} threads"),
+            Processor::Cpu { threads: 1, .. } => "1 thread".to_owned(),
+            Processor::Cpu { threads, .. } => format!("{threads} threads"),
             Processor::Gpu { arch, .. } => arch.clone(),
         }
     }
 }
 
 impl Processor {
+    /// How many times longer tasks take than they were measured to, one by one, where all of a run takes so long. Threads of a CPU
+    /// wait for each other, which is longer in the mean than at best; GPUs measure tasks so that they add up.
+    pub(super) fn scale(&self, tasks: f64, run: f64) -> f64 {
+        match self {
+            Self::Cpu { .. } if tasks > 0.0 => (run / tasks).max(1.0),
+            _ => 1.0,
+        }
+    }
+
     /// One device of its own in a system description.
     pub(super) fn described(&self, memory: u64) -> String {
         let (kind, rest) = match self {
-            Self::Cpu { threads } => ("cpu", format!("threads = {threads}")),
+            Self::Cpu { threads, .. } => ("cpu", format!("threads = {threads}")),
             Self::Gpu { arch, .. } => ("cuda", format!("arch = \"{arch}\"")),
         };
         format!("[[device]]\nid = \"{kind}0\"\nkind = \"{kind}\"\nmemory = {memory}\n{rest}\n")
@@ -119,7 +136,7 @@ impl Processor {
     /// One device of its own in a plan.
     pub(super) fn declared(&self, name: &str) -> String {
         let rest = match self {
-            Self::Cpu { threads } => format!("kind = \"cpu\", threads = {threads} : i64"),
+            Self::Cpu { threads, .. } => format!("kind = \"cpu\", threads = {threads} : i64"),
             Self::Gpu { arch, .. } => format!("kind = \"cuda\", arch = \"{arch}\""),
         };
         format!("divi.device @{name} {{{rest}, memory = {} : i64}}", 1_u64 << 40)

@@ -5,7 +5,7 @@ use super::{
     kind::{Kind, Processor},
     model,
     progress::Progress,
-    rounds::{lower_quartile, until_stable},
+    rounds::{Rounds, lower_quartile},
     scratch::Scratch,
     settings::Settings,
 };
@@ -75,7 +75,7 @@ pub(super) fn measure(pair: &Pair, settings: &Settings, progress: &Progress) -> 
         drop(scratch);
         let read = |spans: &[Span]| vec![way(runtime.bundle(), spans)];
         let tell = |of_size: f64, micros: f64| progress.show(share(of_size), &format!("{text}: {micros:.1} µs"));
-        let stable = until_stable(&runtime, settings.time_limit.min(TIME_LIMIT), read, tell)?;
+        let stable = Rounds::new(&runtime)?.until_stable(settings.time_limit.min(TIME_LIMIT), read, tell)?;
         points.extend(stable.times.iter().map(|micros| (bytes as f64, micros / 1e6)));
     }
     points.retain(|(_, seconds)| *seconds > 0.0);
@@ -142,7 +142,7 @@ mod tests {
     fn plans_compile_for_all_pairs() {
         let line = ["-o", "p.json", "--system-out=s.toml", "--cpu=x86-64-v3"].map(str::to_owned);
         let settings = Settings::of(&Arguments::read(&line, super::super::settings::OPTIONS).unwrap()).unwrap();
-        let cpu = Processor::Cpu { threads: 1 };
+        let cpu = Processor::Cpu { threads: 1, is_beside_gpus: false };
         let gpu = Processor::Gpu { arch: "sm_90".into(), name: "NVIDIA H200".into() };
         for processors in [[cpu.clone(), cpu.clone()], [cpu.clone(), gpu.clone()], [gpu, cpu]] {
             let scratch = Scratch::new().unwrap();

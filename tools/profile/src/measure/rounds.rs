@@ -3,8 +3,11 @@
 //! Other processes only ever make things slower, and for a while. So of each round the lower quartile counts, which a few runs
 //! that were disturbed do not change, and of all rounds the best. It is believed when other rounds come close to it.
 
-use divi_runtime::{Recording, Runtime, Span, TensorData, TensorRef, random_input};
-use std::time::{Duration, Instant};
+use divi_runtime::{Recording, Runtime, Span, TensorData, TensorRef, Ticket, random_input};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
 /// About how long a round takes: short enough to find a time when nothing else runs.
 const ROUND: Duration = Duration::from_millis(200);
@@ -22,69 +25,123 @@ const CHANGE: f64 = 0.01;
 const CLOSE: f64 = 0.05;
 const WITNESSES: usize = 3;
 
+/// Rounds in which whole runs are measured.
+const WHOLE_ROUNDS: usize = 5;
+
+/// Requests in flight of those that are handed from thread to thread.
+pub(super) const IN_LINE: usize = 2;
+
 /// What was measured, in microseconds.
 pub(super) struct Stable {
     /// What was asked for.
     pub(super) times: Vec<f64>,
-    /// A whole run.
-    pub(super) run: f64,
     pub(super) rounds: usize,
     pub(super) runs: usize,
     /// Whether rounds agreed before time was up.
     pub(super) is_sure: bool,
 }
 
-/// Runs a bundle until the times that `read` finds in a round's spans are stable or time is up. `tell` is told the share of
-/// the time that has passed, and how much the times are together.
-pub(super) fn until_stable(
-    runtime: &Runtime,
-    limit: Duration,
-    read: impl Fn(&[Span]) -> Vec<f64>,
-    tell: impl Fn(f64, f64),
-) -> Result<Stable, String> {
-    // What they are changes nothing but numbers.
-    let make = |(name, tensor)| Ok((name, runtime.adopt(random_input(name, tensor, 0)?)?));
-    let inputs: Result<Vec<(&str, TensorData)>, divi_runtime::Error> = runtime.inputs().map(make).collect();
-    let inputs = inputs.map_err(|error| error.to_string())?;
-    let inputs: Vec<(&str, TensorRef<'_>)> = inputs.iter().map(|(name, tensor)| (*name, tensor.view())).collect();
-    let run = || {
+/// A bundle that is run again and again.
+pub(super) struct Rounds<'a> {
+    runtime: &'a Runtime,
+    inputs: Vec<(&'a str, TensorData)>,
+    /// Of a round.
+    runs: usize,
+}
+
+impl<'a> Rounds<'a> {
+    pub(super) fn new(runtime: &'a Runtime) -> Result<Self, String> {
+        // What they are changes nothing but numbers.
+        let make = |(name, tensor)| Ok((name, runtime.adopt(random_input(name, tensor, 0)?)?));
+        let inputs: Result<Vec<(&str, TensorData)>, divi_runtime::Error> = runtime.inputs().map(make).collect();
+        let inputs = inputs.map_err(|error| error.to_string())?;
+        let mut rounds = Self { runtime, inputs, runs: 1 };
+        // The first finds cold caches and pages that are not there.
+        rounds.run()?;
         let start = Instant::now();
-        runtime.run(&inputs).map_err(|error| error.to_string())?;
-        Ok::<_, String>(start.elapsed().as_secs_f64() * 1e6)
-    };
-    // The first finds cold caches and pages that are not there.
-    run()?;
-    let micros = run()?;
-    let runs = (ROUND.as_secs_f64() * 1e6 / micros).clamp(*RUNS.start(), *RUNS.end()) as usize;
-    let start = Instant::now();
-    let mut stable = Stable { times: vec![], run: f64::INFINITY, rounds: 0, runs: 0, is_sure: false };
-    let mut history = History::default();
-    loop {
-        runtime.record(Recording::Tasks);
-        let mut walls = vec![];
-        while walls.len() < runs && (walls.len() < *RUNS.start() as usize || start.elapsed() < limit) {
-            walls.push(run()?);
-        }
-        runtime.record(Recording::Off);
-        let (spans, _) = runtime.take_spans();
-        stable.rounds += 1;
-        stable.runs += walls.len();
-        stable.run = stable.run.min(lower_quartile(walls));
-        let times = read(&spans);
-        history.rounds.push(times.iter().sum());
-        if stable.times.is_empty() {
-            stable.times = times;
-        } else {
-            stable.times.iter_mut().zip(times).for_each(|(best, time)| *best = best.min(time));
-        }
-        let best = stable.times.iter().sum();
-        history.best.push(best);
-        tell(start.elapsed().div_duration_f64(limit.max(ROUND)), best);
-        stable.is_sure = history.is_stable();
-        if stable.is_sure || start.elapsed() >= limit {
-            return Ok(stable);
+        rounds.run()?;
+        let runs = ROUND.div_duration_f64(start.elapsed().max(Duration::from_nanos(1)));
+        rounds.runs = runs.clamp(*RUNS.start(), *RUNS.end()) as usize;
+        Ok(rounds)
+    }
+
+    fn run(&self) -> Result<(), String> {
+        let inputs: Vec<(&str, TensorRef<'_>)> = self.inputs.iter().map(|(name, it)| (*name, it.view())).collect();
+        self.runtime.run(&inputs).map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// Until the times that `read` finds in a round's spans are stable or time is up. `tell` is told the share of the time that
+    /// has passed, and how much the times are together.
+    pub(super) fn until_stable(
+        &self,
+        limit: Duration,
+        read: impl Fn(&[Span]) -> Vec<f64>,
+        tell: impl Fn(f64, f64),
+    ) -> Result<Stable, String> {
+        let start = Instant::now();
+        let mut stable = Stable { times: vec![], rounds: 0, runs: 0, is_sure: false };
+        let mut history = History::default();
+        loop {
+            self.runtime.record(Recording::Tasks);
+            let mut runs = 0;
+            while runs < self.runs && (runs < *RUNS.start() as usize || start.elapsed() < limit) {
+                self.run()?;
+                runs += 1;
+            }
+            self.runtime.record(Recording::Off);
+            let (spans, _) = self.runtime.take_spans();
+            stable.rounds += 1;
+            stable.runs += runs;
+            let times = read(&spans);
+            history.rounds.push(times.iter().sum());
+            if stable.times.is_empty() {
+                stable.times = times;
+            } else {
+                stable.times.iter_mut().zip(times).for_each(|(best, time)| *best = best.min(time));
+            }
+            let best = stable.times.iter().sum();
+            history.best.push(best);
+            tell(start.elapsed().div_duration_f64(limit.max(ROUND)), best);
+            stable.is_sure = history.is_stable();
+            if stable.is_sure || start.elapsed() >= limit {
+                return Ok(stable);
+            }
         }
     }
+
+    /// What a whole run takes in the mean of the median round, in microseconds, without clocks that are read between tasks: that
+    /// threads which help each other are late now and then belongs to it. `IN_LINE` requests are there at once if they are to be
+    /// handed from thread to thread, as where there are several devices.
+    pub(super) fn whole_run(&self, are_handed: bool) -> Result<f64, String> {
+        let mut rounds = vec![];
+        for _ in 0..WHOLE_ROUNDS {
+            let start = Instant::now();
+            match are_handed {
+                true => self.hand_over()?,
+                false => (0..self.runs).try_for_each(|_| self.run())?,
+            }
+            rounds.push(start.elapsed().as_secs_f64() * 1e6 / self.runs as f64);
+        }
+        rounds.sort_by(f64::total_cmp);
+        Ok(rounds[WHOLE_ROUNDS / 2])
+    }
+
+    /// A round of requests, of which each comes in while the one before is being computed.
+    fn hand_over(&self) -> Result<(), String> {
+        let inputs: Vec<(&str, TensorRef<'_>)> = self.inputs.iter().map(|(name, it)| (*name, it.view())).collect();
+        let mut line = VecDeque::new();
+        for _ in 0..self.runs {
+            if line.len() == IN_LINE {
+                line.pop_front().map_or(Ok(()), finish)?;
+            }
+            line.push_back(self.runtime.submit(&inputs).map_err(|error| error.to_string())?);
+        }
+        line.into_iter().try_for_each(finish)
+    }
+}
+
+fn finish(ticket: Ticket) -> Result<(), String> {
+    ticket.wait().map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// What all times are together.

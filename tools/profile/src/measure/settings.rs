@@ -149,7 +149,8 @@ mod tests {
     #[test]
     fn each_kind_has_a_profile() {
         let settings = settings(&["--cpu=x86-64-v3"]).unwrap();
-        let kind = Kind { processor: Processor::Cpu { threads: 4 }, devices: vec![1], memory: 1 };
+        let kind =
+            Kind { processor: Processor::Cpu { threads: 4, is_beside_gpus: false }, devices: vec![1], memory: 1 };
         assert_eq!(settings.profile(0, &kind), Path::new("p.json"));
         assert_eq!(settings.profile(1, &kind), Path::new("p.4-threads.json"));
         assert!(settings.runtime().ends_with(", x86-64-v3"));
