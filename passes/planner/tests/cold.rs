@@ -414,6 +414,8 @@ fn cold_starts_that_make_no_sense() {
     wrong(("[null, 22, 22]", "[null, 22]"), "cold.direct[0]: has 2 entries, but there are 3 devices");
     wrong(("[null, 22, 22]", "[null, 4, 22]"), "cold.direct[0][1]: is 4, less than with its parameters there: 5");
     wrong(("[null, 22, 22]", "[null, -1, 22]"), "cold.direct[0][1]: -1 is negative");
+    wrong(("[null, 5, 5]", "[null, 5]"), "node 0 (a): time[\"1\"] has 2 entries, but there are 3 devices");
+    wrong(("[null, 1, 1]", "[null, 1]"), "bandwidth[0]");
     wrong(("[null, 22, 22]", "[9, 22, 22]"), "cold.direct[0][0]: the device does not run one input of it");
     let mut queued = chain("exclusive");
     queued.inputs = 2;

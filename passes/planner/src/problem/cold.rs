@@ -148,11 +148,12 @@ impl Problem {
         if let Some(reason) = unfit(time) {
             return Some(reason);
         }
-        if device != host && self.bandwidth[host][device] == Some(0.0) {
+        let link = self.bandwidth.get(host).and_then(|row| row.get(device)).copied().flatten();
+        if device != host && link == Some(0.0) {
             return Some(format!("no link leads there from {}", self.device_label(host)));
         }
         // Bounds of warm starts are bounds of cold ones, too, as nothing gets faster.
-        match self.nodes[node].time.get(&1).and_then(|times| times[device]) {
+        match self.nodes[node].time.get(&1).and_then(|times| *times.get(device)?) {
             None => Some("the device does not run one input of it".to_owned()),
             Some(own) if own > time => {
                 Some(format!("is {}, less than with its parameters there: {}", number(time), number(own)))
