@@ -117,6 +117,16 @@ fn where_the_paper_is_wrong() {
     assert_eq!((best(&skip, None), single(&skip).unwrap()), (4.5, 8.5));
 }
 
+/// Without a split point there is nothing to say about links.
+#[test]
+fn nothing_to_split() {
+    let two = by_hand(&[1.0, 1.0], &[1.0], &[1.0, 1.0], 100.0);
+    let with = |splits: u32| Region::new(&two, &Options { splits: Some(splits), ..Options::default() }).unwrap();
+    assert!(with(1).may_help() && with(1).boundaries().unwrap().is_some());
+    assert!(!with(0).may_help() && with(0).boundaries().unwrap().is_none());
+    assert_eq!(with(0).now().unwrap().period, 2.0);
+}
+
 #[test]
 fn chains_have_the_boundaries_that_were_asked_for() {
     for (seed, layers, machines, splits) in [(1, 49, 4, 3), (2, 49, 4, 3), (3, 30, 3, 2), (4, 25, 2, 1)] {

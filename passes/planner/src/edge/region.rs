@@ -115,6 +115,11 @@ impl Region {
         (self.model.splits < self.model.layers()).then_some(self.model.splits)
     }
 
+    /// Whether there is another machine, and the model may go there.
+    pub fn can_split(&self) -> bool {
+        self.model.machines > 1 && self.model.splits > 0
+    }
+
     /// Of link speed to machine speed, in bytes an operation.
     pub fn ratio(&self) -> f64 {
         self.link / self.rate
@@ -122,7 +127,7 @@ impl Region {
 
     /// Eq. (10) and (11): whether a placement on several machines may be faster than one machine. Necessary, not sufficient.
     pub fn may_help(&self) -> bool {
-        self.model.machines > 1 && self.single.is_none_or(|single| self.crossing < single)
+        self.can_split() && self.single.is_none_or(|single| self.crossing < single)
     }
 
     /// The speed that the fastest link has to exceed before partitioning may help; none where there is no machine that runs
@@ -155,9 +160,10 @@ impl Region {
         self.solve(&self.model.with_links(ratio / self.ratio()))
     }
 
-    /// None where links do not matter: there is one machine, or no link, or one that takes no time, or nothing to move.
+    /// None where links do not matter: there is one machine, no split point, no link, or one that takes no time, or nothing to
+    /// move.
     pub fn boundaries(&self) -> Result<Option<Boundaries>, Error> {
-        let matters = self.model.machines > 1 && self.ratio().is_finite() && self.ratio() > 0.0;
+        let matters = self.can_split() && self.ratio().is_finite() && self.ratio() > 0.0;
         if !matters || self.smallest.is_none() || self.work <= 0.0 {
             return Ok(None);
         }

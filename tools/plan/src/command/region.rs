@@ -86,6 +86,7 @@ fn words(region: &Region, boundaries: Option<Boundaries>, now: &Point) -> String
     let single = region.single;
     let verdict = match (region.machines(), single) {
         (1, _) => "there is one machine: there is nothing to partition".to_owned(),
+        _ if !region.can_split() => "no split point is allowed: there is nothing to partition".to_owned(),
         (_, None) => "no machine may run everything: the model has to be partitioned".to_owned(),
         (_, Some(_)) if !region.hangs_together => {
             "partitioning may help at any link speed: the model has parts that share nothing".to_owned()
