@@ -77,7 +77,7 @@ pub struct Plan {
     pub limit: Option<Limit>,
     /// How many inputs were asked for, where that is not what the problem queues.
     pub inputs: Option<u32>,
-    /// The contention that was asked for, where that is not the problem's.
+    /// The contention that it is for: none is that of the problem.
     pub contention: Option<Contention>,
     /// The pipeline's cost model: `serial` or `overlap`.
     pub pipeline_cost: Option<String>,
@@ -118,6 +118,15 @@ impl Schedule {
             Self::Latency { makespan, .. } | Self::Batch { makespan, .. } => *makespan,
             Self::Pipeline { bottleneck, .. } => *bottleneck,
             Self::Edge { period, .. } => *period,
+        }
+    }
+
+    /// Whether tensors go over the links between the problem's devices.
+    pub(crate) fn uses_links(&self) -> bool {
+        match self {
+            Self::Latency { .. } | Self::Batch { .. } => true,
+            Self::Pipeline { stages, .. } => stages.as_ref().is_some_and(|stages| stages.block_device.is_some()),
+            Self::Edge { .. } => false,
         }
     }
 
@@ -226,6 +235,7 @@ impl Plan {
     pub fn new(problem: &Problem, algorithm: &str, schedule: Schedule, bound: Bound) -> Self {
         let value = schedule.value();
         let names: Option<Vec<String>> = problem.nodes.iter().map(|node| node.name.clone()).collect();
+        let contention = Some(problem.contention).filter(|other| *other != Contention::Off && schedule.uses_links());
         let mut plan = Self {
             problem: problem.hash(),
             names,
@@ -238,7 +248,7 @@ impl Plan {
             seed: 0,
             limit: None,
             inputs: None,
-            contention: None,
+            contention,
             pipeline_cost: None,
             shared_devices: false,
             splits: None,

@@ -222,8 +222,15 @@ pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Opti
     asked.inputs = inputs.unwrap_or(asked.inputs);
     asked.contention = contention.unwrap_or(asked.contention);
     let mut plan = solve_as_is(&asked, objective, algorithm, options)?;
+    if let Some(contention) = contention.filter(|_| !plan.schedule.uses_links()) {
+        let message = format!(
+            "contention {contention} is for links between devices: neither an edge network nor a pipeline of equal devices \
+             has any"
+        );
+        return Err(Error::Unsupported(message));
+    }
     plan.problem = problem.hash();
-    (plan.inputs, plan.contention) = (inputs, contention);
+    (plan.inputs, plan.contention) = (inputs, contention.or(plan.contention));
     check(problem, &plan)?;
     Ok(plan)
 }

@@ -212,6 +212,16 @@ fn pipelines_on_one_bus() {
     }
 }
 
+/// An option that would do nothing is refused.
+#[test]
+fn edge_networks_have_no_buses() {
+    let chain = divi_planner::generate::chain(&divi_planner::generate::Chain::default()).expect("a problem");
+    let solved = |contention| solve(&chain, Objective::Pipeline, "auto", &options(10, contention));
+    assert_eq!(solved(Contention::Off).unwrap().contention, None);
+    let message = solved(Contention::Shared).unwrap_err().to_string();
+    assert!(message.contains("contention shared is for links between devices"), "{message}");
+}
+
 /// A fork of two tensors that have to cross the same bus.
 fn fork() -> Problem {
     Problem::read(
@@ -232,7 +242,7 @@ fn transfers_on_one_bus() {
     let problem = fork();
     let plan = solve(&problem, Objective::Latency, "heft", &Options::default()).unwrap();
     // One transfer after the other: 10 + 20 + 20 + 30.
-    assert_eq!((plan.value, plan.transfers.len(), plan.contention), (80.0, 2, None));
+    assert_eq!((plan.value, plan.transfers.len(), plan.contention), (80.0, 2, Some(Contention::Exclusive)));
     let mut both = plan.clone();
     both.transfers[1].start = 20.0;
     both.transfers[1].end = 40.0;
