@@ -14,7 +14,7 @@ commands:
   verify PROBLEM PLAN    whether a plan holds for a problem; prints its value
   bound PROBLEM          lower bounds alone
   convert GRAPH          a problem from a graph of EfficientMIP
-  generate KIND          a problem from a seed: rwnn, regal or chain
+  generate KIND          a problem from a seed: rwnn, regal or chain; or GPT-3 on many nodes: gpt3
   region PROBLEM         whether partitioning can help on an edge network, and from which link speed on
 
 A file named - is stdin or stdout. 'divi-plan COMMAND --help' says more.
