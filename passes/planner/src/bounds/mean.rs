@@ -19,7 +19,7 @@ use crate::units::{Bytes, Micros};
 const ROUNDS: usize = 300;
 const MOST_STEPS: usize = 30_000_000;
 /// Beyond so many steps a task, a cut's cost is replaced by its cheapest rate.
-const MOST_STEPS_A_TASK: usize = 60_000;
+const MOST_STEPS_A_TASK: usize = 20_000;
 /// After so many rounds without a better bound, steps are half as long.
 const PATIENCE: usize = 5;
 /// Steps shorter than this share of the first change nothing any more.
