@@ -163,12 +163,12 @@ fn has_operators(report: &Report<'_>) -> bool {
 fn operator_share(report: &Report<'_>, device: usize) -> f64 {
     let runs = |launch: &Launch| {
         let operators = report.about.operators.get(launch.task).copied().unwrap_or(0);
-        (operators * launch.inputs.len()) as f64
+        operators * launch.inputs.len()
     };
     let launches = &report.timeline.launches;
-    let all: f64 = launches.iter().map(runs).sum();
-    let here: f64 = launches.iter().filter(|launch| launch.device == device).map(runs).sum();
-    if all > 0.0 { here / all } else { 0.0 }
+    let all: usize = launches.iter().map(runs).sum();
+    let here: usize = launches.iter().filter(|launch| launch.device == device).map(runs).sum();
+    if all > 0 { here as f64 / all as f64 } else { 0.0 }
 }
 
 /// How many operators the tasks of a device have; a task that several devices share counts on each.

@@ -187,7 +187,8 @@ impl Timeline {
 
     /// Bytes of all transfers.
     pub fn transferred(&self) -> Bytes {
-        self.transfers.iter().map(|transfer| transfer.bytes).sum()
+        // A sum of nothing would be -0.
+        self.transfers.iter().fold(0.0, |all, transfer| all + transfer.bytes)
     }
 }
 

@@ -1,8 +1,8 @@
 //! What is printed and drawn.
 
-use divi_planner::Problem;
 use divi_planner::plan::{Bound, Plan, Schedule};
 use divi_planner::problem::Device;
+use divi_planner::{Objective, Options, Problem, solve};
 use divi_report::{About, Event, Found, Report};
 use serde_json::json;
 
@@ -78,6 +78,20 @@ pipeline 48.0 µs, bound 20.0 µs by hand, gap 58.33 %
 3 transfers, 1.56 KiB (pcie: 1, 1000 bytes; pcie.reverse: 2, 600 bytes)
 ";
     assert_eq!(report.summary(false), expected);
+}
+
+/// What is nothing has no sign.
+#[test]
+fn idle_devices_and_no_transfers() {
+    let text = r#"{"format":"divi-problem/1","name":"one","L":1,"devices":[{"id":0,"name":"a"},{"id":1,"name":"b"}],
+        "bandwidth":[[null,1],[1,null]],"edges":[],
+        "nodes":[{"id":0,"time":{"1":[5,null]},"weight":0,"input":0,"output":0}]}"#;
+    let problem = Problem::read(text).unwrap();
+    let plan = solve(&problem, Objective::Latency, "single", &Options::default()).unwrap();
+    let about = About { operators: vec![1], ..About::default() };
+    let report = Report::new(&problem, &plan).unwrap().about(about);
+    let (words, json) = (report.summary(false), report.summary_json().to_string());
+    assert!(!words.contains("-0") && !json.contains("-0"), "{words}{json}");
 }
 
 #[test]
