@@ -167,8 +167,8 @@ module attributes {divi.plan = {objective = "latency", value = 20.0 : f64, bound
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> {
     // expected-error @below {{'onnx.Relu' op 'a' runs on @cpu0, but is pinned to @gpu0: move it there or take the pin away}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@cpu0 = {1 = 10.0}, @gpu0 = {1 = 10.0}>, divi.device = @cpu0, divi.start = 0.0 : f64, divi.pin = @gpu0} : (tensor<1000xf32>) -> tensor<1000xf32>
-    // expected-error @below {{'divi.cluster' op runs on @cpu0, but is pinned to @gpu0: move it there or take the pin away}}
-    %1 = divi.cluster "one"(%0 : tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.cost = #divi.cost<@cpu0 = {1 = 10.0}>, divi.device = @cpu0, divi.start = 10.0 : f64} {
+    // expected-error @below {{'divi.cluster' op '/one/Abs' runs on @cpu0, but is pinned to @gpu0: move it there or take the pin away}}
+    %1 = divi.cluster "one"(%0 : tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.cost = #divi.cost<@cpu0 = {1 = 10.0}>, divi.device = @cpu0, divi.members = ["/one/Abs"], divi.start = 10.0 : f64} {
     ^bb0(%c: tensor<1000xf32>):
       %m = "onnx.Abs"(%c) {divi.pin = @gpu0} : (tensor<1000xf32>) -> tensor<1000xf32>
       divi.yield %m : tensor<1000xf32>

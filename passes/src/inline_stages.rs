@@ -4,14 +4,14 @@ use crate::{
     cost::Posed,
     decisions::{fingerprint, problem},
     ir::{
-        Failure, array_attribute, attribute, blocks, describe, dictionary_entry, error, float_attribute, number,
-        operands, operation_name, operations, read_instead, results, run, set_attribute, string_attribute,
-        symbol_attribute, symbol_reference, walk,
+        Failure, attribute, blocks, describe, dictionary_entry, error, float_attribute, number, operands,
+        operation_name, operations, read_instead, results, run, set_attribute, string_attribute, symbol_attribute,
+        symbol_reference, walk,
     },
     partition::{Marks, Moved, mark, read_plan, write_certificate, write_moves},
-    tasks::{Tasks, entry, is_constant},
+    tasks::{Tasks, entry, is_constant, moves_of},
 };
-use divi_dialect::{CostAttribute, MoveAttribute};
+use divi_dialect::CostAttribute;
 use melior::{Context, ContextRef, ir::Attribute};
 use mlir_sys::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -96,19 +96,12 @@ fn restart(context: &Context, posed: &Posed, rows: &[Row]) {
         for task in tasks {
             set_attribute(*task, "divi.start", number(context, now));
             let name = attribute(*task, "divi.device").and_then(symbol_attribute).unwrap_or_default();
-            let device = posed.problem.devices.iter().position(|device| device.name == name);
-            if let (Some(device), Some(&node)) = (device, nodes.get(&task.ptr)) {
-                now += posed.micros(node, device, 1, is_copied_to(*task, name));
+            if let (Some(device), Some(&node)) = (posed.device(name), nodes.get(&task.ptr)) {
+                let is_copied = moves_of(*task, "divi.copies").iter().any(|copy| copy.to() == name);
+                now += posed.micros(node, device, 1, is_copied);
             }
         }
     }
-}
-
-fn is_copied_to(task: MlirOperation, device: &str) -> bool {
-    let copies = attribute(task, "divi.copies").and_then(array_attribute).unwrap_or_default();
-    // SAFETY: the attribute lives as long as its context.
-    let copies = copies.into_iter().map(|copy| unsafe { Attribute::from_raw(copy) });
-    copies.filter_map(MoveAttribute::from_attribute).any(|copy| copy.to() == device)
 }
 
 /// Says which decisions the plan is made of, and that it is still for the same problem, whose tasks are in another order

@@ -84,14 +84,17 @@ pub(crate) fn named_attribute(context: &Context, name: &str, attribute: MlirAttr
     MlirNamedAttribute { name, attribute }
 }
 
+/// An array of attributes.
+pub(crate) fn array(context: &Context, elements: &[MlirAttribute]) -> MlirAttribute {
+    // SAFETY: the context is alive, and so are the elements.
+    unsafe { mlirArrayAttrGet(context.to_raw(), elements.len() as isize, elements.as_ptr()) }
+}
+
 /// An array of strings.
 pub(crate) fn string_array(context: &Context, strings: &[&str]) -> MlirAttribute {
-    // SAFETY: the context is alive, and the strings outlive the calls.
-    unsafe {
-        let string = |text: &&str| mlirStringAttrGet(context.to_raw(), StringRef::new(text).to_raw());
-        let strings: Vec<_> = strings.iter().map(string).collect();
-        mlirArrayAttrGet(context.to_raw(), strings.len() as isize, strings.as_ptr())
-    }
+    // SAFETY: the context is alive, and the string outlives the call.
+    let string = |text: &&str| unsafe { mlirStringAttrGet(context.to_raw(), StringRef::new(text).to_raw()) };
+    array(context, &strings.iter().map(string).collect::<Vec<_>>())
 }
 
 /// `… : f64`
@@ -186,10 +189,14 @@ pub(crate) fn create_operation(
     }
 }
 
-/// What messages call an operation: the ONNX node it came from, if it says so.
+/// What messages call an operation: the ONNX node it came from, if it says so, or the first of those that a cluster has.
 pub(crate) fn describe(operation: MlirOperation) -> String {
     let op = operation_name(operation);
-    match attribute(operation, "onnx_node_name").and_then(string_attribute) {
+    let first_member = || {
+        let members = attribute(operation, "divi.members").and_then(array_attribute)?;
+        string_attribute(*members.first()?)
+    };
+    match attribute(operation, "onnx_node_name").and_then(string_attribute).or_else(first_member) {
         Some(name) => format!("'{op}' op '{name}'"),
         None => format!("'{op}' op"),
     }

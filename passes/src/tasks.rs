@@ -6,6 +6,8 @@ use crate::ir::{
     results, string_attribute, symbol_attribute, text, type_of, walk,
 };
 use divi_cost::{Class, class};
+use divi_dialect::MoveAttribute;
+use melior::ir::Attribute;
 use mlir_sys::*;
 use rustc_hash::FxHashSet;
 
@@ -264,6 +266,14 @@ pub(crate) fn task_name<'a>(task: MlirOperation) -> &'a str {
     };
     let member = || (operation_name(task) == "divi.cluster").then(first_worker).flatten().or_else(first_member);
     node_name(task).or_else(member).unwrap_or_else(|| operation_name(task))
+}
+
+/// What an operation says about when something goes from device to device: `divi.moves`, or `divi.copies`.
+pub(crate) fn moves_of<'c>(operation: MlirOperation, name: &str) -> Vec<MoveAttribute<'c>> {
+    let list = attribute(operation, name).and_then(array_attribute).unwrap_or_default();
+    // SAFETY: the attributes live as long as their context.
+    let list = list.into_iter().map(|moved| unsafe { Attribute::from_raw(moved) });
+    list.filter_map(MoveAttribute::from_attribute).collect()
 }
 
 /// What a task is: the kind of a cluster, or the operator's name.

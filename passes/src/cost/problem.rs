@@ -13,7 +13,7 @@ use crate::{
 };
 use divi_planner::{
     Problem,
-    problem::{Contention, Device, MemoryModel, Node, Tensor},
+    problem::{Device, MemoryModel, Node, Tensor},
 };
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
@@ -75,6 +75,11 @@ impl Posed {
             kinds: costs.tasks.iter().map(|task| task.kind.to_owned()).collect(),
             device_kinds: costs.devices.iter().map(|device| device.kind.clone()).collect(),
         })
+    }
+
+    /// The device of a name.
+    pub(crate) fn device(&self, name: &str) -> Option<usize> {
+        self.problem.devices.iter().position(|device| device.name == name)
     }
 
     /// How long a node takes for a number of inputs on a device, with its parameters copied there or not.
@@ -140,11 +145,8 @@ impl<'a> Builder<'a> {
         problem.inputs = inputs;
         problem.memory_model = MemoryModel::Liveness;
         problem.machines = machines(&costs.devices);
-        problem.contention = match attribute(module, "divi.contention").and_then(string_attribute) {
-            Some("exclusive") => Contention::Exclusive,
-            Some("shared") => Contention::Shared,
-            _ => Contention::Off,
-        };
+        let contention = attribute(module, "divi.contention").and_then(string_attribute);
+        problem.contention = contention.and_then(|name| name.parse().ok()).unwrap_or_default();
         let mut this = Self { costs, host, batches, problem, tensors: vec![], positions: FxHashMap::default() };
         this.links(module)?;
         Ok(this)

@@ -2,14 +2,14 @@
 
 use crate::{
     cost::Posed,
-    ir::{Failure, array_attribute, attribute, set_attribute, symbol_reference},
-    tasks::{Tasks, entry},
+    ir::{Failure, array, set_attribute, symbol_reference},
+    tasks::{Tasks, entry, moves_of},
 };
 use divi_dialect::MoveAttribute;
 use divi_planner::{Problem, plan::Copy};
 use melior::{
     Context, ContextRef, StringRef,
-    ir::{Attribute, AttributeLike, Location},
+    ir::{AttributeLike, Location},
 };
 use mlir_sys::*;
 
@@ -57,9 +57,7 @@ pub(super) fn write(context: &Context, posed: &Posed, copies: &[Copy]) -> Result
             remove(task, "divi.copies");
             continue;
         }
-        // SAFETY: the context is alive, and so are the attributes.
-        let list = unsafe { mlirArrayAttrGet(context.to_raw(), list.len() as isize, list.as_ptr()) };
-        set_attribute(task, "divi.copies", list);
+        set_attribute(task, "divi.copies", array(context, &list));
     }
     Ok(())
 }
@@ -67,18 +65,13 @@ pub(super) fn write(context: &Context, posed: &Posed, copies: &[Copy]) -> Result
 /// The copies that tasks say, by start.
 pub(super) fn read(posed: &Posed) -> Vec<Copy> {
     let Some(cold) = &posed.problem.cold else { return vec![] };
-    let device = |name: &str| posed.problem.devices.iter().position(|device| device.name == name);
     let mut copies = vec![];
     for (&task, node) in posed.tasks.iter().zip(posed.first_task..) {
-        for copy in attribute(task, "divi.copies").and_then(array_attribute).unwrap_or_default() {
-            // SAFETY: the attribute lives as long as its context.
-            let copy = MoveAttribute::from_attribute(unsafe { Attribute::from_raw(copy) });
-            copies.extend(copy.and_then(|copy| {
-                let (from, to) = (device(copy.from())?, device(copy.to())?);
-                let via = (from != cold.host).then_some(from);
-                Some(Copy { node, to, via, start: copy.start(), end: copy.end() })
-            }));
-        }
+        copies.extend(moves_of(task, "divi.copies").into_iter().filter_map(|copy| {
+            let (from, to) = (posed.device(copy.from())?, posed.device(copy.to())?);
+            let via = (from != cold.host).then_some(from);
+            Some(Copy { node, to, via, start: copy.start(), end: copy.end() })
+        }));
     }
     copies.sort_by(|a: &Copy, b| a.start.total_cmp(&b.start).then((a.node, a.to).cmp(&(b.node, b.to))));
     copies

@@ -3,14 +3,14 @@
 
 use crate::{
     cost::Posed,
-    ir::{Failure, array_attribute, attribute, set_attribute},
-    tasks::definer,
+    ir::{Failure, array, set_attribute},
+    tasks::{definer, moves_of},
 };
 use divi_dialect::MoveAttribute;
 use divi_planner::plan::Transfer;
 use melior::{
     Context,
-    ir::{Attribute, AttributeLike, Location},
+    ir::{AttributeLike, Location},
 };
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
@@ -55,9 +55,7 @@ pub(crate) fn write<'a>(
         lists[list].1.push(attribute.as_attribute().to_raw());
     }
     for (operation, list) in lists {
-        // SAFETY: the context is alive, and so are the attributes.
-        let list = unsafe { mlirArrayAttrGet(context.to_raw(), list.len() as isize, list.as_ptr()) };
-        set_attribute(operation, "divi.moves", list);
+        set_attribute(operation, "divi.moves", array(context, &list));
     }
     Ok(())
 }
@@ -81,19 +79,14 @@ pub(super) fn read(posed: &Posed) -> Vec<Transfer> {
             ((operation.ptr, index), tensor)
         })
         .collect();
-    let device = |name: &str| posed.problem.devices.iter().position(|device| device.name == name);
     let mut transfers = vec![];
     for &operation in posed.tasks.iter().chain([&posed.function]) {
-        for moved in attribute(operation, "divi.moves").and_then(array_attribute).unwrap_or_default() {
-            // SAFETY: the attribute lives as long as its context.
-            let moved = MoveAttribute::from_attribute(unsafe { Attribute::from_raw(moved) });
-            // Of an argument that nobody uses, nothing moves.
-            transfers.extend(moved.and_then(|moved| {
-                let tensor = *tensors.get(&(operation.ptr, moved.index()))?;
-                let (from, to) = (device(moved.from())?, device(moved.to())?);
-                Some(Transfer { tensor, from, to, start: moved.start(), end: moved.end() })
-            }));
-        }
+        // Of an argument that nobody uses, nothing moves.
+        transfers.extend(moves_of(operation, "divi.moves").into_iter().filter_map(|moved| {
+            let tensor = *tensors.get(&(operation.ptr, moved.index()))?;
+            let (from, to) = (posed.device(moved.from())?, posed.device(moved.to())?);
+            Some(Transfer { tensor, from, to, start: moved.start(), end: moved.end() })
+        }));
     }
     transfers.sort_by(|a: &Transfer, b| a.start.total_cmp(&b.start).then((a.tensor, a.to).cmp(&(b.tensor, b.to))));
     transfers

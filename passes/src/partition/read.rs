@@ -108,7 +108,7 @@ impl Reader<'_> {
 
     fn device(&self, task: MlirOperation) -> Result<usize, Failure> {
         let name = attribute(task, "divi.device").and_then(symbol_attribute);
-        let known = name.and_then(|name| self.problem().devices.iter().position(|device| device.name == name));
+        let known = name.and_then(|name| self.posed.device(name));
         known.map_or_else(|| self.missing(task, "divi.device"), Ok)
     }
 
@@ -184,8 +184,7 @@ impl Reader<'_> {
                 // SAFETY: the attribute lives as long as its context.
                 let batch = BatchAttribute::from_attribute(unsafe { Attribute::from_raw(batch) });
                 let Some(batch) = batch else { return self.missing(task, "divi.batches") };
-                let device = self.problem().devices.iter().position(|device| device.name == batch.device());
-                let Some(device) = device else { return self.missing(task, "divi.batches") };
+                let Some(device) = self.posed.device(batch.device()) else { return self.missing(task, "divi.batches") };
                 let inputs = batch.inputs().into_iter().filter_map(|input| u32::try_from(input).ok()).collect();
                 batches.push(Batch { node, device, inputs, start: batch.start() });
             }

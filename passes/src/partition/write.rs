@@ -6,7 +6,7 @@ use crate::{
     decisions,
     fingerprint::fingerprint,
     ir::{
-        Failure, attribute, dictionary_entry, integer, named_attribute, number, set_attribute, string,
+        Failure, array, attribute, dictionary_entry, integer, named_attribute, number, set_attribute, string,
         string_attribute, symbol_reference, text,
     },
     tasks::entry,
@@ -191,9 +191,7 @@ impl Writer<'_> {
                 let batch = BatchAttribute::new(location, device, batch.start, &inputs).ok_or(Failure)?;
                 list.push(batch.as_attribute().to_raw());
             }
-            // SAFETY: the context is alive, and so are the batches.
-            let list = unsafe { mlirArrayAttrGet(self.context.to_raw(), list.len() as isize, list.as_ptr()) };
-            set_attribute(task, "divi.batches", list);
+            set_attribute(task, "divi.batches", array(self.context, &list));
         }
         Ok(())
     }

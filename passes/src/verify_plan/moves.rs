@@ -3,12 +3,10 @@
 
 use super::{Findings, buses::Buses, exceeds, flow::Handed, graph::Graph, machine::Machine, micros, runs::Runs};
 use crate::{
-    ir::{array_attribute, attribute, describe, results},
-    tasks::Tasks,
+    ir::{describe, results},
+    tasks::{Tasks, moves_of},
 };
-use divi_dialect::MoveAttribute;
 use divi_planner::units::Micros;
-use melior::ir::Attribute;
 use mlir_sys::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,10 +44,7 @@ impl Moves {
     fn read(&mut self, at: MlirOperation, index: usize, what: String, tensor: Option<usize>, machine: &Machine) {
         let Some(tensor) = tensor else { return };
         self.said_by.insert(tensor, (at, what));
-        let list = attribute(at, "divi.moves").and_then(array_attribute).unwrap_or_default();
-        // SAFETY: the attribute lives as long as its context.
-        let list = list.into_iter().map(|moved| unsafe { Attribute::from_raw(moved) });
-        for moved in list.filter_map(MoveAttribute::from_attribute).filter(|moved| moved.index() == index) {
+        for moved in moves_of(at, "divi.moves").into_iter().filter(|moved| moved.index() == index) {
             // The dialect's own verifier has seen that the devices are there, and each way once.
             if let (Some(from), Some(to)) = (machine.find(moved.from()), machine.find(moved.to())) {
                 self.times.insert((tensor, from, to), (moved.start(), moved.end()));

@@ -2,8 +2,8 @@
 
 use super::{Findings, machine::Machine};
 use crate::{
-    ir::{array_attribute, attribute, describe, integer_attribute, results, symbol_attribute, value_bytes},
-    tasks::{exclusions, groups_of, is_constant_value, is_weight, pin, reads, task_name},
+    ir::{attribute, describe, integer_attribute, results, symbol_attribute, value_bytes},
+    tasks::{exclusions, groups_of, is_constant_value, is_weight, moves_of, pin, reads, task_name},
 };
 use divi_dialect::{BatchCost, CostAttribute, MoveAttribute};
 use divi_planner::units::{Bytes, Micros};
@@ -176,14 +176,11 @@ impl Task {
 }
 
 fn copies(operation: MlirOperation) -> Vec<Copy> {
-    let list = attribute(operation, "divi.copies").and_then(array_attribute).unwrap_or_default();
-    // SAFETY: the attribute lives as long as its context.
-    let list = list.into_iter().map(|copy| unsafe { Attribute::from_raw(copy) });
     let copy = |copy: MoveAttribute<'_>| Copy {
         from: copy.from().to_owned(),
         to: copy.to().to_owned(),
         start: copy.start(),
         end: copy.end(),
     };
-    list.filter_map(MoveAttribute::from_attribute).map(copy).collect()
+    moves_of(operation, "divi.copies").into_iter().map(copy).collect()
 }
