@@ -17,6 +17,18 @@
 // RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=a6000 --plan=%t.json -q -o %t.replayed.mlir
 // RUN: cmp %t.replayed.mlir %t.mlir
 
+// A problem has what the options say about it: plans with the same options are for it.
+// RUN: divi-opt %models/squeezenet1_1.onnx --system=a6000 --cold --contention=shared --pin=/classifier/*=gpu3 --emit=problem -q -o %t.cold.json
+// RUN: FileCheck %s --check-prefix=PROBLEM < %t.cold.json
+// RUN: divi-opt %models/squeezenet1_1.onnx --system=a6000 --cold --contention=shared --pin=/classifier/*=gpu3 --algorithm=heft --emit=plan -q -o %t.json
+// RUN: divi-plan verify %t.cold.json %t.json
+
+// A plan for another contention than the machine's brings it along; a plan and an option that contradict each other are refused.
+// RUN: divi-plan solve %t.problem.json --contention=shared --algorithm=heft -q -o %t.json
+// RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=a6000 --plan=%t.json -q | FileCheck %s --check-prefix=SHARED
+// RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=a6000 --contention=shared --plan=%t.json -q | FileCheck %s --check-prefix=SHARED
+// RUN: not divi-opt %models/squeezenet1_1.onnx --partition --system=a6000 --contention=off --plan=%t.json -q 2>&1 | FileCheck %s --check-prefix=OTHER
+
 // Small stages are merged, at the price of waiting, and transfers have new times then.
 // RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=a6000 --algorithm=heft --min-stage-ops=3 -q -o %t.merged.mlir
 // RUN: divi-opt %t.merged.mlir --divi-verify-plan --divi-inline-stages --divi-verify-plan -o /dev/null
@@ -28,4 +40,11 @@
 // MODULE: divi.transfer %{{.*}} {divi.end = {{.*}} : f64, divi.start = {{.*}} : f64}
 // DOT: digraph
 // EXPLAIN: /features/features.0/Conv runs on @
+// PLAN: "contention": "exclusive"
 // PLAN: "transfers": [
+// PROBLEM: "contention": "shared"
+// PROBLEM: "pin": 3
+// PROBLEM: "cold": {"host": 0, "direct": [
+// SHARED: divi.contention = "shared"
+// SHARED-SAME: divi.plan = {{.*}}contention = "shared"
+// OTHER: error: the plan is for contention shared, not off: leave the contention out

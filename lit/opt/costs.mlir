@@ -10,6 +10,9 @@
 // RUN: divi-opt %s --divi-annotate-cost=system=cpu-2 | divi-opt - --cost-table | FileCheck %s --check-prefix=KEPT
 // RUN: not divi-opt %s --emit=problem --split-input-file 2>&1 | FileCheck %s --check-prefix=SPLIT
 // RUN: not divi-opt %s --cost-table --no-implicit-module 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not divi-opt %s --contention=shared 2>&1 | FileCheck %s --check-prefix=UNREAD
+// RUN: not divi-opt %s --cost-table --inputs=2 2>&1 | FileCheck %s --check-prefix=UNREAD
+// RUN: not divi-opt %s --emit=problem --resident=0.5 2>&1 | FileCheck %s --check-prefix=UNPLANNED
 // RUN: not divi-opt %s --cost-table --fuse=some 2>&1 | FileCheck %s --check-prefix=FUSE
 
 // Tests that one flag canonicalizes, fuses, annotates and prints, and that nothing else is on standard output.
@@ -39,6 +42,8 @@
 // Costs that are there are shown, unless there is a system to replace them.
 // KEPT: cpu1 (us)
 
+// UNREAD: divi-opt: error: --{{contention|inputs}} is for plans and their problems: add --partition or --emit=problem
+// UNPLANNED: divi-opt: error: --resident is for plans, and nothing is planned: add --partition, or leave it out
 // SPLIT: divi-opt: error: --emit=problem is about one module: give it one, without --split-input-file
 // NONE: divi-opt: error: there is nothing to write: '{{.*}}costs.mlir' has no builtin.module
 // BOTH: divi-opt: error: --emit, --cost-table and --explain each say what is written: give one of them

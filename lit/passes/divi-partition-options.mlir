@@ -19,6 +19,11 @@
 // RUN: not divi-opt %s --divi-partition="algorithm=magic" 2>&1 | FileCheck %s --check-prefix=ALGORITHM
 // RUN: not divi-opt %s --divi-partition="k=2" 2>&1 | FileCheck %s --check-prefix=STAGES
 // RUN: not divi-opt %s --divi-partition="contention=some" 2>&1 | FileCheck %s --check-prefix=CONTENTION
+// RUN: not divi-opt %s --divi-partition="resident=-1" 2>&1 | FileCheck %s --check-prefix=RESIDENT
+// RUN: not divi-opt %s --divi-partition="resident=nan" 2>&1 | FileCheck %s --check-prefix=RESIDENT
+// RUN: not divi-opt %s --divi-partition="resident=1.5" 2>&1 | FileCheck %s --check-prefix=MORE-THAN-ALL
+// RUN: not divi-opt %s --divi-partition="iterations=-1" 2>&1 | FileCheck %s --check-prefix=ITERATIONS
+// RUN: not divi-opt %s --divi-partition="time-limit=-1" 2>&1 | FileCheck %s --check-prefix=SECONDS
 
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1000000 : i64}
@@ -57,3 +62,7 @@ module {
 // ALGORITHM: error: there is no algorithm 'magic'
 // STAGES: error: a number of stages is for objective pipeline, not latency
 // CONTENTION: error: contention is 'some': it must be off, exclusive or shared
+// RESIDENT: error: resident must be a share from 0 to 1
+// MORE-THAN-ALL: error: resident is 1.5: it must be a share from 0 to 1
+// ITERATIONS: error: iterations must not be negative
+// SECONDS: error: time-limit must be a number of seconds from 0 on

@@ -55,6 +55,7 @@ bool diviRunEmitOnnx(MlirOperation module, MlirStringRef output, MlirStringRef w
                      DiviSession *session);
 bool diviRunEmitBundle(MlirOperation module, MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights,
                        MlirStringRef cpu, MlirStringRef model);
+bool diviRunPose(MlirOperation module, const DiviPartitionOptions *options);
 bool diviRunPartition(MlirOperation module, const DiviPartitionOptions *options, DiviSession *session);
 struct OutlineCounts {
   uint64_t stages, transfers, elided, merged;
@@ -231,7 +232,20 @@ struct EmitProblem : impl::EmitProblemBase<EmitProblem> {
 struct Partition : impl::PartitionBase<Partition> {
   using PartitionBase::PartitionBase;
   DiviSession *session = nullptr;
+  /// Whether nothing is planned, and the module only gets what the options say about the problem.
+  bool onlyPoses = false;
+  /// Whether somebody has looked at the numbers: a negative one stands for none.
+  bool isChecked = false;
   void runOnOperation() override {
+    auto isNegative = [&](const auto &option) { return !isChecked && option.hasValue() && !(option >= 0); };
+    StringRef wrong = isNegative(iterations)  ? "iterations must not be negative"
+                      : isNegative(timeLimit) ? "time-limit must be a number of seconds from 0 on"
+                      : isNegative(resident)  ? "resident must be a share from 0 to 1"
+                                              : "";
+    if (!wrong.empty()) {
+      emitError(getOperation().getLoc()) << wrong;
+      return signalPassFailure();
+    }
     std::string lines[] = {llvm::join(pins, "\n"), llvm::join(exclusions, "\n"), llvm::join(groups, "\n"),
                            llvm::join(hostWeights, "\n")};
     auto text = [](const std::string &string) { return wrap(StringRef(string)); };
@@ -239,7 +253,8 @@ struct Partition : impl::PartitionBase<Partition> {
                                     text(contention), text(symmetry), text(lines[0]), text(lines[1]),
                                     text(lines[2]), text(lines[3]), text(placement), text(plan), inputs, stages, seed,
                                     iterations, timeLimit, resident, sharedDevices, cold};
-    if (!diviRunPartition(wrap(getOperation().getOperation()), &options, session))
+    MlirOperation module = wrap(getOperation().getOperation());
+    if (!(onlyPoses ? diviRunPose(module, &options) : diviRunPartition(module, &options, session)))
       signalPassFailure();
   }
 };
@@ -355,7 +370,7 @@ extern "C" MlirPass diviCreateEmitProblem(int64_t inputs, llvm::raw_ostream *str
   return wrap(pass.release());
 }
 
-extern "C" MlirPass diviCreatePartition(const DiviPartitionOptions *given, DiviSession *session) {
+static std::unique_ptr<divi::Partition> makePartition(const DiviPartitionOptions *given) {
   auto text = [](MlirStringRef string) { return unwrap(string).str(); };
   auto lines = [](MlirStringRef string) {
     SmallVector<StringRef> parts;
@@ -384,7 +399,20 @@ extern "C" MlirPass diviCreatePartition(const DiviPartitionOptions *given, DiviS
   options.placement = text(given->placement);
   options.plan = text(given->plan);
   auto pass = std::make_unique<divi::Partition>(std::move(options));
+  pass->isChecked = true;
+  return pass;
+}
+
+extern "C" MlirPass diviCreatePartition(const DiviPartitionOptions *given, DiviSession *session) {
+  auto pass = makePartition(given);
   pass->session = session;
+  return wrap(pass.release());
+}
+
+// The options' part in the problem, for who writes that without a plan.
+extern "C" MlirPass diviCreatePose(const DiviPartitionOptions *given) {
+  auto pass = makePartition(given);
+  pass->onlyPoses = true;
   return wrap(pass.release());
 }
 

@@ -17,7 +17,7 @@ use crate::{
     session::Session,
     tasks::task_kind,
 };
-use divi_planner::{Objective, Plan, stages::retime};
+use divi_planner::{Objective, Plan, problem::Contention, stages::retime};
 use melior::ContextRef;
 use mlir_sys::*;
 use options::RawOptions;
@@ -32,19 +32,30 @@ pub(crate) use write::{Marks, mark, remove_decisions, write_certificate, write_p
 // --divi-partition
 //===----------------------------------------------------------------------===//
 
+/// Says what transfers on one bus do to each other.
+fn set_contention(module: MlirOperation, contention: Contention) {
+    // SAFETY: the context of a live operation is alive, and outlives the pass.
+    let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
+    // SAFETY: see above.
+    set_attribute(module, "divi.contention", string(unsafe { context.to_ref() }, &contention.to_string()));
+}
+
+/// Makes what options say about the problem part of the module that poses it: constraints, contention, a cold start.
+fn pose(module: MlirOperation, options: &Options, contention: Option<Contention>) -> Result<(), Failure> {
+    constraints::apply(module, options)?;
+    contention.into_iter().for_each(|contention| set_contention(module, contention));
+    if options.cold {
+        copies::start_cold(module)?;
+    }
+    Ok(())
+}
+
 /// Plans a module whose costs are annotated. Every task gets its device and start (or its batches, or its stage), the
 /// module the certificate. Decisions of an earlier plan are replaced; constraints (`divi.pin`, `divi.exclude`,
 /// `divi.colocate`, and those of the options, which are written onto the tasks) are honoured or refused with the reason.
 ///
 /// Moves nothing: values cross devices implicitly until `divi-outline`.
 pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut Session>) -> Result<(), Failure> {
-    constraints::apply(module, options)?;
-    if let Some(contention) = options.contention {
-        // SAFETY: the context of a live operation is alive, and outlives the pass.
-        let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
-        // SAFETY: see above.
-        set_attribute(module, "divi.contention", string(unsafe { context.to_ref() }, &contention.to_string()));
-    }
     let fail = |message: &dyn ToString| {
         error(module, &message.to_string());
         Failure
@@ -63,12 +74,17 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
                           before: leave the plan or resident out",
         ));
     }
-    if options.cold {
-        copies::start_cold(module)?;
-    }
+    // A plan that says its contention brings it along.
+    let is_said = replayed.as_ref().is_some_and(|plan| plan.contention.is_some());
+    pose(module, options, options.contention.filter(|_| !is_said))?;
     let mut posed = Posed::by(module, inputs)?;
     let plan = match replayed {
-        Some(plan) => replay::fit(module, &posed, plan)?,
+        Some(mut plan) => {
+            let other = replay::adopt_contention(&mut posed, &mut plan);
+            let plan = replay::fit(module, &posed, plan)?;
+            other.into_iter().for_each(|contention| set_contention(module, contention));
+            plan
+        }
         None => {
             let solve = |posed: &Posed| {
                 let mut planner = options.planner.clone();
@@ -167,15 +183,24 @@ pub(crate) fn planned_inputs(module: MlirOperation) -> Option<u32> {
     }
 }
 
+fn read_options(module: MlirOperation, options: *const RawOptions) -> Result<Options, Failure> {
+    // SAFETY: the caller's options outlive the call.
+    unsafe { (*options).read() }.map_err(|message| {
+        error(module, &message);
+        Failure
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviRunPose(module: MlirOperation, options: *const RawOptions) -> bool {
+    run(module, || {
+        let options = read_options(module, options)?;
+        pose(module, &options, options.contention)
+    })
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn diviRunPartition(module: MlirOperation, options: *const RawOptions, session: *mut Session) -> bool {
-    run(module, || {
-        // SAFETY: the caller's options outlive the call; so does its session, if it has one, which nobody else uses now.
-        let (options, session) = unsafe { ((*options).read(), session.as_mut()) };
-        let options = options.map_err(|message| {
-            error(module, &message);
-            Failure
-        })?;
-        partition(module, &options, session)
-    })
+    // SAFETY: the caller's session, if it has one, outlives the call, and nobody else uses it now.
+    run(module, || partition(module, &read_options(module, options)?, unsafe { session.as_mut() }))
 }

@@ -5,7 +5,7 @@ use crate::{
     cost::Posed,
     ir::{Failure, error},
 };
-use divi_planner::{Objective, Plan, Problem, plan::Schedule, verify};
+use divi_planner::{Objective, Plan, Problem, plan::Schedule, problem::Contention, verify};
 use mlir_sys::*;
 use rustc_hash::FxHashSet;
 use std::{fs, path::Path};
@@ -32,6 +32,11 @@ pub(super) fn asked(plan: &Plan, options: &Options) -> Result<(Objective, u32), 
     if let Some(other) = options.planner.inputs.filter(|other| *other != inputs) {
         return Err(format!("the plan is for {inputs} inputs, not {other}: leave the inputs out"));
     }
+    if let (Some(own), Some(other)) = (plan.contention, options.contention)
+        && own != other
+    {
+        return Err(format!("the plan is for contention {own}, not {other}: leave the contention out"));
+    }
     Ok((plan.objective, inputs))
 }
 
@@ -44,6 +49,19 @@ fn inputs(plan: &Plan) -> u32 {
         }
         Schedule::Latency { .. } | Schedule::Pipeline { .. } | Schedule::Edge { .. } => 1,
     }
+}
+
+/// Plans for the contention that a plan says it is for, where that is not the problem's own.
+pub(super) fn adopt_contention(posed: &mut Posed, plan: &mut Plan) -> Option<Contention> {
+    let own = posed.problem.hash();
+    let contention = plan.contention.filter(|contention| *contention != posed.problem.contention)?;
+    posed.problem.contention = contention;
+    let asked = posed.problem.hash();
+    // Who was asked for another contention plans for the problem as it was before.
+    if plan.problem == own {
+        plan.problem = asked;
+    }
+    Some(contention)
 }
 
 /// The plan, if it holds for the module. The error says what no longer fits: tasks that are new or gone, or what the

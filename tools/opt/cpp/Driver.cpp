@@ -44,6 +44,7 @@ MlirPass diviCreatePrintCosts(MlirStringRef format, int64_t limit, llvm::raw_ost
 MlirPass diviCreateEmitProblem(int64_t inputs, llvm::raw_ostream *stream);
 /// What passes that plan leave for the driver.
 struct DiviSession;
+MlirPass diviCreatePose(const DiviPartitionOptions *options);
 MlirPass diviCreatePartition(const DiviPartitionOptions *options, DiviSession *session);
 MlirPass diviCreateVerifyPlan();
 MlirPass diviCreateOutline(int64_t minStageOps, DiviSession *session);
@@ -86,11 +87,13 @@ static void addPhases(PassManager &manager, StringRef input, StringRef output, S
   add(diviCreateAnnotateCost(wrap(StringRef(systemSpec))));
   if (costTable != Table::None)
     add(diviCreatePrintCosts(wrap(StringRef(costTable == Table::Csv ? "csv" : "text")), tableLimit, stream));
-  if (emitted == Emit::Problem)
+  DiviPartitionOptions options = partitionOptions();
+  if (emitted == Emit::Problem) {
+    add(diviCreatePose(&options));
     add(diviCreateEmitProblem(std::max<int64_t>(inputCount, 1), stream));
+  }
   if (!plans())
     return;
-  DiviPartitionOptions options = partitionOptions();
   add(diviCreatePartition(&options, session));
   add(diviCreateVerifyPlan());
   add(diviCreateOutline(minStageOps, session));

@@ -139,6 +139,27 @@ StringRef wantsOneModule() {
   return report.empty() ? "" : "--report";
 }
 
+/// What of these is given first, or null.
+static const cl::Option *given(std::initializer_list<std::reference_wrapper<cl::Option>> options) {
+  auto isGiven = [](cl::Option &option) { return option.getNumOccurrences() > 0; };
+  const auto *found = find_if(options, isGiven);
+  return found == options.end() ? nullptr : &found->get();
+}
+
+/// An option that nobody reads: one that says how to plan where nothing is planned, or about the problem where none is posed.
+static std::string unread() {
+  if (plans())
+    return "";
+  if (const cl::Option *option = given({objective, algorithm, stages, sharedDevices, pipelineCost, order, resident,
+                                        symmetry, seed, iterations, timeLimit, minStageOps, asJson}))
+    return ("--" + option->ArgStr + " is for plans, and nothing is planned: add --partition, or leave it out").str();
+  if (const cl::Option *option =
+          given({inputCount, contention, cold, pins, exclusions, groups, hostWeights, placement});
+      option && emitted != Emit::Problem)
+    return ("--" + option->ArgStr + " is for plans and their problems: add --partition or --emit=problem").str();
+  return "";
+}
+
 std::string contradiction() {
   if (batch < 0)
     return "--batch must be positive";
@@ -167,6 +188,8 @@ std::string contradiction() {
     return "--explain needs the name of a node";
   if (iterations >= 0 && timeLimit >= 0)
     return "only one of --iterations and --time-limit can be given";
+  if (std::string option = unread(); !option.empty())
+    return option;
   if (!report.empty() && !StringRef(report).ends_with(".html") && !StringRef(report).ends_with(".svg"))
     return "--report must name a file that ends in .html or .svg";
   return "";
