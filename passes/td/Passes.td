@@ -132,9 +132,10 @@ def AnnotateCost : Pass<"divi-annotate-cost", "::mlir::ModuleOp"> {
     Declares the devices and links of a system (`divi.device`, `divi.link`) and puts on every task its time on each at
     every batch size that the device supports (`divi.cost`), its operations (`divi.flops`) and bytes
     (`divi.weight_bytes`, `divi.input_bytes`, `divi.output_bytes`, `divi.scratch_bytes`), and what limits it
-    (`divi.bound`). A batch of b is b times the module as it stands. Times are measured where a device has a profile that
-    knows the task, interpolated between batches that it knows or from the operator that a cluster is made around, and
-    estimated by a model otherwise; `divi.costs` on the module counts which. A device that a task does not run on is not named.
+    (`divi.bound`). What reads only a part of its weights, as a lookup does of a table, has `divi.read_weight_bytes`. A batch
+    of b is b times the module as it stands. Times are measured where a device has a profile that knows the task,
+    interpolated between batches that it knows or from the operator that a cluster is made around, and estimated by a model
+    otherwise; `divi.costs` on the module counts which. A device that a task does not run on is not named.
   }];
   let options = [
     Option<"system", "system", "std::string", /*default=*/"\"\"",

@@ -18,6 +18,7 @@
 //   divi.cost = #divi.cost<…>           how long it takes where
 //   divi.flops = 2048 : i64, divi.bound = {gpu0 = "memory"}, divi.weight_bytes and divi.{input,output,scratch}_bytes
 //                           what it does, and what limits it where
+//   divi.read_weight_bytes = 512 : i64  what it reads of its weights, where that is not all of them: rows of a table
 //   divi.costs = {gpu0 = {measured = 3, …}}     on the module: where the times come from
 //   divi.contention = "exclusive"               on the module: what transfers on one bus do to each other
 //   divi.cold                                   on the module: parameters are in the host's memory when an input comes

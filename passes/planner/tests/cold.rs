@@ -430,6 +430,10 @@ fn a_second_start_is_warmer() {
     let cold = problem.cold_start();
     let direct = cold.cold.as_ref().and_then(|cold| cold.direct.clone()).unwrap();
     assert_eq!(direct[0], Some(vec![None, Some(20.0), Some(20.0)]));
+    // What reads a part of its parameters is as fast as that part comes, or as it works.
+    let lookups = problem.cold_start_reading(0, |node| if node.id == 0 { 7.0 } else { 1.0 });
+    let direct_of = |node: usize| lookups.cold.as_ref().and_then(|cold| cold.direct_time(node, 1));
+    assert_eq!((direct_of(0), direct_of(1)), (Some(7.0), Some(5.0)));
     let mut cold = cold;
     cold.cold = Some(Cold::from_host(0));
     let first = solve(&cold, Objective::Latency, "sortinghat", &options(2000)).unwrap();

@@ -14,7 +14,7 @@ use crate::{
     tasks::{Tasks, entry, members, pin},
 };
 use divi_cost::{
-    Estimator, Source, Task,
+    Class, Estimator, Source, Task,
     estimate::{Batch, Times},
     system::{DeviceKind, System},
 };
@@ -258,6 +258,14 @@ fn write(
         ("divi.scratch_bytes", scratch),
     ] {
         set_attribute(operation, name, count_attribute(context, value));
+    }
+    // Shapes and the like that nobody reads are not worth a word.
+    let picks = task.members.iter().filter(|member| member.class != Class::View);
+    let unread =
+        picks.map(|member| member.resident_weights.saturating_sub(member.weights)).fold(0, u64::saturating_add);
+    if unread > 0 {
+        let read = traffic.weight.saturating_sub(unread);
+        set_attribute(operation, "divi.read_weight_bytes", count_attribute(context, read));
     }
     let mut entries = vec![];
     let mut bounds = vec![];

@@ -91,6 +91,7 @@ fn remove_costs(operation: MlirOperation) {
         "divi.flops",
         "divi.input_bytes",
         "divi.output_bytes",
+        "divi.read_weight_bytes",
         "divi.scratch_bytes",
         "divi.weight_bytes",
     ];

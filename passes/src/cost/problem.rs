@@ -62,7 +62,11 @@ impl Posed {
         let host = builder.host;
         let mut problem = builder.finish();
         if attribute(module, "divi.cold").is_some() {
-            problem = problem.cold_start_from(host);
+            let reads = |node: &Node| {
+                let task = node.id.checked_sub(first_task).and_then(|task| costs.tasks.get(task));
+                task.map_or(node.weight, |task| task.read_weight_bytes as f64)
+            };
+            problem = problem.cold_start_reading(host, reads);
             let resident = residents(&problem, &costs, first_task);
             problem.cold.iter_mut().for_each(|cold| cold.resident.clone_from(&resident));
         }

@@ -35,6 +35,8 @@ pub(super) struct TaskCost<'a> {
     pub(super) input_bytes: u64,
     pub(super) output_bytes: u64,
     pub(super) weight_bytes: u64,
+    /// What it reads of its weights: of a table, some rows.
+    pub(super) read_weight_bytes: u64,
     pub(super) scratch_bytes: u64,
     /// What limits it, by device.
     pub(super) bounds: Vec<Option<&'a str>>,
@@ -129,6 +131,7 @@ pub(super) fn read<'a>(module: MlirOperation) -> Result<Costs<'a>, Failure> {
         let bound = |device: &Device| {
             bounds.and_then(|bounds| dictionary_entry(bounds, &device.name)).and_then(string_attribute)
         };
+        let weight_bytes = number("divi.weight_bytes").unwrap_or(traffic.weight);
         tasks.push(TaskCost {
             operation,
             name: task_name(operation),
@@ -136,7 +139,8 @@ pub(super) fn read<'a>(module: MlirOperation) -> Result<Costs<'a>, Failure> {
             flops: number("divi.flops").unwrap_or(0),
             input_bytes: number("divi.input_bytes").unwrap_or(traffic.input),
             output_bytes: number("divi.output_bytes").unwrap_or(traffic.output),
-            weight_bytes: number("divi.weight_bytes").unwrap_or(traffic.weight),
+            weight_bytes,
+            read_weight_bytes: number("divi.read_weight_bytes").map_or(weight_bytes, |read| read.min(weight_bytes)),
             scratch_bytes: number("divi.scratch_bytes").unwrap_or(0),
             bounds: devices.iter().map(bound).collect(),
             times: cost.entries(),

@@ -13,6 +13,8 @@ use mlir_sys::*;
 pub(super) struct Task {
     pub(super) operation: MlirOperation,
     pub(super) weight: Bytes,
+    /// What it reads of its weights.
+    read_weight: Bytes,
     /// What it reads that is computed, for one input.
     pub(super) input: Bytes,
     pub(super) scratch: Bytes,
@@ -51,10 +53,12 @@ impl Task {
         if pinned.is_err() {
             findings.said();
         }
+        let weight =
+            stated("divi.weight_bytes").unwrap_or_else(|| sum(&mut values.iter().filter(|&&value| is_weight(value))));
         Self {
             operation,
-            weight: stated("divi.weight_bytes")
-                .unwrap_or_else(|| sum(&mut values.iter().filter(|&&value| is_weight(value)))),
+            weight,
+            read_weight: stated("divi.read_weight_bytes").map_or(weight, |read| read.min(weight)),
             input: stated("divi.input_bytes")
                 .unwrap_or_else(|| sum(&mut values.iter().filter(|&&value| !is_constant_value(value)))),
             scratch: stated("divi.scratch_bytes").unwrap_or(0.0),
@@ -73,6 +77,7 @@ impl Task {
         Self {
             operation,
             weight: 0.0,
+            read_weight: 0.0,
             input: 0.0,
             scratch: 0.0,
             costs: vec![],
@@ -96,12 +101,13 @@ impl Task {
         !is_copied && !self.is_there(machine, device)
     }
 
-    /// What it takes with its parameters in the host's memory: as long as they take over the link, if that is longer.
+    /// What it takes with its parameters in the host's memory: as long as what it reads of them takes over the link, if that is
+    /// longer.
     fn over_link(&self, machine: &Machine, device: usize, time: Micros, findings: &mut Findings) -> Micros {
         if !self.reads_directly(machine, device) {
             return time;
         }
-        let Some(over) = machine.transfer(machine.host, device, self.weight) else {
+        let Some(over) = machine.transfer(machine.host, device, self.read_weight) else {
             let message = format!(
                 "{} runs on {}, but its parameters are not copied there, and no link leads there from {}: add a copy to its \
                  divi.copies",

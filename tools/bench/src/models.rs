@@ -28,11 +28,19 @@ pub(crate) const VISION: [&str; 13] = [
 
 /// A model of `test/models` on a system: a preset, or a file.
 pub(crate) fn problem(model: &str, system: &str, inputs: u32) -> Result<Problem, String> {
+    emitted(model, system, &inputs.to_string(), &[&format!("--inputs={inputs}")])
+}
+
+/// The same for one input, whose parameters are still in the host's memory.
+pub(crate) fn cold_problem(model: &str, system: &str) -> Result<Problem, String> {
+    emitted(model, system, "cold", &["--cold"])
+}
+
+fn emitted(model: &str, system: &str, what: &str, options: &[&str]) -> Result<Problem, String> {
     let name = Path::new(system).file_stem().unwrap_or_default().to_string_lossy();
-    let file = format!("target/bench/{model}_{name}_{inputs}.json");
+    let file = format!("target/bench/{model}_{name}_{what}.json");
     fs::create_dir_all("target/bench").map_err(|error| error.to_string())?;
-    let emit = ["--emit=problem", &format!("--inputs={inputs}"), "-o", &file];
-    opt_on(model, system, &emit)?;
+    opt_on(model, system, &[&["--emit=problem", "-o", &file], options].concat())?;
     read(&file)
 }
 
@@ -43,13 +51,6 @@ pub(crate) fn operations(model: &str, system: &str) -> Result<BTreeMap<String, f
         operations.map(|operations: f64| (fields[0].clone(), operations)).ok_or_else(|| format!("{model}: {line}"))
     };
     costs(model, system)?.into_iter().map(row).collect()
-}
-
-/// The tasks of a model that look up rows of a table.
-pub(crate) fn lookups(model: &str, system: &str) -> Result<Vec<String>, String> {
-    let is_lookup = |fields: &Vec<String>| fields.get(1).is_some_and(|kind| kind == "Gather");
-    let rows = costs(model, system)?.into_iter().map(|(_, fields)| fields);
-    Ok(rows.filter(is_lookup).map(|mut fields| fields.swap_remove(0)).collect())
 }
 
 /// The table of costs: each line with its fields.

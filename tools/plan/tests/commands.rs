@@ -242,6 +242,14 @@ fn buses_and_cold_starts() {
     let cold_value = value(&["--contention=exclusive", "--cold", "--algorithm=sortinghat", "--write-problem", &cold]);
     assert_eq!(stdout(&divi_plan(&["verify", &cold, &plan])), format!("{cold_value}\n"));
     assert!(cold_value >= 190.0, "{cold_value}");
+    // A problem that has a cold start keeps it: here one in which nothing can be read from the host.
+    let text = fs::read_to_string(&cold).unwrap();
+    let (before, _) = text.split_once(", \"direct\"").unwrap();
+    fs::write(&cold, format!("{before}}}}}")).unwrap();
+    for again in [&["solve", &cold, "-q", "-o", &plan][..], &["solve", &cold, "--cold", "-q", "-o", &plan]] {
+        stdout(&divi_plan(again));
+        stdout(&divi_plan(&["verify", &cold, &plan]));
+    }
     let bounds = stdout(&divi_plan(&["bound", &cold]));
     assert!(bounds.contains("cold-"), "{bounds}");
     let warm = value(&["--contention=exclusive", "--resident=1", "--algorithm=sortinghat"]);

@@ -7,7 +7,7 @@ use super::{Node, Problem};
 use crate::error::Finding;
 use crate::json::{list, optional, row};
 use crate::plan::Plan;
-use crate::units::{Micros, number};
+use crate::units::{Bytes, Micros, number};
 
 /// Where parameters are before anything runs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -66,10 +66,15 @@ impl Problem {
 
     /// The same with all parameters in the memory of a device.
     pub fn cold_start_from(&self, host: usize) -> Self {
+        self.cold_start_reading(host, |node| node.weight)
+    }
+
+    /// The same where tasks read so many bytes of their parameters: a lookup in a table needs some of its rows.
+    pub fn cold_start_reading(&self, host: usize, read: impl Fn(&Node) -> Bytes) -> Self {
         let direct = |node: &Node, device: usize| {
             let time = node.time.get(&1).and_then(|times| *times.get(device)?)?;
             let linked = self.bandwidth.get(host).and_then(|row| row.get(device)).copied()?;
-            let over = linked.map_or(0.0, |bandwidth| node.weight / bandwidth);
+            let over = linked.map_or(0.0, |bandwidth| read(node) / bandwidth);
             let reads = node.weight > 0.0 && device != host && over.is_finite();
             reads.then(|| f64::max(time, over + self.latency(host, device)))
         };

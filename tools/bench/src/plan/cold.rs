@@ -5,7 +5,7 @@ use divi_planner::problem::Contention;
 use divi_planner::{Objective, Options, Plan, Problem, timed_anew};
 
 use super::Settings;
-use crate::models::{lookups, problem};
+use crate::models::cold_problem;
 use crate::runs::run_with;
 
 const MODELS: [&str; 2] = ["openllama_3b_1x128", "gpt2_large_1x128"];
@@ -23,11 +23,11 @@ pub(super) fn run(_: &Settings) -> Result<(), String> {
     );
     for system in SYSTEMS {
         for model in MODELS {
-            let warm = problem(model, system, 1)?;
-            let rows = lookups(model, system)?;
+            let all = cold_problem(model, system)?;
             for is_with_cpu in [true, false] {
-                let warm = if is_with_cpu { warm.clone() } else { without_host(&warm) };
-                let cold = cold(&warm, &rows);
+                let cold = if is_with_cpu { all.clone() } else { without_host(&all) };
+                let mut warm = cold.clone();
+                warm.cold = None;
                 let who = if is_with_cpu { "CPU and GPUs compute" } else { "GPUs compute" };
                 println!("{model} on {system}, {who}");
                 table(&warm, &cold)?;
@@ -36,27 +36,6 @@ pub(super) fn run(_: &Settings) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Parameters with the host; lookups read there no more than they hand on.
-fn cold(warm: &Problem, lookups: &[String]) -> Problem {
-    let mut problem = warm.cold_start();
-    let latency = problem.link_latency.clone();
-    let Some(cold) = &mut problem.cold else { return problem };
-    let host = cold.host;
-    for (node, direct) in problem.nodes.iter().zip(cold.direct.iter_mut().flatten()) {
-        if !node.name.as_ref().is_some_and(|name| lookups.contains(name)) {
-            continue;
-        }
-        for (device, time) in direct.iter_mut().flatten().enumerate() {
-            let own = node.time.get(&1).and_then(|times| times[device]);
-            let bandwidth = problem.bandwidth[host][device].unwrap_or(f64::INFINITY);
-            let latency = latency.as_ref().and_then(|rows| rows[host][device]).unwrap_or(0.0);
-            let over = node.output.unwrap_or(0.0) / bandwidth + latency;
-            *time = time.and(own).map(|own| f64::max(own, over));
-        }
-    }
-    problem
 }
 
 /// The host runs only what no other device can.

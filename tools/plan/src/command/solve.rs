@@ -100,7 +100,9 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let (part, explored) = (Arc::new(OnceLock::new()), Arc::new(AtomicU64::new(0)));
     options.watch = watch(progress.as_ref().map(Progress::watch), Arc::clone(&part), Arc::clone(&explored));
     let started = Instant::now();
-    let problem = if cold.from_host || cold.resident.is_some() { problem.cold_start() } else { problem };
+    let is_cold = cold.from_host || cold.resident.is_some();
+    // A problem may know more about its cold start than can be said here.
+    let problem = if is_cold && problem.cold.is_none() { problem.cold_start() } else { problem };
     let solve = |problem: &Problem| divi_planner::solve(problem, objective.unwrap_or(by_default), &algorithm, &options);
     let mut solved = solve(&problem).map(|plan| (problem, plan));
     if let (Ok((problem, plan)), Some(share)) = (&solved, cold.resident) {
