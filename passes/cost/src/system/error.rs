@@ -73,6 +73,8 @@ pub enum Problem {
     NoDeviceOf {
         owner: Owner,
     },
+    /// A network of no nodes.
+    NothingToJoin,
     /// `[device]` instead of `[[device]]`.
     NotATableArray {
         key: &'static str,
@@ -287,6 +289,9 @@ impl fmt::Display for Problem {
             Self::NotUtf8 => write!(f, "this is not UTF-8 text"),
             Self::NoDevice => write!(f, "the system has no device: add a [[device]]"),
             Self::NoDeviceOf { owner } => write!(f, "{owner} has no device: add a [[node.device]]"),
+            Self::NothingToJoin => {
+                write!(f, "the network joins nodes, and there are none: add a [[node]], or a [[link]] instead")
+            }
             Self::NotATableArray { key } => write!(f, "'{key}' must be written as [[{key}]], once for each"),
             Self::UnknownKey { owner, key, nearest: Some(nearest), .. } => {
                 write!(f, "unknown key '{key}' of {owner}; did you mean '{nearest}'?")

@@ -161,8 +161,11 @@ fn numbered(name: &str, number: &str) -> String {
 }
 
 /// `[network]`.
-pub(super) fn network(fields: &mut Fields<'_, '_, '_>) -> Option<Wire> {
+pub(super) fn network(fields: &mut Fields<'_, '_, '_>, has_nodes: bool) -> Option<Wire> {
     let (at, table) = fields.table("network")?;
+    if !has_nodes {
+        fields.fault(at, Problem::NothingToJoin);
+    }
     wire(&mut Fields::new(Owner::Network, table, at, fields.faults), true)
 }
 

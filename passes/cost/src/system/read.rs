@@ -79,7 +79,7 @@ fn tables(file: &str, lines: &Lines<'_>, document: &DeTable<'_>, faults: &mut Fa
     let device_tables = list(&mut fields, "device")?;
     let link_tables = list(&mut fields, "link")?;
     let node_tables = list(&mut fields, "node")?;
-    let network = nodes::network(&mut fields);
+    let network = nodes::network(&mut fields, !node_tables.is_empty());
     if device_tables.is_empty() && node_tables.is_empty() {
         fields.fault(0, Problem::NoDevice);
     }

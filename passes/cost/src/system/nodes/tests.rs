@@ -71,6 +71,11 @@ fn nodes_that_make_no_sense() {
         (format!("[[node]]\nid = 'n'\ncount = 1000\n{device}"), "there are more than 65536 links"),
         (format!("[network]\nlatency = '1 us'\n[[node]]\nid = 'n'\n{device}"), "the network has no 'bandwidth'"),
         (format!("[[node]]\nid = 'n'\ncount = 0\n{device}"), "count"),
+        (
+            "[network]\nbandwidth = '1 GB/s'\n[[device]]\nid = 'c'\nkind = 'cpu'\nmemory = '1 GB'\nthreads = 1\n"
+                .to_owned(),
+            "1:1: error: the network joins nodes, and there are none",
+        ),
     ] {
         let errors = System::parse("cluster.toml", &text).expect_err(&text).to_string();
         assert!(errors.contains(message), "{text}\n{errors}");
