@@ -300,7 +300,8 @@ pub(crate) fn as_it_is(model: &Model<'_>, batches: &[Batch]) -> Choice {
     Choice::new(model, devices, &start)
 }
 
-/// Starts that know of buses, in a few orders, with all devices and without the host.
+/// Starts that know of buses, in a few orders, with all devices, without the host, and with all that it can run on the host:
+/// where little fits elsewhere, that may be all that does.
 pub(crate) fn starts(model: &Model<'_>) -> Vec<Choice> {
     let instance = model.instance;
     let host = model.cold.as_ref().map(|cold| cold.host);
@@ -310,6 +311,9 @@ pub(crate) fn starts(model: &Model<'_>) -> Vec<Choice> {
         found.extend(first_to_end(model, &order, &[]));
         found.extend(host.and_then(|host| first_to_end(model, &order, &[host])));
     }
+    let order: Vec<usize> = instance.order().iter().flat_map(|task| model.of_task[*task].iter().copied()).collect();
+    let others = |host: usize| (0..model.devices).filter(|device| *device != host).collect::<Vec<_>>();
+    found.extend(host.and_then(|host| first_to_end(model, &order, &others(host))));
     found
 }
 

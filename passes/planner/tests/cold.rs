@@ -445,3 +445,24 @@ fn a_second_start_is_warmer() {
     assert_eq!(values[0], values[1]);
     assert!(values.windows(2).all(|two| two[0] >= two[1]) && values[3] < values[0], "{values:?}");
 }
+
+/// The last two share a device, on which the first of them alone would fit.
+#[test]
+fn groups_that_fit_nowhere_but_on_the_host() {
+    let problem = Problem::read(
+        r#"{"format":"divi-problem/1","name":"group","memory_model":"static",
+        "devices":[{"id":0,"name":"cpu"},{"id":1,"name":"gpu0","memory":0},{"id":2,"name":"gpu1","memory":4.8}],
+        "bandwidth":[[null,4,4],[4,null,2],[1,2,null]],"colocate":[[1,2]],
+        "nodes":[
+        {"id":0,"time":{"1":[5,10,5]},"weight":4,"input":0,"output":1},
+        {"id":1,"time":{"1":[15,10,1]},"weight":12,"input":0,"output":1},
+        {"id":2,"time":{"1":[5,2,2]},"weight":0,"input":0,"output":4}],
+        "edges":[[0,2],[1,2]]}"#,
+    )
+    .expect("a problem");
+    for algorithm in ["auto", "sortinghat", "heft", "single", "met"] {
+        let plan = solve(&problem.cold_start(), Objective::Latency, algorithm, &options(200)).unwrap();
+        let places = plan.schedule.places(3);
+        assert_eq!((&places[1], &places[2]), (&vec![0], &vec![0]), "{algorithm}");
+    }
+}

@@ -49,6 +49,12 @@ pub(crate) fn extend_first_to_end(
             if group_device[group].is_some_and(|fixed| fixed != device) {
                 continue;
             }
+            // Who comes first decides for all who share the device.
+            if group_device[group].is_none()
+                && held[device] + group_takes(model, group, device) > model.capacity[device]
+            {
+                continue;
+            }
             for way in model.ways(launch, device) {
                 let bytes = takes(model, launch, device, way);
                 if held[device] + bytes > model.capacity[device] {
@@ -74,6 +80,15 @@ pub(crate) fn extend_first_to_end(
         simulator.run(choice, &steps);
     }
     Some(())
+}
+
+/// What a group takes from a device's memory at the least; infinite where one of it cannot run there.
+fn group_takes(model: &Model<'_>, group: usize, device: usize) -> Bytes {
+    let least = |launch: &usize| {
+        let ways = if model.allowed(*launch).contains(&device) { model.ways(*launch, device) } else { Vec::new() };
+        ways.into_iter().map(|way| takes(model, *launch, device, way)).fold(f64::INFINITY, f64::min)
+    };
+    model.instance.groups()[group].iter().flat_map(|task| &model.of_task[*task]).map(least).sum()
 }
 
 /// What a launch takes from its device's memory for sure.
