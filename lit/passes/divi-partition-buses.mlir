@@ -18,6 +18,9 @@
 // What was said before goes when it is planned anew.
 // RUN: divi-opt %t.planned.mlir --divi-partition="algorithm=heft contention=off" --divi-verify-plan | FileCheck %s --check-prefix=OFF
 
+// Without a bus, contention changes nothing, and that is said.
+// RUN: sed 's/, bus = "[a-z]*"//' %s | divi-opt - --divi-partition="algorithm=heft contention=exclusive" --divi-verify-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=NO-BUS
+
 // Who edits times so that two transfers have a bus at once is told.
 // RUN: sed 's/@gpu1, start = 5.0, end = 10.0/@gpu1, start = 4.0, end = 9.0/' %t.planned.mlir > %t.times.mlir
 // RUN: not divi-opt %t.times.mlir --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=TIMES
@@ -85,3 +88,4 @@ module {
 
 // MERGE: warning: 3 stages have fewer than 2 tasks: no other stage can take them in
 // MERGE: value = 2.700000e+01 : f64
+// NO-BUS: warning: contention exclusive changes nothing, as no divi.link has a bus: give one name to links that share something

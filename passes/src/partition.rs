@@ -17,7 +17,7 @@ use crate::{
     session::Session,
     tasks::task_kind,
 };
-use divi_planner::{Objective, Plan, problem::Contention, stages::retime};
+use divi_planner::{Objective, Plan, Problem, problem::Contention, stages::retime};
 use melior::ContextRef;
 use mlir_sys::*;
 use options::RawOptions;
@@ -109,6 +109,7 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
             earliest.transpose().map_err(|error| fail(&error))?.unwrap_or(plan)
         }
     };
+    warn_of_no_bus(module, &posed);
     warn_of_idle_devices(module, &posed, &plan);
     warn_of_fallbacks(&posed);
     write_plan(module, &posed, &plan)?;
@@ -130,6 +131,17 @@ fn objective(options: &Options) -> Result<(Objective, u32), String> {
         (_, Some(inputs)) => {
             Err(format!("objective {objective} takes one input, not {inputs}: objective batch queues them"))
         }
+    }
+}
+
+/// A contention for which there is no bus is said.
+fn warn_of_no_bus(module: MlirOperation, posed: &Posed) {
+    let Problem { contention, bus, devices, .. } = &posed.problem;
+    if *contention != Contention::Off && bus.is_none() && devices.len() > 1 {
+        let message = format!(
+            "contention {contention} changes nothing, as no divi.link has a bus: give one name to links that share something"
+        );
+        warning(module, &message);
     }
 }
 

@@ -238,6 +238,11 @@ fn buses_and_cold_starts() {
     assert_eq!(value(&["--contention=exclusive"]), 70.0);
     assert!(fs::read_to_string(&plan).unwrap().contains("\"contention\": \"exclusive\""));
     assert_eq!(stdout(&divi_plan(&["verify", &problem, &plan])), "70\n");
+    let mut bare: serde_json::Value = serde_json::from_str(TWO_GPUS).unwrap();
+    bare.as_object_mut().unwrap().remove("bus");
+    fs::write(path("bare.json"), bare.to_string()).unwrap();
+    let warned = divi_plan(&["solve", &path("bare.json"), "--contention=shared", "-o", &path("bare-plan.json")]);
+    assert!(String::from_utf8_lossy(&warned.stderr).contains("contention shared changes nothing"));
     // Parameters and tensors cross the bus one after the other.
     let cold_value = value(&["--contention=exclusive", "--cold", "--algorithm=sortinghat", "--write-problem", &cold]);
     assert_eq!(stdout(&divi_plan(&["verify", &cold, &plan])), format!("{cold_value}\n"));

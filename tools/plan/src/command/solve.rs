@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use divi_planner::plan::Limit;
+use divi_planner::problem::Contention;
 use divi_planner::solve::DEFAULT_ALGORITHM;
 use divi_planner::{News, Objective, Options, Plan, Problem, Watch, algorithms};
 use divi_report::Progress;
@@ -103,6 +104,10 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let is_cold = cold.from_host || cold.resident.is_some();
     // A problem may know more about its cold start than can be said here.
     let problem = if is_cold && problem.cold.is_none() { problem.cold_start() } else { problem };
+    let contention = options.contention.unwrap_or(problem.contention);
+    if !quiet && contention != Contention::Off && problem.bus.is_none() && problem.devices.len() > 1 {
+        eprintln!("divi-plan: warning: contention {contention} changes nothing, as the problem names no bus");
+    }
     let solve = |problem: &Problem| divi_planner::solve(problem, objective.unwrap_or(by_default), &algorithm, &options);
     let mut solved = solve(&problem).map(|plan| (problem, plan));
     if let (Ok((problem, plan)), Some(share)) = (&solved, cold.resident) {
