@@ -85,7 +85,7 @@ pub(crate) fn extend_first_to_end(
 /// What a group takes from a device's memory at the least; infinite where one of it cannot run there.
 fn group_takes(model: &Model<'_>, group: usize, device: usize) -> Bytes {
     let least = |launch: &usize| {
-        let ways = if model.allowed(*launch).contains(&device) { model.ways(*launch, device) } else { Vec::new() };
+        let ways = if model.time(*launch, device).is_finite() { model.ways(*launch, device) } else { Vec::new() };
         ways.into_iter().map(|way| takes(model, *launch, device, way)).fold(f64::INFINITY, f64::min)
     };
     model.instance.groups()[group].iter().flat_map(|task| &model.of_task[*task]).map(least).sum()
