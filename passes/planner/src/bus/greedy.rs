@@ -43,9 +43,13 @@ pub(crate) fn extend_first_to_end(
         let steps = jobs(model, &[launch]);
         let mark = simulator.mark();
         let mut best: Option<(Micros, Bytes, usize, Way)> = None;
-        let options = model.allowed(launch);
-        let spared: Vec<usize> = options.iter().copied().filter(|device| !avoid.contains(device)).collect();
-        for &device in if spared.is_empty() { &options } else { &spared } {
+        let (avoided, spared): (Vec<usize>, Vec<usize>) =
+            model.allowed(launch).into_iter().partition(|device| avoid.contains(device));
+        // What is to be avoided is better than nothing.
+        for (index, &device) in spared.iter().chain(&avoided).enumerate() {
+            if index == spared.len() && best.is_some() {
+                break;
+            }
             if group_device[group].is_some_and(|fixed| fixed != device) {
                 continue;
             }
