@@ -21,6 +21,10 @@
 // Without a bus, contention changes nothing, and that is said.
 // RUN: sed 's/, bus = "[a-z]*"//' %s | divi-opt - --divi-partition="algorithm=heft contention=exclusive" --divi-verify-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=NO-BUS
 
+// Who makes links of stages faster has another problem: what was proven for the old one does not count for the tasks, either.
+// RUN: sed 's/bandwidth = 1.000000e+09/bandwidth = 1.000000e+10/' %t.outlined.mlir > %t.faster.mlir
+// RUN: divi-opt %t.faster.mlir --divi-inline-stages --divi-verify-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=FASTER
+
 // Who edits times so that two transfers have a bus at once is told.
 // RUN: sed 's/@gpu1, start = 5.0, end = 10.0/@gpu1, start = 4.0, end = 9.0/' %t.planned.mlir > %t.times.mlir
 // RUN: not divi-opt %t.times.mlir --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=TIMES
@@ -89,3 +93,4 @@ module {
 // MERGE: warning: 3 stages have fewer than 2 tasks: no other stage can take them in
 // MERGE: value = 2.700000e+01 : f64
 // NO-BUS: warning: contention exclusive changes nothing, as no divi.link has a bus: give one name to links that share something
+// FASTER: warning: costs, devices or constraints were changed since it was planned: what was proven does not count any more, the bound is {{[0-9.]+}} us now

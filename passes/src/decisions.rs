@@ -2,9 +2,10 @@
 
 use crate::ir::{array_attribute, attribute, integer_attribute, symbol_attribute};
 use divi_dialect::BatchAttribute;
-use divi_planner::Problem;
+use divi_planner::{Problem, problem::Node};
 use melior::ir::Attribute;
 use mlir_sys::*;
+use rustc_hash::FxHashSet;
 use sha2::{Digest, Sha256};
 
 /// 16 hexadecimal digits that say which task runs where: the device, the stage and the batches of each, in the order of the
@@ -20,12 +21,53 @@ pub(crate) fn fingerprint(tasks: &[MlirOperation]) -> String {
 }
 
 /// 16 hexadecimal digits that say what a bound is proven for: times, sizes, devices, links, constraints, and what a pipeline
-/// counts.
+/// counts. Where tasks are known by their names, they are the same in whatever order tasks are.
 pub(crate) fn problem(problem: &Problem, pipeline_cost: Option<&str>, shared_devices: bool) -> String {
     let mut hash = Sha256::new();
-    hash.update(problem.hash());
+    match names(problem) {
+        Some(names) => hash.update(in_any_order(problem, &names)),
+        None => hash.update(problem.hash()),
+    }
     hash.update(format!(" {} {shared_devices}", pipeline_cost.unwrap_or("serial")));
     short(&hash.finalize())
+}
+
+/// Whether all tasks have names of their own.
+pub(crate) fn has_names(problem: &Problem) -> bool {
+    names(problem).is_some()
+}
+
+fn names(problem: &Problem) -> Option<Vec<&str>> {
+    let names: Option<Vec<&str>> = problem.nodes.iter().map(|node| node.name.as_deref()).collect();
+    let mut own = FxHashSet::default();
+    names.filter(|names| names.iter().all(|name| own.insert(*name)))
+}
+
+/// All of a problem, in which tasks are called by their names.
+fn in_any_order(problem: &Problem, names: &[&str]) -> String {
+    let mut rest = problem.clone();
+    (rest.nodes, rest.edges, rest.tensors, rest.colocate) = (vec![], None, None, None);
+    if let Some(cold) = &mut rest.cold {
+        (cold.resident, cold.direct) = (None, None);
+    }
+    let called = |tasks: &[usize]| {
+        let mut called: Vec<&str> = tasks.iter().map(|&task| names[task]).collect();
+        called.sort_unstable();
+        called.join("\0")
+    };
+    let of_cold = |node: usize| {
+        let cold = problem.cold.as_ref();
+        let resident = cold.and_then(|cold| cold.resident.as_ref()?.get(node).copied());
+        (resident, cold.and_then(|cold| cold.direct.as_ref()?.get(node)))
+    };
+    let nodes = problem.nodes.iter().map(|node| format!("{:?} {:?}", Node { id: 0, ..node.clone() }, of_cold(node.id)));
+    let tensors = problem.all_tensors();
+    let tensors =
+        tensors.iter().map(|tensor| format!("{} {} {}", names[tensor.from], tensor.bytes, called(&tensor.to)));
+    let groups = problem.colocate.iter().flatten().map(|group| called(group));
+    let mut lines: Vec<String> = nodes.chain(tensors).chain(groups).collect();
+    lines.sort_unstable();
+    format!("{}{}", rest.write(), lines.join("\n"))
 }
 
 /// The first 64 bits of a hash, as plans write them.
@@ -110,5 +152,55 @@ mod tests {
         let context = new_context();
         let module = Module::parse(&context, PLANNED).expect("is a module");
         assert_eq!(with(&module, 0, "", "", &context), "4e750319530f304f");
+    }
+
+    /// A task that two read, in the order of these names.
+    fn posed(order: [&str; 3], times: [f64; 3]) -> Problem {
+        let place = |name: &str| order.iter().position(|other| *other == name).expect("is one of them");
+        let node = |(id, name): (usize, &&str)| {
+            let time = times[["a", "b", "c"].iter().position(|other| other == name).expect("is one of them")];
+            format!(r#"{{"id":{id},"name":"{name}","time":{{"1":[{time}]}},"weight":0,"input":0,"output":{time}}}"#)
+        };
+        let nodes: Vec<String> = order.iter().enumerate().map(node).collect();
+        let text = format!(
+            r#"{{"format":"divi-problem/1","name":"x","devices":[{{"id":0,"name":"cpu"}}],"bandwidth":[[null]],
+            "nodes":[{}],"edges":[[{},{}],[{},{}]],"colocate":[[{},{}]]}}"#,
+            nodes.join(","),
+            place("a"),
+            place("b"),
+            place("a"),
+            place("c"),
+            place("c"),
+            place("b"),
+        );
+        Problem::read(&text).expect("is a problem")
+    }
+
+    #[test]
+    fn problems_are_the_same_in_any_order_of_their_tasks() {
+        let mark = |of: &Problem| problem(of, None, false);
+        let (first, second) = (posed(["a", "b", "c"], [1.0, 2.0, 3.0]), posed(["a", "c", "b"], [1.0, 2.0, 3.0]));
+        assert!(first.hash() != second.hash() && mark(&first) == mark(&second));
+        assert_ne!(mark(&first), mark(&posed(["a", "b", "c"], [1.0, 3.0, 2.0])));
+        assert_ne!(mark(&first), problem(&first, Some("overlap"), false));
+        let changed = |change: &dyn Fn(&mut Problem)| {
+            let mut other = second.clone();
+            change(&mut other);
+            mark(&other)
+        };
+        let others = [
+            changed(&|other| other.colocate = None),
+            changed(&|other| other.edges = Some(vec![(0, 1), (1, 2)])),
+            changed(&|other| other.devices[0].memory = Some(1.0)),
+            changed(&|other| other.nodes[1].pin = Some(0)),
+            changed(&|other| *other = other.cold_start_from(0)),
+        ];
+        assert!(others.iter().all(|other| *other != mark(&first)));
+        // Without names, the order is all that there is.
+        let unnamed = |mut of: Problem| {
+            of.nodes[2].name = of.nodes[1].name.clone();
+            mark(&of)
+        };
+        assert_ne!(unnamed(first), unnamed(second));
     }
 }

@@ -2,16 +2,17 @@
 
 use crate::{
     cost::Posed,
-    decisions::{fingerprint, problem},
+    decisions::{fingerprint, has_names, problem},
     ir::{
         Failure, attribute, blocks, describe, dictionary_entry, error, float_attribute, number, operands,
         operation_name, operations, read_instead, results, run, set_attribute, string_attribute, symbol_attribute,
-        symbol_reference, walk,
+        symbol_reference, walk, warning,
     },
     partition::{Marks, Moved, mark, read_plan, write_certificate, write_moves},
     tasks::{Tasks, entry, is_constant, moves_of},
 };
 use divi_dialect::CostAttribute;
+use divi_planner::units::short_number;
 use melior::{Context, ContextRef, ir::Attribute};
 use mlir_sys::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -104,8 +105,8 @@ fn restart(context: &Context, posed: &Posed, rows: &[Row]) {
     }
 }
 
-/// Says which decisions the plan is made of, and that it is still for the same problem, whose tasks are in another order
-/// now. Without its stage, what a task computes leaves as soon as it is there, so that the plan may take less time than the
+/// Says which decisions the plan is made of. It is still for the same problem, whose tasks are in another order now, unless
+/// somebody has changed that: then its bound is what is known at once. Without its stage, what a task computes leaves as soon as it is there, so that the plan may take less time than the
 /// stages did.
 fn renew_certificate(module: MlirOperation, tasks: &[MlirOperation]) -> Result<(), Failure> {
     let decided = fingerprint(tasks);
@@ -117,14 +118,27 @@ fn renew_certificate(module: MlirOperation, tasks: &[MlirOperation]) -> Result<(
         return Ok(());
     }
     let posed = Posed::by(module, 1)?;
-    if entry("problem").is_some() {
-        let cost = entry("pipeline_cost").and_then(string_attribute);
-        mark(module, &[("problem", &problem(&posed.problem, cost, entry("shared_devices").is_some()))]);
+    let cost = entry("pipeline_cost").and_then(string_attribute);
+    let posed_now = problem(&posed.problem, cost, entry("shared_devices").is_some());
+    let proven_for = entry("problem").and_then(string_attribute).map(str::to_owned);
+    let is_changed = proven_for.as_ref().is_some_and(|mark| *mark != posed_now);
+    if is_changed && !has_names(&posed.problem) {
+        // The order alone makes it another: there is no telling.
+        mark(module, &[("problem", &posed_now)]);
     }
     if entry("objective").and_then(string_attribute) == Some("latency") {
         let plan = read_plan(module, &posed)?;
-        let marks = Marks { decisions: Some(decided), ..Marks::kept(module) };
+        let problem = proven_for.map(|_| posed_now);
+        let marks = Marks { decisions: Some(decided), problem, ..Marks::kept(module) };
         write_certificate(module, &plan, 0, &marks);
+        if is_changed && has_names(&posed.problem) {
+            let message = format!(
+                "costs, devices or constraints were changed since it was planned: what was proven does not count any more, the \
+                 bound is {} us now",
+                short_number(plan.bound)
+            );
+            warning(module, &message);
+        }
     }
     Ok(())
 }

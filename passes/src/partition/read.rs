@@ -11,7 +11,7 @@ use crate::{
 };
 use divi_dialect::BatchAttribute;
 use divi_planner::{
-    Instance, Objective, Plan, Problem, bounds,
+    Objective, Plan, Problem, bounds,
     plan::{Batch, Bound, Copy, Limit, Schedule, Stages, Transfer},
     problem::{Contention, Tensor},
 };
@@ -70,11 +70,12 @@ fn known_bound(module: MlirOperation, posed: &Posed, objective: Objective) -> Re
     if objective == Objective::Pipeline {
         return Ok(Bound::new(0.0, "nothing"));
     }
-    let instance = Instance::new(&posed.problem, objective).map_err(|wrong| {
+    let known = bounds::of(&posed.problem, objective).map_err(|wrong| {
         error(module, &wrong.to_string());
         Failure
     })?;
-    Ok(bounds::best(&instance))
+    let better = |best: Bound, bound: Bound| if bound.value > best.value { bound } else { best };
+    Ok(known.into_iter().fold(Bound::new(0.0, "nothing"), better))
 }
 
 struct Reader<'a> {
