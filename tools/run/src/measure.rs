@@ -17,6 +17,9 @@ pub(crate) struct Measured {
     pub(crate) left_out: u64,
 }
 
+/// Runs that are recorded to say what devices did, beside those that are measured.
+const RECORDED_RUNS: usize = 20;
+
 pub(crate) fn measure(
     runtime: &Runtime,
     inputs: &[(String, TensorData)],
@@ -32,13 +35,28 @@ pub(crate) fn measure(
     if arguments.warmup > 0 {
         run(runtime, &inputs, arguments.warmup)?;
     }
-    runtime.record(match (arguments.wants_spans(), arguments.is_json) {
-        (true, _) => Recording::Tasks,
-        (false, true) => Recording::Steps,
-        (false, false) => Recording::Off,
-    });
-    let mut measured = run(runtime, &inputs, arguments.repeat)?;
+    let mut measured = match arguments.wants_spans() {
+        true => recorded(runtime, Recording::Tasks, || run(runtime, &inputs, arguments.repeat))?,
+        false => run(runtime, &inputs, arguments.repeat)?,
+    };
+    if arguments.is_json && !arguments.wants_spans() {
+        // Whoever records waits for what GPUs do, step by step.
+        let runs = arguments.repeat.min(RECORDED_RUNS);
+        let steps = recorded(runtime, Recording::Steps, || run(runtime, &inputs, runs))?;
+        (measured.spans, measured.left_out) = (steps.spans, steps.left_out);
+    }
     measured.cold = cold;
+    Ok(measured)
+}
+
+fn recorded(
+    runtime: &Runtime,
+    recording: Recording,
+    run: impl FnOnce() -> Result<Measured, Error>,
+) -> Result<Measured, Error> {
+    runtime.record(recording);
+    let mut measured = run()?;
+    runtime.record(Recording::Off);
     (measured.spans, measured.left_out) = runtime.take_spans();
     Ok(measured)
 }

@@ -136,11 +136,15 @@ impl Device {
     }
 
     /// Makes a graph of a stage whose calls wait for their constants, for a request that comes before those: to tell the GPU of one
-    /// call after the other may take longer than copies do.
+    /// call after the other may take longer than copies do. The stage is run once before, on zeros: at the first run of a kernel,
+    /// its code has to get to the GPU.
     pub(crate) fn prepare_cold(&self, launch: Launch<'_>) -> Result<()> {
         let Some(stage) = self.stages.get(&launch.stage) else { return Ok(()) };
         let what = format!("stage '{}'", stage.name);
         let mut state = self.enter(&what)?;
+        // SAFETY: nothing else runs yet, and no request reads what is made of zeros.
+        let tried = unsafe { self.replay(stage, launch, &mut state) }.and_then(|()| self.gpu.finish(self.streams[0]));
+        tried.map_err(|fault| self.failed(&mut state, fault, &what))?;
         let Some(image) = &state.image else { return Ok(()) };
         let mut latest: Option<Arrival> = None;
         let mut await_constants = |newest| {
