@@ -90,7 +90,8 @@ impl Job<'_> {
         let measure = || {
             let rounds = Rounds::new(&runtime)?;
             let stable = rounds.until_stable(self.settings.time_limit, |spans| times(&tasks, spans), tell)?;
-            Ok((stable, rounds.whole_run(is_beside_gpus)?))
+            let whole = if is_beside_gpus { rounds.whole_run_of_a_line()? } else { rounds.whole_run()? };
+            Ok((stable, whole))
         };
         let (stable, whole): (Stable, f64) = measure().map_err(|error: String| self.failed(&error))?;
         let summary = format!(
