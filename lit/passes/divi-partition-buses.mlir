@@ -25,6 +25,10 @@
 // RUN: sed 's/bandwidth = 1.000000e+09/bandwidth = 1.000000e+10/' %t.outlined.mlir > %t.faster.mlir
 // RUN: divi-opt %t.faster.mlir --divi-inline-stages --divi-verify-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=FASTER
 
+// Nor does it for stages where somebody has made a task cheaper on a device that does not run it.
+// RUN: sed 's/1 = 50.0/1 = 5.0/' %t.outlined.mlir > %t.cheaper.mlir
+// RUN: divi-opt %t.cheaper.mlir --divi-verify-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=CHEAPER
+
 // Who edits times so that two transfers have a bus at once is told.
 // RUN: sed 's/@gpu1, start = 5.0, end = 10.0/@gpu1, start = 4.0, end = 9.0/' %t.planned.mlir > %t.times.mlir
 // RUN: not divi-opt %t.times.mlir --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=TIMES
@@ -93,4 +97,5 @@ module {
 // MERGE: warning: 3 stages have fewer than 2 tasks: no other stage can take them in
 // MERGE: value = 2.700000e+01 : f64
 // NO-BUS: warning: contention exclusive changes nothing, as no divi.link has a bus: give one name to links that share something
+// CHEAPER: warning: costs, devices or constraints were changed since it was planned: latency is 27 us now (it was 27 us), and the bound of {{[0-9.]+}} us is not proven for it; divi-inline-stages goes on from there with another, divi-partition plans anew
 // FASTER: warning: costs, devices or constraints were changed since it was planned: what was proven does not count any more, the bound is {{[0-9.]+}} us now

@@ -30,6 +30,27 @@ use std::ffi::c_void;
 pub fn inline_stages(module: MlirOperation) -> Result<u64, Failure> {
     let function = entry(module)?;
     let Some(&block) = blocks(function).first() else { return Ok(0) };
+    let count = inline(module, function, block)?;
+    renew_certificate(module, &Tasks::of(function)?.operations)?;
+    Ok(count)
+}
+
+/// Looks at a copy of a module without its stages, whose certificate is still that of the stages.
+pub(crate) fn with_inlined<T>(module: MlirOperation, look: impl FnOnce(MlirOperation) -> T) -> Result<T, Failure> {
+    // SAFETY: the module is alive.
+    let copy = unsafe { mlirOperationClone(module) };
+    let inlined = entry(copy).and_then(|function| match blocks(function).first() {
+        Some(&block) => inline(copy, function, block),
+        None => Ok(0),
+    });
+    let seen = inlined.map(|_| look(copy));
+    // SAFETY: it was made here, and whoever looked at it is done.
+    unsafe { mlirOperationDestroy(copy) };
+    seen
+}
+
+/// Returns how many stages there were.
+fn inline(module: MlirOperation, function: MlirOperation, block: MlirBlock) -> Result<u64, Failure> {
     // SAFETY: the context of a live operation is alive, and outlives the pass.
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
     let functions = blocks(module).into_iter().flat_map(operations);
@@ -81,7 +102,6 @@ pub fn inline_stages(module: MlirOperation) -> Result<u64, Failure> {
         // SAFETY: see above.
         restart(unsafe { context.to_ref() }, &Posed::by(module, 1)?, &rows);
     }
-    renew_certificate(module, &Tasks::of(function)?.operations)?;
     Ok(launches.len() as u64)
 }
 
@@ -106,8 +126,8 @@ fn restart(context: &Context, posed: &Posed, rows: &[Row]) {
 }
 
 /// Says which decisions the plan is made of. It is still for the same problem, whose tasks are in another order now, unless
-/// somebody has changed that: then its bound is what is known at once. Without its stage, what a task computes leaves as soon as it is there, so that the plan may take less time than the
-/// stages did.
+/// somebody has changed that: then its bound is what is known at once. Without its stage, what a task computes leaves as soon as
+/// it is there, so that the plan may take less time than the stages did.
 fn renew_certificate(module: MlirOperation, tasks: &[MlirOperation]) -> Result<(), Failure> {
     let decided = fingerprint(tasks);
     mark(module, &[("decisions", &decided)]);

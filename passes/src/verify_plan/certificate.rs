@@ -4,7 +4,8 @@ use super::{Findings, micros};
 use crate::{
     cost::Posed,
     decisions,
-    ir::{attribute, dictionary_entry, float_attribute, integer_attribute, string_attribute, warning},
+    inline_stages::with_inlined,
+    ir::{Failure, attribute, dictionary_entry, float_attribute, integer_attribute, string_attribute, warning},
 };
 use divi_planner::units::{Micros, short_number};
 use mlir_sys::*;
@@ -150,23 +151,41 @@ impl Certificate {
     /// solved.
     pub(super) fn is_bound_proven(&self, findings: &mut Findings) -> bool {
         let Some(known) = &self.problem else { return true };
+        let Ok(posed) = Posed::by(self.module, u32::try_from(self.inputs).unwrap_or(1)) else {
+            findings.said();
+            return true;
+        };
+        self.mark(&posed) == *known
+    }
+
+    /// The same for a module of stages, whose tasks are in another order: where that matters, there is no telling. Nor is there
+    /// for queued inputs, whose stages are no longer tasks.
+    pub(super) fn is_bound_of_stages_proven(&self, findings: &mut Findings) -> bool {
+        let Some(known) = self.problem.as_ref().filter(|_| self.objective != Objective::Batch) else { return true };
+        let is_same = |tasks: MlirOperation| {
+            let posed = Posed::by(tasks, 1)?;
+            Ok::<_, Failure>(!decisions::has_names(&posed.problem) || self.mark(&posed) == *known)
+        };
+        with_inlined(self.module, is_same).flatten().unwrap_or_else(|Failure| {
+            findings.said();
+            true
+        })
+    }
+
+    /// What tells the problem from others.
+    fn mark(&self, posed: &Posed) -> String {
         let cost = match self.pipeline_cost {
             PipelineCost::Serial => "serial",
             PipelineCost::Overlap => "overlap",
         };
-        let inputs = u32::try_from(self.inputs).unwrap_or(1);
-        let Ok(posed) = Posed::by(self.module, inputs) else {
-            findings.said();
-            return true;
-        };
-        decisions::problem(&posed.problem, Some(cost), self.shared_devices) == *known
+        decisions::problem(&posed.problem, Some(cost), self.shared_devices)
     }
 
-    /// Tells what a plan is worth whose costs or constraints were changed by hand.
-    pub(super) fn tell_unproven(&self, found: Micros) {
+    /// Tells what a plan is worth whose costs or constraints were changed by hand, and which pass `finds` another bound.
+    pub(super) fn tell_unproven(&self, found: Micros, finds: &str) {
         let message = format!(
             "costs, devices or constraints were changed since it was planned: {} is {} now (it was {}), and the bound of {} \
-             is not proven for it; divi-outline goes on from there with another, divi-partition plans anew",
+             is not proven for it; {finds} goes on from there with another, divi-partition plans anew",
             self.what(),
             micros(found),
             micros(self.value),

@@ -111,6 +111,9 @@ pub(super) fn verify(
         }
     };
     certificate.check(found, findings);
+    if !findings.is_failed && !certificate.is_bound_of_stages_proven(findings) {
+        certificate.tell_unproven(found, "divi-inline-stages");
+    }
 }
 
 /// A device runs one stage at a time.

@@ -56,7 +56,7 @@ pub(super) fn verify(
     } else if !findings.is_failed && is_proven {
         certificate.tell_edited(found);
     } else if !findings.is_failed {
-        certificate.tell_unproven(found);
+        certificate.tell_unproven(found, "divi-outline");
     }
     Ok(())
 }

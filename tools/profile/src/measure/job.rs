@@ -1,7 +1,7 @@
 //! A model on a kind of device: compiled, run, and what its tasks took.
 
 use super::{
-    kind::{Kind, Processor},
+    kind::Kind,
     model::{self, Compiled},
     progress::Progress,
     record::{Record, merge},
@@ -74,8 +74,7 @@ impl Job<'_> {
             }
             Compiled::Bundle { batch } => batch,
         };
-        let is_beside_gpus = matches!(self.kind.processor, Processor::Cpu { is_beside_gpus: true, .. });
-        let in_flight = is_beside_gpus.then_some(IN_LINE);
+        let in_flight = self.kind.is_beside_gpus.then_some(IN_LINE);
         let options = Options { choices: self.settings.choices.clone(), in_flight, ..Options::default() };
         let runtime = Runtime::load(folder, options).map_err(|error| self.failed(&error.to_string()))?;
         // What is mapped stays, and an interrupt leaves nothing behind.
@@ -90,7 +89,7 @@ impl Job<'_> {
         let measure = || {
             let rounds = Rounds::new(&runtime)?;
             let stable = rounds.until_stable(self.settings.time_limit, |spans| times(&tasks, spans), tell)?;
-            let whole = if is_beside_gpus { rounds.whole_run_of_a_line()? } else { rounds.whole_run()? };
+            let whole = if self.kind.is_beside_gpus { rounds.whole_run_of_a_line()? } else { rounds.whole_run()? };
             Ok((stable, whole))
         };
         let (stable, whole): (Stable, f64) = measure().map_err(|error: String| self.failed(&error))?;

@@ -10,20 +10,15 @@ pub(super) struct Kind {
     pub(super) devices: Vec<usize>,
     /// What a model may take in bytes. Of CPUs, what all of them have, since one of them has the machine for itself.
     pub(super) memory: u64,
+    /// Whether it is of CPUs in a system that has GPUs, too.
+    pub(super) is_beside_gpus: bool,
 }
 
 /// What devices have to have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Processor {
-    /// The system may have GPUs, too.
-    Cpu {
-        threads: u32,
-        is_beside_gpus: bool,
-    },
-    Gpu {
-        arch: String,
-        name: String,
-    },
+    Cpu { threads: u32 },
+    Gpu { arch: String, name: String },
 }
 
 /// The kinds of a system, in the order in which it has them, and what cannot be measured here, with the reason.
@@ -41,7 +36,7 @@ impl Kinds {
         let mut found = Self { kinds: vec![], left_out: vec![] };
         for (index, device) in system.devices.iter().enumerate() {
             let (processor, memory) = match device.kind {
-                DeviceKind::Cpu => (cpu_of(device, system)?, cpu_memory),
+                DeviceKind::Cpu => (cpu_of(device)?, cpu_memory),
                 DeviceKind::Cuda => match gpu_of(device, gpus) {
                     Ok(processor) => (processor, device.memory.0),
                     Err(reason) => {
@@ -55,7 +50,11 @@ impl Kinds {
                     kind.devices.push(index);
                     kind.memory = kind.memory.min(memory);
                 }
-                None => found.kinds.push(Kind { processor, devices: vec![index], memory }),
+                None => {
+                    let is_beside_gpus = device.kind == DeviceKind::Cpu
+                        && system.devices.iter().any(|device| device.kind == DeviceKind::Cuda);
+                    found.kinds.push(Kind { processor, devices: vec![index], memory, is_beside_gpus });
+                }
             }
         }
         match found.kinds.is_empty() {
@@ -68,7 +67,7 @@ impl Kinds {
     }
 }
 
-fn cpu_of(device: &Device, system: &System) -> Result<Processor, String> {
+fn cpu_of(device: &Device) -> Result<Processor, String> {
     let cores = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
     let threads = device.threads.unwrap_or(cores);
     if threads > cores {
@@ -77,8 +76,7 @@ fn cpu_of(device: &Device, system: &System) -> Result<Processor, String> {
             device.id
         ));
     }
-    let is_beside_gpus = system.devices.iter().any(|device| device.kind == DeviceKind::Cuda);
-    Ok(Processor::Cpu { threads, is_beside_gpus })
+    Ok(Processor::Cpu { threads })
 }
 
 /// A bundle with one GPU has the machine's first.
@@ -107,8 +105,8 @@ impl Kind {
     /// What tells it from others: `4 threads`, or `sm_90`.
     pub(super) fn text(&self) -> String {
         match &self.processor {
-            Processor::Cpu { threads: 1, .. } => "1 thread".to_owned(),
-            Processor::Cpu { threads, .. } => format!("{threads} threads"),
+            Processor::Cpu { threads: 1 } => "1 thread".to_owned(),
+            Processor::Cpu { threads } => format!("{threads} threads"),
             Processor::Gpu { arch, .. } => arch.clone(),
         }
     }
@@ -127,7 +125,7 @@ impl Processor {
     /// One device of its own in a system description.
     pub(super) fn described(&self, memory: u64) -> String {
         let (kind, rest) = match self {
-            Self::Cpu { threads, .. } => ("cpu", format!("threads = {threads}")),
+            Self::Cpu { threads } => ("cpu", format!("threads = {threads}")),
             Self::Gpu { arch, .. } => ("cuda", format!("arch = \"{arch}\"")),
         };
         format!("[[device]]\nid = \"{kind}0\"\nkind = \"{kind}\"\nmemory = {memory}\n{rest}\n")
@@ -136,7 +134,7 @@ impl Processor {
     /// One device of its own in a plan.
     pub(super) fn declared(&self, name: &str) -> String {
         let rest = match self {
-            Self::Cpu { threads, .. } => format!("kind = \"cpu\", threads = {threads} : i64"),
+            Self::Cpu { threads } => format!("kind = \"cpu\", threads = {threads} : i64"),
             Self::Gpu { arch, .. } => format!("kind = \"cuda\", arch = \"{arch}\""),
         };
         format!("divi.device @{name} {{{rest}, memory = {} : i64}}", 1_u64 << 40)
@@ -167,7 +165,7 @@ mod tests {
         assert_eq!((&cpus.devices[..], cpus.memory, cpus.text()), (&[0, 2][..], 2 << 30, "1 thread".to_owned()));
         assert_eq!((&gpus.devices[..], gpus.memory, gpus.text()), (&[1][..], 1 << 30, "sm_90a".to_owned()));
         assert_eq!(gpus.name(), "NVIDIA H200");
-        assert!(found.left_out.is_empty());
+        assert!(found.left_out.is_empty() && cpus.is_beside_gpus && !gpus.is_beside_gpus);
         for kind in &found.kinds {
             let again = System::parse("again.toml", &kind.processor.described(kind.memory)).unwrap();
             assert_eq!(Kinds::of(&again, &h200()).unwrap().kinds[0].processor, kind.processor);

@@ -142,7 +142,7 @@ mod tests {
     fn plans_compile_for_all_pairs() {
         let line = ["-o", "p.json", "--system-out=s.toml", "--cpu=x86-64-v3"].map(str::to_owned);
         let settings = Settings::of(&Arguments::read(&line, super::super::settings::OPTIONS).unwrap()).unwrap();
-        let cpu = Processor::Cpu { threads: 1, is_beside_gpus: false };
+        let cpu = Processor::Cpu { threads: 1 };
         let gpu = Processor::Gpu { arch: "sm_90".into(), name: "NVIDIA H200".into() };
         for processors in [[cpu.clone(), cpu.clone()], [cpu.clone(), gpu.clone()], [gpu, cpu]] {
             let scratch = Scratch::new().unwrap();

@@ -150,7 +150,7 @@ mod tests {
     fn each_kind_has_a_profile() {
         let settings = settings(&["--cpu=x86-64-v3"]).unwrap();
         let kind =
-            Kind { processor: Processor::Cpu { threads: 4, is_beside_gpus: false }, devices: vec![1], memory: 1 };
+            Kind { processor: Processor::Cpu { threads: 4 }, devices: vec![1], memory: 1, is_beside_gpus: false };
         assert_eq!(settings.profile(0, &kind), Path::new("p.json"));
         assert_eq!(settings.profile(1, &kind), Path::new("p.4-threads.json"));
         assert!(settings.runtime().ends_with(", x86-64-v3"));
