@@ -81,10 +81,11 @@ struct Machine {
 impl Machine {
     fn new(settings: &Settings) -> Result<Self, String> {
         let (system, choices) = (write("host.toml", "")?, write("choices.json", "")?);
-        // What was measured before may be another build's.
-        std::fs::remove_file(&choices).map_err(|error| error.to_string())?;
+        let profile = system.with_extension("json");
+        // What was measured before may be another build's, and may not be there.
+        [&choices, &profile].into_iter().for_each(|file| _ = std::fs::remove_file(file));
         let mut command = Command::new(program("divi-profile")?);
-        command.arg("measure").arg("-q").arg("-o").arg(system.with_extension("json"));
+        command.arg("measure").arg("-q").arg("-o").arg(&profile);
         command.arg(format!("--system={}", settings.system)).arg(format!("--system-out={}", system.display()));
         output_of(command, "links")?;
         let known = System::load(&system.display().to_string()).map_err(|error| error.to_string())?;
