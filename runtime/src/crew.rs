@@ -91,10 +91,9 @@ impl Crew {
         let completions = program.has_gpu_outputs().then_some(counts.len());
         counts.extend(completions.map(|_| 1));
         let most_ready = program.steps.len() * in_flight;
+        let has_gpus = program.gpus.iter().any(Option::is_some);
         let make = |(index, &count): (usize, &usize)| {
-            let is_gpu = |device: &Option<cuda::Device>| device.is_some();
-            let is_beside_gpus =
-                program.gpus.iter().any(is_gpu) && program.gpus.get(index).is_some_and(|device| !is_gpu(device));
+            let is_beside_gpus = has_gpus && matches!(program.gpus.get(index), Some(None));
             let patience = |usual: Duration| match is_beside_gpus && !usual.is_zero() {
                 true => PATIENCE_BESIDE_GPUS,
                 false => usual,

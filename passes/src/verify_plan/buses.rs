@@ -85,6 +85,19 @@ impl<'a> Buses<'a> {
     }
 }
 
+/// What is wrong with something that goes from `start` to `end`, and takes longer than that.
+pub(super) fn too_short((start, end): (Micros, Micros), takes: Micros) -> Option<String> {
+    exceeds(start + takes, end).then(|| {
+        format!(
+            "from {} until {}, but takes {}: let it take {} longer",
+            micros(start),
+            micros(end),
+            micros(takes),
+            micros(start + takes - end)
+        )
+    })
+}
+
 /// One at a time. What takes no time is in nobody's way.
 fn check_alone(bus: &str, uses: &[Use], findings: &mut Findings) {
     let mut order: Vec<&Use> = uses.iter().filter(|one| one.end > one.start).collect();

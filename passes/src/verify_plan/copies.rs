@@ -3,7 +3,7 @@
 
 use super::{
     Findings,
-    buses::Buses,
+    buses::{Buses, too_short},
     exceeds,
     machine::Machine,
     memory::Life,
@@ -95,13 +95,5 @@ fn fault(task: &Task, copy: &Copy, (from, to): (usize, usize), device: usize, ma
     let Some(takes) = machine.transfer(from, to, task.weight) else {
         return Some("has no link to go by: copy them another way".to_owned());
     };
-    exceeds(copy.start + takes, copy.end).then(|| {
-        format!(
-            "goes from {} until {}, but takes {}: let it take {} longer",
-            micros(copy.start),
-            micros(copy.end),
-            micros(takes),
-            micros(copy.start + takes - copy.end)
-        )
-    })
+    too_short((copy.start, copy.end), takes).map(|problem| format!("goes {problem}"))
 }

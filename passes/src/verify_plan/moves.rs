@@ -1,7 +1,16 @@
 //! When tensors move, as tasks say where buses are given out in turn: every tensor that is read elsewhere, once for each device
 //! that reads it, for all inputs at once.
 
-use super::{Findings, buses::Buses, exceeds, flow::Handed, graph::Graph, machine::Machine, micros, runs::Runs};
+use super::{
+    Findings,
+    buses::{Buses, too_short},
+    exceeds,
+    flow::Handed,
+    graph::Graph,
+    machine::Machine,
+    micros,
+    runs::Runs,
+};
 use crate::{
     ir::{describe, results},
     tasks::{Tasks, moves_of},
@@ -94,15 +103,8 @@ impl Moves {
             let bytes = graph.tensors[tensor].bytes * need.inputs.len() as f64;
             // That there is no link has been said.
             let Some(takes) = machine.transfer(from, to, bytes) else { continue };
-            if exceeds(start + takes, end) {
-                let message = format!(
-                    "{what} goes from {here} to {there} from {} until {}, but takes {}: let it take {} longer",
-                    micros(start),
-                    micros(end),
-                    micros(takes),
-                    micros(start + takes - end)
-                );
-                findings.add(*at, &message);
+            if let Some(problem) = too_short((start, end), takes) {
+                findings.add(*at, &format!("{what} goes from {here} to {there} {problem}"));
             }
             let label = format!("the move of {what} from {here} to {there}");
             buses.take((from, to), bytes, (start, end), *at, label);

@@ -204,9 +204,9 @@ impl State {
                 Queued::Operation(Operation::Record { event: other }) => *other == event,
                 _ => false,
             };
-            let stream = self.streams.iter().position(|stream| stream.iter().any(is_record));
-            let stream = stream.expect("what is waited for is on a stream");
-            let place = self.streams[stream].iter().position(is_record).unwrap();
+            let mut streams = self.streams.iter().enumerate();
+            let found = streams.find_map(|(index, stream)| Some((index, stream.iter().position(is_record)?)));
+            let (stream, place) = found.expect("what is waited for is on a stream");
             let rest = self.streams[stream].split_off(place + 1);
             let done = self.finish(Stream(stream));
             self.streams[stream].extend(rest);

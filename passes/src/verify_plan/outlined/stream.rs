@@ -12,7 +12,7 @@ use crate::{
     tasks::{is_constant_value, reads},
     verify_plan::{
         Findings,
-        buses::Buses,
+        buses::{Buses, too_short},
         certificate::{Certificate, Objective},
         exceeds,
         machine::{Contention, Machine},
@@ -177,15 +177,8 @@ impl<'a> Stream<'a> {
         };
         let (here, there) = (self.machine.label(from), self.machine.label(to));
         let what = format!("the transfer of {} from {here} to {there}", self.called(value));
-        if exceeds(start + time, end) {
-            let message = format!(
-                "{what} goes from {} until {}, but takes {}: let it take {} longer",
-                micros(start),
-                micros(end),
-                micros(time),
-                micros(start + time - end)
-            );
-            findings.add(operation, &message);
+        if let Some(problem) = too_short((start, end), time) {
+            findings.add(operation, &format!("{what} goes {problem}"));
         }
         let bytes = value_bytes(operands(operation)[0]) as f64;
         self.buses.take((from, to), bytes, (start, end), operation, what);

@@ -65,9 +65,12 @@ impl<'a> Rounds<'a> {
         Ok(rounds)
     }
 
+    fn views(&self) -> Vec<(&str, TensorRef<'_>)> {
+        self.inputs.iter().map(|(name, tensor)| (*name, tensor.view())).collect()
+    }
+
     fn run(&self) -> Result<(), String> {
-        let inputs: Vec<(&str, TensorRef<'_>)> = self.inputs.iter().map(|(name, it)| (*name, it.view())).collect();
-        self.runtime.run(&inputs).map(|_| ()).map_err(|error| error.to_string())
+        self.runtime.run(&self.views()).map(|_| ()).map_err(|error| error.to_string())
     }
 
     /// Until the times that `read` finds in a round's spans are stable or time is up. `tell` is told the share of the time that
@@ -125,7 +128,7 @@ impl<'a> Rounds<'a> {
     /// being computed. Others wait for a device that is late, and do not wait less for one that is early, so what counts is what
     /// nine of ten requests take at most.
     pub(super) fn whole_run_of_a_line(&self) -> Result<f64, String> {
-        let inputs: Vec<(&str, TensorRef<'_>)> = self.inputs.iter().map(|(name, it)| (*name, it.view())).collect();
+        let inputs = self.views();
         let (mut line, mut ends) = (VecDeque::new(), vec![]);
         let start = Instant::now();
         for _ in 0..self.runs * WHOLE_ROUNDS {
