@@ -1,16 +1,18 @@
 //! A plan with its stages as graphs becomes a bundle.
 
 use crate::{
+    borders::{Borders, Form},
     error::Error,
-    graph::Graph,
+    graph::{self, Graph},
     kernels::Kernels,
-    lowering, machine_code,
+    lowering::{self, Lowered},
+    machine_code,
     pool::Pool,
     target::{Gpu, Target},
 };
 use divi_runtime::bundle::{
-    Bundle, Device, FORMAT, File, GpuCode, Objective, Port, Stage, Step, Target as BundleTarget, Task, Tensor, Value,
-    WEIGHTS,
+    Action, Bundle, Device, FORMAT, File, GpuCode, Objective, Port, Stage, Step, Target as BundleTarget, Task, Tensor,
+    Value, WEIGHTS,
 };
 use std::{fs, path::Path};
 
@@ -58,14 +60,7 @@ pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Resu
     for value in &mut program.values {
         value.constant = value.constant.map(|constant| places[constant]);
     }
-    let mut stages = vec![];
-    for StageProgram { name, device, graph, tasks } in program.stages {
-        let tensors = |ids: &[crate::graph::Id]| ids.iter().map(|id| tensor(&graph.values[id.0])).collect();
-        let (inputs, outputs) = (tensors(&graph.inputs), tensors(&graph.outputs));
-        let gpu = (program.devices[device].kind == "cuda").then_some(&mut gpu_kernels);
-        let lowered = lowering::lower(&name, graph, &mut kernels, gpu, &mut pool)?;
-        stages.push(Stage { name, device, arena: lowered.arena, inputs, outputs, tasks, calls: lowered.calls });
-    }
+    let stages = lower(&mut program, &mut kernels, &mut gpu_kernels, &mut pool)?;
     let cannot = |problem| Error::Write { path: folder.to_owned(), problem };
     let code = format!("{}.so", target.cpu);
     let scratch = folder.join("objects");
@@ -105,6 +100,49 @@ pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Resu
     bundle.write(folder).map_err(unfinished)
 }
 
+/// Lowers the stages, and says how the values between them lie in memory.
+fn lower(
+    program: &mut Program,
+    kernels: &mut Kernels,
+    gpu_kernels: &mut Kernels,
+    pool: &mut Pool,
+) -> Result<Vec<Stage>, Error> {
+    let mut borders = Borders::of(program);
+    let is_gpu = |device: usize| program.devices[device].kind == "cuda";
+    let mut stages: Vec<_> = std::mem::take(&mut program.stages).into_iter().enumerate().collect();
+    // CPUs say how images lie in memory; GPUs take them as they are.
+    stages.sort_by_key(|(_, stage)| is_gpu(stage.device));
+    let mut lowered = vec![];
+    for (number, StageProgram { name, device, graph, tasks }) in stages {
+        let values = |ids: &[graph::Id]| -> Vec<_> { ids.iter().map(|id| graph.values[id.0].clone()).collect() };
+        let (inputs, outputs) = (values(&graph.inputs), values(&graph.outputs));
+        let gpu = is_gpu(device).then_some(&mut *gpu_kernels);
+        let Lowered { arena, calls, ends } = lowering::lower(&name, graph, &borders.ends(number), kernels, gpu, pool)?;
+        borders.settle(number, &ends);
+        let tensors = |values: Vec<graph::Value>, forms: Vec<Form>| {
+            values.iter().zip(forms).map(|(value, form)| form.tensor(value)).collect()
+        };
+        let (inputs, outputs) = (tensors(inputs, ends.inputs), tensors(outputs, ends.outputs));
+        lowered.push((number, Stage { name, device, arena, inputs, outputs, tasks, calls }));
+    }
+    lowered.sort_by_key(|(number, _)| *number);
+    let stages: Vec<_> = lowered.into_iter().map(|(_, stage)| stage).collect();
+    for step in &program.steps {
+        match &step.action {
+            Action::Launch { stage, inputs, outputs } => {
+                let Stage { inputs: read, outputs: written, .. } = &stages[*stage];
+                let tensors = inputs.iter().zip(read).chain(outputs.iter().zip(written));
+                tensors.for_each(|(&value, tensor)| program.values[value].tensor = tensor.clone());
+            }
+            Action::Transfer { input, output } => {
+                program.values[*output].tensor = program.values[*input].tensor.clone();
+            }
+            Action::Slice { .. } | Action::Gather { .. } => {}
+        }
+    }
+    Ok(stages)
+}
+
 /// The GPUs of a plan, each once.
 fn gpus(devices: &[Device]) -> Result<Vec<Gpu>, Error> {
     let mut gpus: Vec<Gpu> = vec![];
@@ -126,7 +164,7 @@ fn ptx_name(gpu: &Gpu) -> String {
 }
 
 /// A value as bundles describe it.
-pub fn tensor(value: &crate::graph::Value) -> Tensor {
+pub fn tensor(value: &graph::Value) -> Tensor {
     Tensor {
         dtype: value.dtype.name().into(),
         shape: value.shape.iter().map(|&size| size as u64).collect(),
@@ -137,7 +175,6 @@ pub fn tensor(value: &crate::graph::Value) -> Tensor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph;
     use divi_onnx::DType;
     use divi_runtime::{bundle::Mode, prepare::Expression};
 

@@ -1,12 +1,15 @@
 //! Fast kernels for GPUs: tiles of convolutions and products, rows that a block of threads works on together. Vendors' libraries
 //! may do the same, where they are installed; whatever follows element by element in a task is computed with it.
 
+mod blocks;
 mod concat;
 mod conv;
 mod finish;
 mod matmul;
 mod rows;
 mod tile;
+
+pub(crate) use blocks::{to_blocks, to_dense};
 
 use crate::{error::Result, graph::Node, hot, lowering::Lowering};
 

@@ -22,7 +22,7 @@ use crate::{
 pub(crate) use conv::planes;
 use layout::Margin;
 pub(crate) use map::lower as map;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Lowers the node at a position, and perhaps some behind it, if there are fast kernels for them; says how many nodes that are.
 pub(crate) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
@@ -34,6 +34,24 @@ pub(crate) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
         "Concat" => concat::lower(cx, &nodes[position]),
         _ => map::lower(cx, nodes, position),
     }
+}
+
+/// The values that fast kernels would read or write in blocks, if they were free to.
+pub(crate) fn images(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashSet<Id> {
+    let mut images = FxHashSet::default();
+    for node in nodes {
+        let Some(result) = node.result(0) else { continue };
+        let shape = cx.shape(result);
+        let operands = || node.inputs.iter().flatten().copied().filter(|&id| !cx.is_constant(id));
+        if conv::wanted_margin(cx, node).is_some() || pool::is_of_images(cx, node) {
+            images.extend(node.optional(0).into_iter().chain([result]));
+        } else if concat::is_of_channels(cx, node) || operands().any(|id| images.contains(&id) && cx.shape(id) == shape)
+        {
+            // What is computed element by element of an image is one.
+            images.extend(operands().filter(|&id| cx.shape(id).len() == 4).chain([result]));
+        }
+    }
+    images
 }
 
 /// The pixels that fast kernels read around each value.

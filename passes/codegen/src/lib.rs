@@ -4,6 +4,7 @@
 //! upstream's MLIR dialects (`emit`); what they compute lies in one arena a stage. Nothing here knows the `onnx` dialect.
 
 mod arena;
+mod borders;
 pub mod bundle;
 mod constants;
 mod emit;

@@ -4,7 +4,9 @@ mod images;
 mod order;
 
 use crate::{
-    arena, constants,
+    arena,
+    borders::{Ends, Form},
+    constants,
     emit::{Builder, Grid, Signature},
     error::{Error, Result},
     gpu,
@@ -111,54 +113,66 @@ pub(crate) struct Lowering<'a> {
 pub(crate) struct Lowered {
     pub(crate) arena: u64,
     pub(crate) calls: Vec<Call>,
+    /// None of them is free any more.
+    pub(crate) ends: Ends,
 }
 
 /// Lowers a stage's graph, for a GPU if its kernels are given; what is computed once is computed by a CPU.
 pub(crate) fn lower(
     name: &str,
     graph: Graph,
+    ends: &Ends,
     kernels: &mut Kernels,
     gpu: Option<&mut Kernels>,
     pool: &mut Pool,
 ) -> std::result::Result<Lowered, Error> {
-    let Graph { values, nodes, inputs, outputs } = graph;
-    let storage = vec![Storage::Unplaced; values.len()];
-    let mut readers: FxHashMap<Id, Vec<usize>> = FxHashMap::default();
-    let reads = nodes.iter().enumerate().flat_map(|(i, node)| node.inputs.iter().flatten().map(move |&id| (id, i)));
-    for (id, position) in reads.chain(outputs.iter().map(|&id| (id, nodes.len()))) {
-        readers.entry(id).or_default().push(position);
-    }
-    let mut lowering = Lowering {
-        kernels,
-        gpu,
-        pool,
-        values,
-        storage,
-        calls: vec![],
-        is_preparing: false,
-        task: 0,
-        layouts: FxHashMap::default(),
-        margins: FxHashMap::default(),
-        dense: FxHashMap::default(),
-        blocked: FxHashMap::default(),
-        readers,
-        wholes: FxHashSet::default(),
-    };
+    let mut lowering = Lowering::of(&graph, kernels, gpu, pool);
+    let Graph { nodes, inputs, outputs, .. } = graph;
     if !lowering.is_gpu() {
         lowering.margins = hot::wanted_margins(&lowering, &nodes);
     }
-    for (i, &input) in inputs.iter().enumerate() {
-        lowering.storage[input.0] = Storage::Input(i);
-    }
+    let inputs = lowering.place_inputs(&inputs, &nodes, &ends.inputs);
     let mut position = 0;
     while position < nodes.len() {
         position += lowering.nodes(&nodes, position)?;
     }
-    lowering.place_outputs(&outputs);
-    lowering.finish().map_err(|message| Error::Stage { name: name.into(), message })
+    let outputs = lowering.place_outputs(&outputs, &ends.outputs);
+    let ends = Ends { inputs, outputs };
+    lowering.finish(ends).map_err(|message| Error::Stage { name: name.into(), message })
 }
 
-impl Lowering<'_> {
+impl<'a> Lowering<'a> {
+    /// Nothing is placed yet, and nothing called.
+    pub(crate) fn of(
+        graph: &Graph,
+        kernels: &'a mut Kernels,
+        gpu: Option<&'a mut Kernels>,
+        pool: &'a mut Pool,
+    ) -> Self {
+        let Graph { values, nodes, outputs, .. } = graph;
+        let mut readers: FxHashMap<Id, Vec<usize>> = FxHashMap::default();
+        let reads = nodes.iter().enumerate().flat_map(|(i, node)| node.inputs.iter().flatten().map(move |&id| (id, i)));
+        for (id, position) in reads.chain(outputs.iter().map(|&id| (id, nodes.len()))) {
+            readers.entry(id).or_default().push(position);
+        }
+        Self {
+            kernels,
+            gpu,
+            pool,
+            values: values.clone(),
+            storage: vec![Storage::Unplaced; values.len()],
+            calls: vec![],
+            is_preparing: false,
+            task: 0,
+            layouts: FxHashMap::default(),
+            margins: FxHashMap::default(),
+            dense: FxHashMap::default(),
+            blocked: FxHashMap::default(),
+            readers,
+            wholes: FxHashSet::default(),
+        }
+    }
+
     /// Lowers the node at a position, and perhaps some behind it; says how many.
     fn nodes(&mut self, nodes: &[Node], position: usize) -> std::result::Result<usize, Error> {
         let node = &nodes[position];
@@ -435,27 +449,75 @@ impl Lowering<'_> {
         }
     }
 
-    /// Makes what the stage hands on be written to its outputs, by those who compute it or by a copy.
-    fn place_outputs(&mut self, outputs: &[Id]) {
-        for (i, &output) in outputs.iter().enumerate() {
-            let output = self.dense(output);
-            let root = self.root(output);
-            // Buffers of parts are in the arena: an output has no places inside.
-            let is_free = self.storage[root.0] == Storage::Unplaced
-                && self.values[root.0].constant.is_none()
-                && !self.wholes.contains(&root);
-            if is_free {
-                self.storage[root.0] = Storage::Output(i);
-                continue;
+    /// Makes what the stage is handed be read from its inputs; says how it lies there.
+    pub(crate) fn place_inputs(&mut self, inputs: &[Id], nodes: &[Node], forms: &[Form]) -> Vec<Form> {
+        let images = if self.is_gpu() { FxHashSet::default() } else { hot::images(self, nodes) };
+        let mut decided = vec![];
+        for (i, (&input, &form)) in inputs.iter().zip(forms).enumerate() {
+            let form = match form {
+                Form::Free => match self.border(input).filter(|_| images.contains(&input)) {
+                    Some(layout) => Form::Blocked(layout),
+                    None => Form::Dense,
+                },
+                form => form,
+            };
+            decided.push(form);
+            match form {
+                Form::Blocked(layout) if self.is_gpu() => {
+                    let reader = nodes.iter().find(|node| node.inputs.contains(&Some(input)));
+                    self.task = reader.map_or(0, |node| node.task);
+                    let blocked = self.temporary(DType::F32, &layout.shape());
+                    self.storage[blocked.0] = Storage::Input(i);
+                    gpu::to_dense(self, blocked, input, layout);
+                }
+                Form::Blocked(layout) => {
+                    self.layouts.insert(input, layout);
+                    self.storage[input.0] = Storage::Input(i);
+                }
+                Form::Dense | Form::Free => self.storage[input.0] = Storage::Input(i),
             }
-            let Value { dtype, shape, .. } = self.values[output.0].clone();
-            let copy = self.temporary(dtype, &shape);
-            self.storage[copy.0] = Storage::Output(i);
-            crate::ops::copy(self, output, copy);
         }
+        decided
     }
 
-    fn finish(mut self) -> std::result::Result<Lowered, String> {
+    /// Makes what the stage hands on be written to its outputs, by those who compute it or by a copy; says how it lies there.
+    pub(crate) fn place_outputs(&mut self, outputs: &[Id], forms: &[Form]) -> Vec<Form> {
+        let mut decided = vec![];
+        for (i, (&output, &form)) in outputs.iter().zip(forms).enumerate() {
+            let form = match form {
+                Form::Free => match self.layouts.get(&output).filter(|layout| layout.channels >= layout.lanes) {
+                    Some(&layout) => Form::Blocked(layout),
+                    None => Form::Dense,
+                },
+                form => form,
+            };
+            decided.push(form);
+            match form {
+                Form::Blocked(layout) => self.place_blocked_output(i, output, layout),
+                Form::Dense | Form::Free => self.place_dense_output(i, output),
+            }
+        }
+        decided
+    }
+
+    fn place_dense_output(&mut self, i: usize, output: Id) {
+        let output = self.dense(output);
+        let root = self.root(output);
+        // Buffers of parts are in the arena: an output has no places inside.
+        let is_free = self.storage[root.0] == Storage::Unplaced
+            && self.values[root.0].constant.is_none()
+            && !self.wholes.contains(&root);
+        if is_free {
+            self.storage[root.0] = Storage::Output(i);
+            return;
+        }
+        let Value { dtype, shape, .. } = self.values[output.0].clone();
+        let copy = self.temporary(dtype, &shape);
+        self.storage[copy.0] = Storage::Output(i);
+        crate::ops::copy(self, output, copy);
+    }
+
+    pub(crate) fn finish(mut self, ends: Ends) -> std::result::Result<Lowered, String> {
         let calls = std::mem::take(&mut self.calls);
         let calls = self.ordered(calls);
         let mut lives = arena::Lives::default();
@@ -486,6 +548,6 @@ impl Lowering<'_> {
                 launch: call.launch.map(|launch| Launch { after, ..launch }),
             }
         });
-        Ok(Lowered { calls: calls.collect(), arena: plan.bytes })
+        Ok(Lowered { calls: calls.collect(), arena: plan.bytes, ends })
     }
 }

@@ -1,9 +1,11 @@
 //! Graphs for tests, compiled for this machine and run.
 
 use crate::{
+    borders::{Ends, Form},
     graph::{Constant, Graph, Id, Node, Value},
     kernels::Kernels,
-    lowering, machine_code,
+    lowering::{self, Lowered},
+    machine_code,
     pool::Pool,
     target::Target,
 };
@@ -71,67 +73,85 @@ impl Graph {
     }
 
     fn run_with(&self, target: &Target, has_library: bool, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("divi-codegen-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let outcome = self.run_in(&folder, target, has_library, inputs);
-        fs::remove_dir_all(&folder).unwrap();
-        outcome
-    }
-
-    fn run_in(
-        &self,
-        folder: &Path,
-        target: &Target,
-        has_library: bool,
-        inputs: &[Tensor],
-    ) -> Result<Vec<Tensor>, String> {
-        let mut kernels = Kernels::new(target);
-        kernels.has_library = has_library;
-        let mut pool = Pool::default();
-        let lowered =
-            lowering::lower("test", self.clone(), &mut kernels, None, &mut pool).map_err(|error| error.to_string())?;
-        let library = folder.join("kernels.so");
-        machine_code::compile(&mut kernels, target, folder, &library).map_err(|error| error.to_string())?;
-        let prepare = std::mem::take(&mut pool.prepare);
-        // SAFETY: the library has kernels alone, which do nothing when they are loaded.
-        let library = unsafe { libloading::Library::new(&library) }.map_err(|error| error.to_string())?;
-        let mut constants: Vec<Aligned> = pool.evaluate()?.into_iter().map(|bytes| Aligned::of(&bytes)).collect();
-        let mut inputs: Vec<Aligned> = inputs.iter().map(|tensor| Aligned::of(tensor.bytes())).collect();
-        let sizes = self.outputs.iter().map(|id| self.values[id.0].bytes());
-        let mut outputs: Vec<Aligned> = sizes.map(|size| Aligned::of(&vec![0xee; size as usize])).collect();
-        let mut arena = Aligned::of(&vec![0xdd; lowered.arena as usize]);
-        let mut run = |call: &Call| {
-            let buffers = call.buffers.iter().map(|buffer| match *buffer {
-                Buffer::Input(i) => inputs[i].pointer(0),
-                Buffer::Output(i) => outputs[i].pointer(0),
-                Buffer::Arena(offset) => arena.pointer(offset as usize),
-                Buffer::Constant(i) => constants[i].pointer(0),
-            });
-            let buffers: Vec<_> = buffers.collect();
-            // SAFETY: kernels have this type, and buffers of the sizes that they were made for.
-            unsafe {
-                let kernel: libloading::Symbol<'_, Kernel> = library.get(&call.kernel).unwrap();
-                let pieces = if call.extent >= 2 * call.grain { 2 } else { 1 };
-                let middle = call.extent / pieces;
-                let first = kernel(buffers.as_ptr(), 0, middle);
-                let second = kernel(buffers.as_ptr(), middle, call.extent);
-                first.max(second)
-            }
+        let dense = |ids: &[Id]| vec![Form::Dense; ids.len()];
+        let ends = Ends { inputs: dense(&self.inputs), outputs: dense(&self.outputs) };
+        let sizes = self.outputs.iter().map(|id| self.values[id.0].bytes() as usize);
+        let lower = |kernels: &mut Kernels, pool: &mut Pool| {
+            kernels.has_library = has_library;
+            lowering::lower("test", self.clone(), &ends, kernels, None, pool).map_err(|error| error.to_string())
         };
-        for call in prepare.iter().chain(&lowered.calls) {
-            let status = run(call);
-            if status != 0 {
-                return Err(format!("status {status}"));
-            }
-        }
-        let tensors = self.outputs.iter().zip(&outputs).map(|(id, bytes)| {
+        let inputs: Vec<&[u8]> = inputs.iter().map(|tensor| &tensor.bytes()[..]).collect();
+        let outputs = run(target, lower, &inputs, &sizes.collect::<Vec<_>>())?;
+        let tensors = self.outputs.iter().zip(outputs).map(|(id, bytes)| {
             let Value { dtype, shape, .. } = &self.values[id.0];
-            Tensor::new(*dtype, shape.clone(), bytes.bytes().to_vec().into()).unwrap()
+            Tensor::new(*dtype, shape.clone(), bytes.into()).unwrap()
         });
         Ok(tensors.collect())
     }
+}
+
+/// Compiles and runs what was lowered for a CPU: the bytes of its outputs, whose sizes are given.
+pub(crate) fn run(
+    target: &Target,
+    lower: impl FnOnce(&mut Kernels, &mut Pool) -> Result<Lowered, String>,
+    inputs: &[&[u8]],
+    outputs: &[usize],
+) -> Result<Vec<Vec<u8>>, String> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("divi-codegen-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let mut kernels = Kernels::new(target);
+    let mut pool = Pool::default();
+    let outcome = lower(&mut kernels, &mut pool)
+        .and_then(|lowered| run_in(&folder, target, &mut kernels, &mut pool, &lowered, inputs, outputs));
+    fs::remove_dir_all(&folder).unwrap();
+    outcome
+}
+
+fn run_in(
+    folder: &Path,
+    target: &Target,
+    kernels: &mut Kernels,
+    pool: &mut Pool,
+    lowered: &Lowered,
+    inputs: &[&[u8]],
+    outputs: &[usize],
+) -> Result<Vec<Vec<u8>>, String> {
+    let library = folder.join("kernels.so");
+    machine_code::compile(kernels, target, folder, &library).map_err(|error| error.to_string())?;
+    let prepare = std::mem::take(&mut pool.prepare);
+    // SAFETY: the library has kernels alone, which do nothing when they are loaded.
+    let library = unsafe { libloading::Library::new(&library) }.map_err(|error| error.to_string())?;
+    let mut constants: Vec<Aligned> = pool.evaluate()?.into_iter().map(|bytes| Aligned::of(&bytes)).collect();
+    let mut inputs: Vec<Aligned> = inputs.iter().map(|bytes| Aligned::of(bytes)).collect();
+    let mut outputs: Vec<Aligned> = outputs.iter().map(|&size| Aligned::of(&vec![0xee; size])).collect();
+    let mut arena = Aligned::of(&vec![0xdd; lowered.arena as usize]);
+    let mut run = |call: &Call| {
+        let buffers = call.buffers.iter().map(|buffer| match *buffer {
+            Buffer::Input(i) => inputs[i].pointer(0),
+            Buffer::Output(i) => outputs[i].pointer(0),
+            Buffer::Arena(offset) => arena.pointer(offset as usize),
+            Buffer::Constant(i) => constants[i].pointer(0),
+        });
+        let buffers: Vec<_> = buffers.collect();
+        // SAFETY: kernels have this type, and buffers of the sizes that they were made for.
+        unsafe {
+            let kernel: libloading::Symbol<'_, Kernel> = library.get(&call.kernel).unwrap();
+            let pieces = if call.extent >= 2 * call.grain { 2 } else { 1 };
+            let middle = call.extent / pieces;
+            let first = kernel(buffers.as_ptr(), 0, middle);
+            let second = kernel(buffers.as_ptr(), middle, call.extent);
+            first.max(second)
+        }
+    };
+    for call in prepare.iter().chain(&lowered.calls) {
+        let status = run(call);
+        if status != 0 {
+            return Err(format!("status {status}"));
+        }
+    }
+    Ok(outputs.iter().map(|output| output.bytes().to_vec()).collect())
 }
 
 /// Bytes that begin where the runtime's buffers may.

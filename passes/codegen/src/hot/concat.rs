@@ -8,9 +8,7 @@ use divi_onnx::DType;
 pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
     let inputs: Vec<_> = node.inputs.iter().flatten().copied().collect();
     let result = node.output()?;
-    let axis = node.attributes().int_or("axis", 0)?;
-    let is_of_channels = cx.shape(result).len() == 4 && (axis == 1 || axis == -3);
-    if !is_of_channels || inputs.iter().any(|&id| !cx.is_blocked(id)) {
+    if !is_of_channels(cx, node) || inputs.iter().any(|&id| !cx.is_blocked(id)) {
         return Ok(None);
     }
     let target = cx.make_blocked(result);
@@ -58,4 +56,12 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
         });
     }
     Ok(Some(1))
+}
+
+/// Whether channels of images follow each other.
+pub(super) fn is_of_channels(cx: &Lowering<'_>, node: &Node) -> bool {
+    let axis = node.attributes().int_or("axis", 0);
+    node.op == "Concat"
+        && node.result(0).is_some_and(|result| cx.shape(result).len() == 4)
+        && matches!(axis, Ok(1 | -3))
 }

@@ -29,6 +29,11 @@ impl Margin {
         self.top == 0 && self.left == 0 && self.bottom == 0 && self.right == 0
     }
 
+    /// What its pixels are.
+    pub(crate) fn value(&self) -> f64 {
+        if self.is_lowest { f64::NEG_INFINITY } else { 0.0 }
+    }
+
     /// Whether what needs `other` can read a value with this margin.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let is_wide = self.top >= other.top
@@ -106,6 +111,12 @@ impl Blocked {
         self.batch * self.image()
     }
 
+    /// What it is as a dense tensor: `[batch, blocks, rows, columns, lanes]`, with the margin.
+    pub(crate) fn shape(&self) -> Vec<i64> {
+        let Margin { top, left, bottom, right, .. } = self.margin;
+        vec![self.batch, self.blocks(), self.height + top + bottom, self.width + left + right, self.lanes]
+    }
+
     /// The element at a pixel of plane number `plane`, counted over all images.
     pub(crate) fn at(&self, b: &Builder, plane: V, y: V, x: V) -> V {
         let rows = b.add(b.times(plane, self.plane()), b.times(y, self.row()));
@@ -119,7 +130,7 @@ pub(crate) fn fill_margin(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
     if margin.is_empty() {
         return;
     }
-    let value = if margin.is_lowest { f64::NEG_INFINITY } else { 0.0 };
+    let value = margin.value();
     cx.call(layout.batch * layout.blocks(), 8, &[], &[id], |b, kernel| {
         let (out, ty) = (kernel.buffers[0], b.vector());
         let fill = b.float(value, ty);

@@ -125,6 +125,12 @@ pub(super) fn lower_global(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<
     Ok(Some(1))
 }
 
+/// Whether there is a fast kernel for a node, if it is a pooling.
+pub(super) fn is_of_images(cx: &Lowering<'_>, node: &Node) -> bool {
+    wanted_margin(cx, node).is_some()
+        || matches!(node.op.as_str(), "GlobalAveragePool" | "ReduceMean") && is_over_images(cx, node).unwrap_or(false)
+}
+
 /// Whether a node averages whole images, and keeps their axes.
 fn is_over_images(cx: &Lowering<'_>, node: &Node) -> Result<bool> {
     if node.op == "GlobalAveragePool" {

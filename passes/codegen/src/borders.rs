@@ -1,0 +1,135 @@
+//! How images lie in memory on their way from stage to stage.
+//!
+//! CPUs compute with images in blocks. What is handed from stage to stage stays in them wherever a CPU has one of the ends: other CPUs
+//! read it so, and GPUs, which take microseconds for that, put it into another order and back. Inputs and outputs of the model are
+//! dense, and so is whatever is cut into batches on its way.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{bundle::Program, graph, hot::layout::Blocked};
+use divi_runtime::bundle::{Action, Tensor};
+
+/// How a value lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As whoever is asked first likes it.
+    Free,
+    Dense,
+    Blocked(Blocked),
+}
+
+impl Form {
+    /// A value as bundles describe it.
+    pub(crate) fn tensor(self, value: &graph::Value) -> Tensor {
+        match self {
+            Self::Blocked(layout) => crate::bundle::tensor(&graph::Value { shape: layout.shape(), ..value.clone() }),
+            Self::Free | Self::Dense => crate::bundle::tensor(value),
+        }
+    }
+}
+
+/// What a stage reads from others, and hands on to them.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends {
+    pub(crate) inputs: Vec<Form>,
+    pub(crate) outputs: Vec<Form>,
+}
+
+/// The forms of a program's values: the same for a value, its copies on other devices, and the ends of stages that it is at.
+pub(crate) struct Borders {
+    /// Of each value and of each end, another one with the same form; roots are their own.
+    same: Vec<usize>,
+    /// Those of roots count.
+    forms: Vec<Form>,
+    /// The first input and the first output of each stage, and what is behind its last output.
+    stages: Vec<[usize; 3]>,
+}
+
+impl Borders {
+    pub(crate) fn of(program: &Program) -> Self {
+        let mut count = program.values.len();
+        let mut stages = vec![];
+        for stage in &program.stages {
+            let outputs = count + stage.graph.inputs.len();
+            stages.push([count, outputs, outputs + stage.graph.outputs.len()]);
+            count = outputs + stage.graph.outputs.len();
+        }
+        let mut borders = Self { same: (0..count).collect(), forms: vec![Form::Free; count], stages };
+        for step in &program.steps {
+            match &step.action {
+                Action::Launch { stage, inputs, outputs } => {
+                    let [first_input, first_output, _] = borders.stages[*stage];
+                    let ends = (first_input..).zip(inputs).chain((first_output..).zip(outputs));
+                    ends.for_each(|(end, &value)| borders.unite(end, value));
+                }
+                Action::Transfer { input, output } => borders.unite(*input, *output),
+                Action::Slice { .. } | Action::Gather { .. } => {}
+            }
+        }
+        for step in &program.steps {
+            match &step.action {
+                Action::Slice { input, output, .. } => borders.set_all(&[*input, *output], Form::Dense),
+                Action::Gather { inputs, output, .. } => {
+                    borders.set_all(inputs, Form::Dense);
+                    borders.set(*output, Form::Dense);
+                }
+                Action::Launch { .. } | Action::Transfer { .. } => {}
+            }
+        }
+        for port in program.inputs.iter().chain(&program.outputs) {
+            borders.set(port.value, Form::Dense);
+        }
+        for (value, _) in program.values.iter().enumerate().filter(|(_, value)| value.constant.is_some()) {
+            borders.set(value, Form::Dense);
+        }
+        // Who has two of these would be asked about both at once, and might answer differently.
+        for stage in 0..borders.stages.len() {
+            let [first, _, end] = borders.stages[stage];
+            let mut roots: Vec<_> = (first..end).map(|end| borders.root(end)).collect();
+            roots.sort_unstable();
+            let twice: Vec<_> = roots.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
+            borders.set_all(&twice, Form::Dense);
+        }
+        borders
+    }
+
+    /// The form of a value of the program.
+    pub(crate) fn form(&self, value: usize) -> Form {
+        self.forms[self.root(value)]
+    }
+
+    pub(crate) fn ends(&self, stage: usize) -> Ends {
+        let [inputs, outputs, end] = self.stages[stage];
+        let forms = |range: std::ops::Range<usize>| range.map(|end| self.form(end)).collect();
+        Ends { inputs: forms(inputs..outputs), outputs: forms(outputs..end) }
+    }
+
+    /// Keeps what a stage was lowered with, for whoever else has those values.
+    pub(crate) fn settle(&mut self, stage: usize, ends: &Ends) {
+        let [first, ..] = self.stages[stage];
+        let forms = ends.inputs.iter().chain(&ends.outputs);
+        (first..).zip(forms).for_each(|(end, &form)| self.set(end, form));
+    }
+
+    fn root(&self, mut end: usize) -> usize {
+        while self.same[end] != end {
+            end = self.same[end];
+        }
+        end
+    }
+
+    fn unite(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.same[a] = b;
+    }
+
+    fn set(&mut self, end: usize, form: Form) {
+        let root = self.root(end);
+        self.forms[root] = form;
+    }
+
+    fn set_all(&mut self, ends: &[usize], form: Form) {
+        ends.iter().for_each(|&end| self.set(end, form));
+    }
+}

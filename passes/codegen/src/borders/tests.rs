@@ -1,0 +1,124 @@
+use crate::{
+    Options, Program, StageProgram, Target,
+    bundle::{tensor, write},
+    graph::{Graph, Id},
+};
+use divi_onnx::{Attr, DType, Tensor};
+use divi_runtime::{
+    Runtime, TensorData,
+    bundle::{Action, Device, Mode, Objective, Port, Step, Task, Value},
+};
+use std::{fs, path::Path};
+
+const IMAGE: [i64; 4] = [1, 3, 9, 11];
+
+fn conv(graph: &mut Graph, x: Id, filters: i64, kernel: i64) -> Id {
+    let [n, channels, h, w] = <[i64; 4]>::try_from(&graph.values[x.0].shape[..]).unwrap();
+    let shape = vec![filters, channels, kernel, kernel];
+    let numbers = (0..shape.iter().product()).map(|i: i64| ((i * 37 % 101) as f32 - 50.0) / 100.0);
+    let bytes: Vec<u8> = numbers.flat_map(f32::to_le_bytes).collect();
+    let weights = graph.known(Tensor::new(DType::F32, shape, bytes.into()).unwrap());
+    let attributes = [("kernel_shape", Attr::Ints(vec![kernel; 2])), ("pads", Attr::Ints(vec![kernel / 2; 4]))];
+    graph.apply("Conv", &[x, weights], &attributes, DType::F32, &[n, filters, h, w])
+}
+
+/// Two convolutions; the result of the first, and both beside each other.
+fn front(graph: &mut Graph, x: Id) -> [Id; 2] {
+    let a = conv(graph, x, 40, 3);
+    let b = conv(graph, a, 20, 1);
+    let both = graph.apply("Concat", &[a, b], &[("axis", Attr::Int(1))], DType::F32, &[1, 60, 9, 11]);
+    [a, both]
+}
+
+/// A convolution, a pooling, and a sum that wants its operands dense.
+fn back(graph: &mut Graph, [a, both]: [Id; 2]) -> [Id; 3] {
+    let d = conv(graph, a, 24, 3);
+    let window = [("kernel_shape", Attr::Ints(vec![3, 3])), ("pads", Attr::Ints(vec![1; 4]))];
+    let e = graph.apply("MaxPoolSingleOut", &[both], &window, DType::F32, &[1, 60, 9, 11]);
+    let f = graph.apply("CumSum", &[a], &[], DType::F32, &[1, 40, 9, 11]);
+    let axis = graph.known(Tensor::new(DType::I64, vec![], 3_i64.to_le_bytes().to_vec().into()).unwrap());
+    graph.nodes.last_mut().unwrap().inputs.push(Some(axis));
+    [d, e, f]
+}
+
+fn stage(name: &str, device: usize, graph: Graph) -> StageProgram {
+    StageProgram { name: name.into(), device, graph, tasks: vec![Task { name: name.into(), ..Task::default() }] }
+}
+
+/// A program of stages, each on a device of its own, that hand each other everything.
+fn program(stages: Vec<StageProgram>) -> Program {
+    let device =
+        |i| Device { id: format!("cpu{i}"), kind: "cpu".into(), threads: 1, memory: 1 << 30, ..Device::default() };
+    let mut values = vec![];
+    let mut value = |graph: &Graph, id: Id, device| {
+        let tensor = tensor(&graph.values[id.0]);
+        values.push(Value { name: format!("v{}", values.len()), device, tensor, constant: None });
+        values.len() - 1
+    };
+    let step = |action| Step { action, start_us: None, takes_us: None };
+    let input = value(&stages[0].graph, stages[0].graph.inputs[0], 0);
+    let (mut steps, mut handed) = (vec![], vec![input]);
+    for (i, stage) in stages.iter().enumerate() {
+        let moved = stage.graph.inputs.iter().zip(&handed).map(|(&id, &from)| {
+            if i == 0 {
+                return from;
+            }
+            let to = value(&stage.graph, id, i);
+            steps.push(step(Action::Transfer { input: from, output: to }));
+            to
+        });
+        let inputs: Vec<_> = moved.collect();
+        let outputs: Vec<_> = stage.graph.outputs.iter().map(|&id| value(&stage.graph, id, i)).collect();
+        steps.push(step(Action::Launch { stage: i, inputs, outputs: outputs.clone() }));
+        handed = outputs;
+    }
+    Program {
+        model: "borders".into(),
+        objective: Objective { mode: Mode::Latency, inputs: 1, predicted_us: None, bound_us: None },
+        devices: (0..stages.len()).map(device).collect(),
+        values,
+        inputs: vec![Port { name: "x".into(), value: input }],
+        outputs: handed.iter().enumerate().map(|(i, &value)| Port { name: format!("y{i}"), value }).collect(),
+        stages,
+        steps,
+        constants: vec![],
+    }
+}
+
+/// The outputs of a program, and the shapes of its values.
+fn outcome(program: Program, name: &str) -> (Vec<Vec<f32>>, Vec<Vec<u64>>) {
+    let folder = std::env::temp_dir().join(format!("divi-borders-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let target = Target::named("x86-64-v3").unwrap();
+    write(program, &folder, &Options { target, weights_folder: Path::new(""), refer: &|_| None }).unwrap();
+    let runtime = Runtime::load(&folder, divi_runtime::Options::default()).unwrap();
+    let shape = IMAGE.map(|size| size as u64);
+    let numbers: Vec<f32> = (0..IMAGE.iter().product()).map(|i: i64| (i % 17) as f32 - 8.0).collect();
+    let image = TensorData::from_f32(&shape, &numbers).unwrap();
+    let outputs = runtime.run(&[("x", image.view())]).unwrap();
+    let shapes = runtime.bundle().values.iter().map(|value| value.tensor.shape.clone()).collect();
+    fs::remove_dir_all(&folder).unwrap();
+    (outputs.iter().map(|(_, tensor)| tensor.to_f32().unwrap()).collect(), shapes)
+}
+
+#[test]
+fn images_stay_in_blocks_between_stages() {
+    let mut whole = Graph::default();
+    let x = whole.input(DType::F32, &IMAGE);
+    let between = front(&mut whole, x);
+    whole.outputs = back(&mut whole, between).to_vec();
+    let (expected, shapes) = outcome(program(vec![stage("whole", 0, whole)]), "whole");
+    assert!(shapes.iter().all(|shape| shape.len() == 4), "inputs and outputs are dense: {shapes:?}");
+
+    let (mut first, mut second) = (Graph::default(), Graph::default());
+    let x = first.input(DType::F32, &IMAGE);
+    let between = front(&mut first, x);
+    first.outputs = between.to_vec();
+    let inputs = between.map(|id| second.input(DType::F32, &first.values[id.0].shape));
+    second.outputs = back(&mut second, inputs).to_vec();
+    let (outputs, shapes) = outcome(program(vec![stage("first", 0, first), stage("second", 1, second)]), "halves");
+    assert_eq!(outputs, expected);
+    // Both values, and their copies on the other device.
+    let blocked: Vec<_> = shapes.iter().filter(|shape| shape.len() == 5).map(|shape| (shape[1], shape[4])).collect();
+    assert_eq!(blocked, [(5, 8), (8, 8), (5, 8), (8, 8)]);
+}

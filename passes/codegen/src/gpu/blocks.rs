@@ -1,0 +1,114 @@
+//! Images that come from CPUs in blocks, and go to them so.
+
+use crate::{
+    graph::Id,
+    hot::layout::{Blocked, Margin},
+    lowering::Lowering,
+};
+use divi_onnx::DType;
+
+/// Puts an image that is in blocks into the usual order.
+pub(crate) fn to_dense(cx: &mut Lowering<'_>, blocked: Id, dense: Id, layout: Blocked) {
+    let shape = [layout.batch, layout.channels, layout.height, layout.width];
+    cx.call(shape.iter().product(), 1, &[blocked], &[dense], |b, kernel| {
+        let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
+        b.for_each(kernel.begin, kernel.end, 1, |number| {
+            let place = b.coordinates(number, &shape);
+            let (block, lane) = b.div_rem(place[1], layout.lanes);
+            let plane = b.add(b.times(place[0], layout.blocks()), block);
+            let value = b.load(source, DType::F32, b.add(layout.at(b, plane, place[2], place[3]), lane));
+            b.store(value, target, DType::F32, number);
+        });
+    });
+}
+
+/// Puts an image into blocks, and fills their margin.
+pub(crate) fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: Blocked) {
+    let Margin { top, left, .. } = layout.margin;
+    cx.call(layout.elements(), 1, &[dense], &[blocked], |b, kernel| {
+        let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
+        let fill = b.float(layout.margin.value(), b.f32());
+        b.for_each(kernel.begin, kernel.end, 1, |number| {
+            let place = b.coordinates(number, &layout.shape());
+            let channel = b.add(b.times(place[1], layout.lanes), place[4]);
+            let (y, x) = (b.plus(place[2], -top), b.plus(place[3], -left));
+            // What is less than zero is large without a sign.
+            let is_below = |a, size| b.compare(crate::emit::Compare::Less, a, b.index(size), true);
+            let is_inside = b.and(is_below(y, layout.height), is_below(x, layout.width));
+            let is_there = b.and(is_inside, is_below(channel, layout.channels));
+            let plane = b.add(b.times(place[0], layout.channels), channel);
+            let from = b.add(b.times(b.add(b.times(plane, layout.height), y), layout.width), x);
+            let value = b.load(source, DType::F32, b.select(is_there, from, b.index(0)));
+            b.store(b.select(is_there, value, fill), target, DType::F32, number);
+        });
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        borders::{Ends, Form},
+        graph::Graph,
+        target::Target,
+        testing::run,
+    };
+
+    /// Calls a kernel on an input and an output of these shapes.
+    fn called(input: (&[i64], &[f32]), shape: &[i64], call: impl FnOnce(&mut Lowering<'_>, Id, Id)) -> Vec<f32> {
+        let mut graph = Graph::default();
+        let from = graph.input(DType::F32, input.0);
+        let to = graph.value(DType::F32, shape);
+        graph.outputs = vec![to];
+        let ends = Ends { inputs: vec![Form::Dense], outputs: vec![Form::Dense] };
+        let bytes: Vec<u8> = input.1.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let size = graph.values[to.0].bytes() as usize;
+        let outputs = run(
+            &Target::named("x86-64-v3").unwrap(),
+            |kernels, pool| {
+                let mut cx = Lowering::of(&graph, kernels, None, pool);
+                cx.place_inputs(&graph.inputs, &[], &ends.inputs);
+                call(&mut cx, from, to);
+                cx.place_outputs(&graph.outputs, &ends.outputs);
+                cx.finish(ends)
+            },
+            &[&bytes],
+            &[size],
+        );
+        outputs.unwrap()[0].as_chunks().0.iter().map(|&number| f32::from_le_bytes(number)).collect()
+    }
+
+    #[test]
+    fn into_blocks_and_back() {
+        let around = Margin { top: 1, left: 2, bottom: 0, right: 3, is_lowest: false };
+        let margins = [Margin::NONE, around, Margin { is_lowest: true, ..around }];
+        for (channels, margin) in [(16, margins[0]), (5, margins[1]), (20, margins[2]), (8, margins[2])] {
+            let shape = [2, channels, 3, 5];
+            let layout = Blocked::of(&shape, 8, margin).unwrap();
+            let numbers: Vec<f32> = (0..shape.iter().product()).map(|number: i64| number as f32).collect();
+            let blocked = called((&shape, &numbers), &layout.shape(), |cx, from, to| to_blocks(cx, from, to, layout));
+            let mut seen = 0;
+            let sizes: Vec<usize> = layout.shape().into_iter().map(|size| size as usize).collect();
+            for (number, &value) in blocked.iter().enumerate() {
+                let mut rest = number;
+                let mut place = [0; 5];
+                for axis in (0..5).rev() {
+                    (rest, place[axis]) = (rest / sizes[axis], rest % sizes[axis]);
+                }
+                let [n, block, y, x, lane] = place.map(|at| at as i64);
+                let (c, y, x) = (block * 8 + lane, y - margin.top, x - margin.left);
+                if c >= channels {
+                    continue;
+                }
+                let is_inside = (0..3).contains(&y) && (0..5).contains(&x);
+                let expected =
+                    if is_inside { (((n * channels + c) * 3 + y) * 5 + x) as f32 } else { margin.value() as f32 };
+                assert_eq!(value, expected, "{channels} channels, at {place:?}");
+                seen += usize::from(is_inside);
+            }
+            assert_eq!(seen, numbers.len());
+            let dense = called((&layout.shape(), &blocked), &shape, |cx, from, to| to_dense(cx, from, to, layout));
+            assert_eq!(dense, numbers, "{channels} channels");
+        }
+    }
+}
