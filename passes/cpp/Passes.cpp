@@ -48,7 +48,7 @@ struct DiviPartitionOptions {
   MlirStringRef objective, algorithm, pipelineCost, order, contention, symmetry, pins, exclusions, groups, hostWeights,
       placement, plan;
   int64_t inputs, stages, seed, iterations;
-  double seconds, resident;
+  double seconds, resident, minGain;
   bool sharedDevices, cold;
 };
 bool diviRunEmitOnnx(MlirOperation module, MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights,
@@ -241,6 +241,7 @@ struct Partition : impl::PartitionBase<Partition> {
     StringRef wrong = isNegative(iterations)  ? "iterations must not be negative"
                       : isNegative(timeLimit) ? "time-limit must be a number of seconds from 0 on"
                       : isNegative(resident)  ? "resident must be a share from 0 to 1"
+                      : isNegative(minGain)   ? "min-gain must be a share from 0 on, as 0.05 for 5 %"
                                               : "";
     if (!wrong.empty()) {
       emitError(getOperation().getLoc()) << wrong;
@@ -252,7 +253,7 @@ struct Partition : impl::PartitionBase<Partition> {
     DiviPartitionOptions options = {text(objective), text(algorithm), text(pipelineCost), text(order),
                                     text(contention), text(symmetry), text(lines[0]), text(lines[1]),
                                     text(lines[2]), text(lines[3]), text(placement), text(plan), inputs, stages, seed,
-                                    iterations, timeLimit, resident, sharedDevices, cold};
+                                    iterations, timeLimit, resident, minGain, sharedDevices, cold};
     MlirOperation module = wrap(getOperation().getOperation());
     if (!(onlyPoses ? diviRunPose(module, &options) : diviRunPartition(module, &options, session)))
       signalPassFailure();
@@ -389,6 +390,7 @@ static std::unique_ptr<divi::Partition> makePartition(const DiviPartitionOptions
   options.symmetry = text(given->symmetry);
   options.cold = given->cold;
   options.resident = given->resident;
+  options.minGain = given->minGain;
   options.seed = given->seed;
   options.iterations = given->iterations;
   options.timeLimit = given->seconds;

@@ -74,6 +74,9 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
                           before: leave the plan or resident out",
         ));
     }
+    if replayed.is_some() && options.min_gain > 0.0 {
+        return Err(fail(&"a plan that is replayed uses the devices that it uses: leave the plan or min-gain out"));
+    }
     // A plan that says its contention brings it along.
     let is_said = replayed.as_ref().is_some_and(|plan| plan.contention.is_some());
     pose(module, options, options.contention.filter(|_| !is_said))?;
@@ -86,10 +89,10 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
             plan
         }
         None => {
+            // The problem has its inputs.
+            let planner = divi_planner::Options { inputs: None, ..options.planner.clone() };
             let solve = |posed: &Posed| {
-                let mut planner = options.planner.clone();
-                // The problem has them.
-                planner.inputs = None;
+                let mut planner = planner.clone();
                 let mut line = None;
                 if let Some(session) = &session {
                     (planner.watch, line) = session.begin();
@@ -104,6 +107,19 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
                 posed = Posed::by(module, inputs)?;
                 plan = solve(&posed)?;
             }
+            if options.min_gain > 0.0
+                && let Some((alone, gain)) = alone(&posed, &plan, &planner).filter(|(_, gain)| *gain < options.min_gain)
+            {
+                warning(
+                    module,
+                    &format!(
+                        "one device is used: several would gain {:.1} %, less than the {:.1} % that min-gain asks for",
+                        gain * 100.0,
+                        options.min_gain * 100.0
+                    ),
+                );
+                plan = alone;
+            }
             // Nothing starts later than it could, so that stages find nothing to gain.
             let earliest = (objective != Objective::Pipeline).then(|| retime(&posed.problem, &plan));
             earliest.transpose().map_err(|error| fail(&error))?.unwrap_or(plan)
@@ -117,6 +133,28 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
         session.planned(posed, plan, options.planner.clone());
     }
     Ok(())
+}
+
+/// The best plan with one device, instead of one that uses several, and how much longer it takes; `None` if there is none. What
+/// was proven holds for both.
+fn alone(posed: &Posed, plan: &Plan, options: &divi_planner::Options) -> Option<(Plan, f64)> {
+    let is_alone = |plan: &Plan| used(posed, plan).into_iter().filter(|&used| used).count() == 1;
+    if is_alone(plan) {
+        return None;
+    }
+    let one = match plan.objective {
+        Objective::Pipeline => {
+            let options = divi_planner::Options { stages: Some(1), ..options.clone() };
+            divi_planner::solve(&posed.problem, plan.objective, &plan.algorithm, &options)
+        }
+        Objective::Latency | Objective::Batch => divi_planner::solve(&posed.problem, plan.objective, "single", options),
+    };
+    let mut one = one.ok().filter(is_alone)?;
+    let gain = one.value / plan.value - 1.0;
+    (one.algorithm, one.seed, one.limit) = (plan.algorithm.clone(), plan.seed, plan.limit);
+    (one.bound, one.bound_by) = (plan.bound, plan.bound_by.clone());
+    one.gap = divi_planner::plan::gap(one.value, one.bound);
+    Some((one, gain))
 }
 
 /// What to minimise, for how many inputs.
@@ -145,12 +183,18 @@ fn warn_of_no_bus(module: MlirOperation, posed: &Posed) {
     }
 }
 
-/// A device that nothing runs on is said.
-fn warn_of_idle_devices(module: MlirOperation, posed: &Posed, plan: &Plan) {
+/// Which devices tasks run on.
+fn used(posed: &Posed, plan: &Plan) -> Vec<bool> {
     let mut used = vec![false; posed.problem.devices.len()];
     let places = plan.schedule.places(posed.problem.nodes.len());
     let of_tasks = places.iter().skip(posed.first_task).take(posed.tasks.len());
     of_tasks.flatten().for_each(|&device| used[device] = true);
+    used
+}
+
+/// A device that nothing runs on is said.
+fn warn_of_idle_devices(module: MlirOperation, posed: &Posed, plan: &Plan) {
+    let used = used(posed, plan);
     let idle: Vec<_> = posed.problem.devices.iter().zip(used).filter(|(_, used)| !used).collect();
     for (device, _) in idle {
         warning(module, &format!("@{} is left idle: no task runs there in this plan", device.name));

@@ -208,6 +208,8 @@ def Partition : Pass<"divi-partition", "::mlir::ModuleOp"> {
            "Parameters are in the host's memory and come with the input (latency)">,
     Option<"resident", "resident", "double", /*default=*/"-1.0",
            "The same once more, with this share of what was copied still where it was">,
+    Option<"minGain", "min-gain", "double", /*default=*/"0.0",
+           "Several devices are used only where one alone takes at least this share longer, as 0.05 for 5 %">,
     Option<"seed", "seed", "int64_t", /*default=*/"1", "Of algorithms that search">,
     Option<"iterations", "iterations", "int64_t", /*default=*/"-1", "How much they search; reproducible">,
     Option<"timeLimit", "time-limit", "double", /*default=*/"-1.0", "How long they search, in seconds; not reproducible">,

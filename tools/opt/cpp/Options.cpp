@@ -75,6 +75,10 @@ static cl::opt<bool> cold("cold", cl::cat(planning),
 static cl::opt<double> resident("resident", cl::init(-1), cl::cat(planning),
                                 cl::desc("The same once more, with a share R of what was copied still where it was"),
                                 cl::value_desc("R"));
+static cl::opt<double> minGain("min-gain", cl::init(0), cl::cat(planning),
+                               cl::desc("Use several devices only where one alone takes at least a share R longer, as 0.05 "
+                                        "for 5 %"),
+                               cl::value_desc("R"));
 static cl::opt<std::string> symmetry("symmetry", cl::cat(planning),
                                      cl::desc("How integer programs tell equal devices and nodes apart"),
                                      cl::value_desc("first-use|batches|tasks|time|off"));
@@ -151,7 +155,7 @@ static std::string unread() {
   if (plans())
     return "";
   if (const cl::Option *option = given({objective, algorithm, stages, sharedDevices, pipelineCost, order, resident,
-                                        symmetry, seed, iterations, timeLimit, minStageOps, asJson}))
+                                        minGain, symmetry, seed, iterations, timeLimit, minStageOps, asJson}))
     return ("--" + option->ArgStr + " is for plans, and nothing is planned: add --partition, or leave it out").str();
   if (const cl::Option *option =
           given({inputCount, contention, cold, pins, exclusions, groups, hostWeights, placement});
@@ -184,6 +188,8 @@ std::string contradiction() {
     return "--time-limit must be a number of seconds from 0 on";
   if (resident.getNumOccurrences() && !(resident >= 0 && resident <= 1))
     return "--resident must be a share from 0 to 1";
+  if (!(minGain >= 0))
+    return "--min-gain must be a share from 0 on, as 0.05 for 5 %";
   if (explained.getNumOccurrences() && explained.empty())
     return "--explain needs the name of a node";
   if (iterations >= 0 && timeLimit >= 0)
@@ -202,6 +208,6 @@ DiviPartitionOptions partitionOptions() {
                                 join(hostWeights, "\n")};
   return {text(objective), text(algorithm), text(pipelineCost), text(order), text(contention), text(symmetry),
           text(lines[0]), text(lines[1]), text(lines[2]), text(lines[3]), text(placement), text(plan), inputCount, stages,
-          seed, iterations, timeLimit, resident, sharedDevices, cold};
+          seed, iterations, timeLimit, resident, minGain, sharedDevices, cold};
 }
 } // namespace divi::opt

@@ -13,7 +13,7 @@ extern "C" struct DiviPartitionOptions {
   MlirStringRef objective, algorithm, pipelineCost, order, contention, symmetry, pins, exclusions, groups, hostWeights,
       placement, plan;
   int64_t inputs, stages, seed, iterations;
-  double seconds, resident;
+  double seconds, resident, minGain;
   bool sharedDevices, cold;
 };
 

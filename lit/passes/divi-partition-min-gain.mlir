@@ -1,0 +1,48 @@
+// Several devices are used only where that gains what is asked for; what was proven of all plans holds for the one that is taken.
+// RUN: divi-opt %s --divi-partition="min-gain=3.0" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=TWO
+// RUN: divi-opt %s --divi-partition="min-gain=3.2" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=ONE
+// RUN: divi-opt %s --divi-partition="min-gain=3.2 pin=slow=gpu0" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=PINNED
+// RUN: divi-opt %s --divi-partition="objective=pipeline min-gain=1.5" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=STAGES
+// RUN: divi-opt %s --divi-partition="objective=pipeline min-gain=10" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=STAGE
+// RUN: divi-opt %s --partition --emit=plan -o %t.json -q
+// RUN: not divi-opt %s --partition --plan=%t.json --min-gain=0.1 2>&1 | FileCheck %s --check-prefix=REPLAY
+// RUN: not divi-opt %s --partition --min-gain=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not divi-opt %s --divi-partition="min-gain=nan" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: not divi-opt %s --min-gain=0.1 2>&1 | FileCheck %s --check-prefix=UNREAD
+
+module {
+  divi.device @cpu0 {kind = "cpu", memory = 1000000 : i64}
+  divi.device @gpu0 {kind = "cuda", memory = 1000000 : i64}
+  divi.link @cpu0 -> @gpu0 {bandwidth = 1.0e9 : f64, latency = 0.0 : f64}
+  divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 0.0 : f64}
+  func.func @main(%x: tensor<1x25xf32>) -> tensor<1x25xf32> {
+    %0 = "onnx.Relu"(%x) {divi.cost = #divi.cost<@cpu0 = {1 = 10.0}, @gpu0 = {1 = 50.0}>, onnx_node_name = "fast"} : (tensor<1x25xf32>) -> tensor<1x25xf32>
+    %1 = "onnx.Abs"(%0) {divi.cost = #divi.cost<@cpu0 = {1 = 20.0}, @gpu0 = {1 = 1.0}>, onnx_node_name = "slow"} : (tensor<1x25xf32>) -> tensor<1x25xf32>
+    %2 = "onnx.Neg"(%1) {divi.cost = #divi.cost<@cpu0 = {1 = 20.0}, @gpu0 = {1 = 1.0}>, onnx_node_name = "last"} : (tensor<1x25xf32>) -> tensor<1x25xf32>
+    return %2 : tensor<1x25xf32>
+  }
+}
+
+// TWO-NOT: warning
+// TWO: value = 1.220000e+01
+// TWO: "onnx.Abs"{{.*}}divi.device = @gpu0
+
+// ONE: warning: one device is used: several would gain 309.8 %, less than the 320.0 % that min-gain asks for
+// ONE: warning: @gpu0 is left idle
+// ONE: bound = 1.220000e+01{{.*}}value = 5.000000e+01
+// ONE-COUNT-3: divi.device = @cpu0
+
+// What pins keep on two devices stays there.
+// PINNED-NOT: one device is used
+// PINNED: "onnx.Abs"{{.*}}divi.device = @gpu0
+
+// STAGES-NOT: warning
+// STAGES: divi.device = @cpu0
+// STAGES: divi.device = @gpu0
+
+// STAGE: warning: one device is used: several would gain
+// STAGE-COUNT-3: divi.device = @cpu0
+
+// REPLAY: error: a plan that is replayed uses the devices that it uses: leave the plan or min-gain out
+// NEGATIVE: min-gain must be a share from 0 on, as 0.05 for 5 %
+// UNREAD: --min-gain is for plans, and nothing is planned: add --partition, or leave it out
