@@ -60,6 +60,8 @@ pub(crate) struct Engine {
 /// does.
 #[derive(Default)]
 pub(crate) struct Hand {
+    /// Its own station.
+    station: Option<usize>,
     /// The slot of the request that it waits for anyway. It has time for all that GPUs do then; else, it only tells them.
     waits_for: Option<usize>,
     /// The station whose place it has taken.
@@ -77,7 +79,7 @@ impl Hand {
 impl Engine {
     /// What a station's thread does.
     pub(crate) fn serve(&self, station: usize) {
-        let hand = Hand::default();
+        let hand = Hand { station: Some(station), ..Hand::default() };
         self.stations[station].serve(|seat, ready| {
             if ready.step as usize == self.program.steps.len() {
                 return self.complete(ready.slot as usize);
@@ -169,12 +171,13 @@ impl Engine {
     }
 
     /// Whether a thread may run a step at another's station. A CPU's threads have cores of their own, unless there is one device.
-    /// To tell a GPU what to do, anybody may, and those who have nothing else to do wait for it, too.
+    /// To tell a GPU what to do, anybody may whom nobody waits for, and those who have nothing else to do wait for it, too.
     fn is_for(&self, step: &Planned, hand: &Hand) -> bool {
         let is_told = || !step.is_awaited && self.recording.load(Ordering::Relaxed) == Recording::Off as u8;
+        let is_idle = || hand.station.is_none_or(|station| !self.stations[station].has_ready());
         match hand.waits_for {
             Some(_) => step.is_on_gpu || self.stations.len() == 1,
-            None => step.is_on_gpu && is_told(),
+            None => step.is_on_gpu && is_told() && is_idle(),
         }
     }
 

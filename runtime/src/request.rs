@@ -13,6 +13,8 @@ use std::sync::{
 /// What the engine and those who wait for it share of a request.
 pub(crate) struct Request {
     is_cancelled: AtomicBool,
+    /// Inputs that are read where they are.
+    kept: Mutex<Vec<Arc<TensorData>>>,
     outcome: Mutex<Option<Result<Outputs>>>,
     done: Condition,
 }
@@ -38,8 +40,17 @@ impl Outputs {
 
 impl Request {
     pub(crate) fn new() -> Arc<Self> {
-        let is_cancelled = AtomicBool::new(false);
-        Arc::new(Self { is_cancelled, outcome: Mutex::new(None), done: Condition::new() })
+        Self::keeping(vec![])
+    }
+
+    /// One that has inputs of its own until it is done.
+    pub(crate) fn keeping(inputs: Vec<Arc<TensorData>>) -> Arc<Self> {
+        Arc::new(Self {
+            is_cancelled: AtomicBool::new(false),
+            kept: Mutex::new(inputs),
+            outcome: Mutex::new(None),
+            done: Condition::new(),
+        })
     }
 
     pub(crate) fn cancel(&self) {
@@ -52,6 +63,7 @@ impl Request {
     }
 
     pub(crate) fn finish(&self, outcome: Result<Outputs>) {
+        self.kept.lock().clear();
         let mut place = self.outcome.lock();
         *place = Some(outcome);
         self.done.notify_all();

@@ -197,12 +197,22 @@ impl Runtime {
 
     /// Lets a request in, which may have to wait until another one is done. Its inputs are copied.
     pub fn submit(&self, inputs: &[(&str, TensorRef<'_>)]) -> Result<Ticket> {
-        let inputs = self.match_inputs(inputs)?;
+        self.let_in(&self.match_inputs(inputs)?, Request::new(), false)
+    }
+
+    /// As [`Runtime::submit`], without copies: the request has a share in its inputs until it is done.
+    pub fn submit_shared(&self, inputs: &[(&str, Arc<TensorData>)]) -> Result<Ticket> {
+        let views: Vec<_> = inputs.iter().map(|(name, tensor)| (*name, tensor.view())).collect();
+        let request = Request::keeping(inputs.iter().map(|(_, tensor)| tensor.clone()).collect());
+        self.let_in(&self.match_inputs(&views)?, request, true)
+    }
+
+    /// Inputs that are `lent` stay where they are until the request is done.
+    fn let_in(&self, inputs: &[TensorRef<'_>], request: Arc<Request>, lent: bool) -> Result<Ticket> {
         let outputs = Outputs::Owned(self.make_outputs()?);
-        let request = Request::new();
         let place = self.engine.admission.enter()?;
         let hand = Hand::default();
-        self.engine.begin(place, request.clone(), outputs, &inputs, false, &hand);
+        self.engine.begin(place, request.clone(), outputs, inputs, lent, &hand);
         self.engine.drive(&hand, || false);
         Ok(Ticket { request, id: place.1, names: self.output_names.clone() })
     }

@@ -71,6 +71,11 @@ impl Station {
         }
     }
 
+    /// Whether steps wait here, as far as can be seen without the lock.
+    pub(crate) fn has_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire) > 0
+    }
+
     /// Runs steps until the station is closed.
     pub(crate) fn serve(&self, mut run: impl FnMut(&mut Seat, Ready)) {
         let mut queues = self.queues.lock();
@@ -91,7 +96,7 @@ impl Station {
                 continue;
             }
             drop(queues);
-            spin(self.patience, || self.ready.load(Ordering::Acquire) > 0);
+            spin(self.patience, || self.has_ready());
             queues = self.queues.lock();
             if !queues.is_closed && (queues.is_taken || queues.lanes.iter().all(BinaryHeap::is_empty)) {
                 self.changed.wait(&mut queues);

@@ -18,7 +18,10 @@ use crate::{
 use std::{
     fs,
     path::PathBuf,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 const SIZE: u64 = 16;
@@ -259,7 +262,7 @@ fn pinned_tensors_are_copied_once() {
         let stub = Stub::new();
         let runtime = scale_and_add(ports).load(&stub, Options::default()).unwrap();
         // The room of the first output is there; the input is as long, and takes it.
-        let input = runtime.adopt(full(2.0)).unwrap();
+        let input = Arc::new(runtime.adopt(full(2.0)).unwrap());
         let run = || runtime.run(&[("x", input.view())]).unwrap();
         drop(run());
         let pinned = stub.times("pin");
@@ -273,8 +276,10 @@ fn pinned_tensors_are_copied_once() {
             stub.state.lock().copied.iter().filter(|(to, from)| *to == address || *from == address).count()
         };
         assert_eq!(copied(&input), 3);
+        drop(runtime.submit_shared(&[("x", input.clone())]).unwrap().wait().unwrap());
+        assert_eq!(copied(&input), 4);
         let kept = run();
-        assert_eq!(copied(&kept[0].1), 4);
+        assert_eq!(copied(&kept[0].1), 5);
         assert_eq!(ask(&runtime, 1.0).unwrap(), [4.0; SIZE as usize], "others are as good");
         assert_eq!(kept[0].1.to_f32().unwrap(), [8.0; SIZE as usize], "what is kept stays");
         let many: Vec<_> = (0..5).map(|_| run()).collect();

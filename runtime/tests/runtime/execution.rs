@@ -8,7 +8,7 @@ use divi_runtime::{
     bundle::{Action, Buffer, Mode, Port, Source},
     prepare::Expression,
 };
-use std::{collections::VecDeque, process::Command, thread};
+use std::{collections::VecDeque, process::Command, sync::Arc, thread};
 
 #[test]
 fn runs_a_stage_with_any_number_of_threads() {
@@ -93,6 +93,23 @@ fn pipelines_keep_their_order_and_their_bound() {
     for (number, ticket) in tickets.into_iter().enumerate() {
         assert_eq!(ticket.id(), number as u64);
         assert_eq!(numbers(&ticket.wait().unwrap(), "y"), [20.0 * number as f32; SIZE as usize]);
+    }
+}
+
+#[test]
+fn requests_share_their_inputs_until_they_are_done() {
+    for mode in [Mode::Latency, Mode::Pipeline] {
+        let folder = two_devices(mode, false).write();
+        let runtime = Runtime::load(folder.path(), options()).unwrap();
+        let inputs: Vec<_> = (0..10).map(|number| Arc::new(full(number as f32))).collect();
+        let tickets: Vec<_> =
+            inputs.iter().map(|input| runtime.submit_shared(&[("x", input.clone())]).unwrap()).collect();
+        for (number, ticket) in tickets.into_iter().enumerate() {
+            assert_eq!(numbers(&ticket.wait().unwrap(), "y"), [20.0 * number as f32; SIZE as usize]);
+            assert_eq!(Arc::strong_count(&inputs[number]), 1);
+        }
+        assert!(runtime.submit_shared(&[("z", inputs[0].clone())]).is_err());
+        assert_eq!(Arc::strong_count(&inputs[0]), 1);
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::{arguments::Arguments, files};
 use divi_runtime::{DType, Runtime, TensorData, bundle::Tensor, npy, npz, random_input};
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 /// All inputs of the model, as they were asked for.
-pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(String, TensorData)>, String> {
+pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(String, Arc<TensorData>)>, String> {
     let mut given = Vec::new();
     for (name, path) in &arguments.inputs {
         let name = match (&name[..], runtime.inputs().next()) {
@@ -40,7 +40,7 @@ pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(St
         None if !missing.is_empty() => return Err(ask_for(&missing, &arguments.bundle)),
         None => {}
     }
-    let adopt = |(name, tensor)| Ok((name, runtime.adopt(tensor).map_err(|error| error.to_string())?));
+    let adopt = |(name, tensor)| Ok((name, Arc::new(runtime.adopt(tensor).map_err(|error| error.to_string())?)));
     inputs.into_iter().map(adopt).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::arguments::Arguments;
 use divi_runtime::{Error, Recording, Runtime, Span, TensorData, TensorRef, Ticket, bundle::Mode};
-use std::{collections::VecDeque, time::Instant};
+use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 pub(crate) struct Measured {
     /// Of the last run.
@@ -22,10 +22,11 @@ const RECORDED_RUNS: usize = 20;
 
 pub(crate) fn measure(
     runtime: &Runtime,
-    inputs: &[(String, TensorData)],
+    inputs: &[(String, Arc<TensorData>)],
     arguments: &Arguments,
 ) -> Result<Measured, Error> {
-    let inputs: Vec<(&str, TensorRef<'_>)> = inputs.iter().map(|(name, tensor)| (&name[..], tensor.view())).collect();
+    let inputs: Vec<(&str, Arc<TensorData>)> =
+        inputs.iter().map(|(name, tensor)| (&name[..], tensor.clone())).collect();
     let is_stream = runtime.bundle().objective.mode == Mode::Pipeline || runtime.in_flight() > 1;
     let run = if is_stream { stream } else { one_by_one };
     let cold = match arguments.cold {
@@ -61,12 +62,13 @@ fn recorded(
     Ok(measured)
 }
 
-fn one_by_one(runtime: &Runtime, inputs: &[(&str, TensorRef<'_>)], runs: usize) -> Result<Measured, Error> {
+fn one_by_one(runtime: &Runtime, inputs: &[(&str, Arc<TensorData>)], runs: usize) -> Result<Measured, Error> {
+    let inputs: Vec<(&str, TensorRef<'_>)> = inputs.iter().map(|(name, tensor)| (*name, tensor.view())).collect();
     let mut latencies = Vec::with_capacity(runs);
     let mut outputs = Vec::new();
     let mut ticket = || {
         let start = Instant::now();
-        outputs = runtime.run(inputs)?;
+        outputs = runtime.run(&inputs)?;
         latencies.push(micros_since(start));
         Ok(())
     };
@@ -77,7 +79,7 @@ fn one_by_one(runtime: &Runtime, inputs: &[(&str, TensorRef<'_>)], runs: usize) 
 }
 
 /// As many at once as are let in.
-fn stream(runtime: &Runtime, inputs: &[(&str, TensorRef<'_>)], runs: usize) -> Result<Measured, Error> {
+fn stream(runtime: &Runtime, inputs: &[(&str, Arc<TensorData>)], runs: usize) -> Result<Measured, Error> {
     let mut latencies = Vec::with_capacity(runs);
     let mut outputs = Vec::new();
     let mut ends = Vec::with_capacity(runs);
@@ -87,7 +89,7 @@ fn stream(runtime: &Runtime, inputs: &[(&str, TensorRef<'_>)], runs: usize) -> R
     while ends.len() < runs {
         if submitted < runs && on_their_way.len() < runtime.in_flight() {
             let start = Instant::now();
-            on_their_way.push_back((runtime.submit(inputs)?, start));
+            on_their_way.push_back((runtime.submit_shared(inputs)?, start));
             submitted += 1;
         } else if let Some((ticket, start)) = on_their_way.pop_front() {
             outputs = ticket.wait()?;
