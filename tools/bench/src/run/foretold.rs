@@ -15,6 +15,11 @@ use std::{
 
 /// Plans take turns so often: what else the machine does is the same for all of them then.
 const TURNS: usize = 3;
+/// A cold start is one run.
+const COLD_TURNS: usize = 5;
+
+/// What several devices must gain to be used: what predictions are off by is no gain.
+const LEAST_GAIN: &str = "--min-gain=0.03";
 
 pub(super) fn foretold(settings: &Settings) -> Result<(), String> {
     println!(
@@ -94,15 +99,16 @@ impl Machine {
     }
 }
 
-/// A model on this machine.
+/// A model on this machine: planned for one input, and for many of them with all devices and with one.
 struct Bench<'a> {
-    model: &'a str,
     machine: &'a Machine,
-    system: PathBuf,
+    latency: PathBuf,
+    pipeline: PathBuf,
+    single: PathBuf,
 }
 
 impl<'a> Bench<'a> {
-    /// Measures the model's tasks.
+    /// Measures the model's tasks, and plans it.
     fn new(model: &'a str, machine: &'a Machine) -> Result<Self, String> {
         let system = write(&format!("{model}-host.toml"), "")?;
         let profile = system.with_extension("json");
@@ -115,13 +121,22 @@ impl<'a> Bench<'a> {
         command.arg(format!("--system-out={}", system.display()));
         command.arg(format!("--choices={}", machine.choices.display()));
         output_of(command, model)?;
-        Ok(Self { model, machine, system })
-    }
-
-    fn bundle(&self, name: &str, options: &[&str]) -> Result<PathBuf, String> {
-        let options = options.iter().map(|&option| option.to_owned()).collect();
-        bundle(self.model, name, Weights::Seed, &Plan { system: self.system.clone(), options })
-            .map(|(folder, _)| folder)
+        let cost = if machine.has_gpus { "--pipeline-cost=overlap" } else { "--pipeline-cost=serial" };
+        let plans: [(&str, &[&str]); 3] = [
+            ("latency", &[LEAST_GAIN]),
+            ("foretold-pipeline", &["--objective=pipeline", cost, LEAST_GAIN]),
+            ("foretold-single", &["--objective=pipeline", cost, "--k=1"]),
+        ];
+        let make = |(name, options): (&str, &[&str])| {
+            let options = options.iter().map(|&option| option.to_owned()).collect();
+            bundle(model, name, Weights::Seed, &Plan { system: system.clone(), options }).map(|(folder, _)| folder)
+        };
+        // Nothing is measured meanwhile.
+        let [latency, pipeline, single] = std::thread::scope(|scope| {
+            let threads = plans.map(|plan| scope.spawn(move || make(plan)));
+            threads.map(|thread| thread.join().unwrap_or_else(|_| Err("a thread panicked".into())))
+        });
+        Ok(Self { machine, latency: latency?, pipeline: pipeline?, single: single? })
     }
 
     fn launch(&self, bundle: &Path, options: &[String]) -> Result<Launched, String> {
@@ -130,26 +145,22 @@ impl<'a> Bench<'a> {
     }
 
     fn latency(&self) -> Result<Latency, String> {
-        let bundle = self.bundle("latency", &[])?;
-        let runs = [repeat(&bundle, self.machine.seconds / TURNS as f64)?];
-        let launched = (0..TURNS).map(|_| self.launch(&bundle, &runs)).collect::<Result<Vec<_>, _>>()?;
+        let runs = [repeat(&self.latency, self.machine.seconds / TURNS as f64)?];
+        let launched = (0..TURNS).map(|_| self.launch(&self.latency, &runs)).collect::<Result<Vec<_>, _>>()?;
         let measured = numbers(&launched, "/latency_us/median")?;
         let predicted = launched[0].number("/predicted_us")?;
         Ok(Latency { predicted: predicted / 1e3, measured: median(&measured) / 1e3 })
     }
 
     fn pipeline(&self) -> Result<Pipeline, String> {
-        let cost = if self.machine.has_gpus { "--pipeline-cost=overlap" } else { "--pipeline-cost=serial" };
-        let pipeline = self.bundle("foretold-pipeline", &["--objective=pipeline", cost])?;
-        let single = self.bundle("foretold-single", &["--objective=pipeline", cost, "--k=1"])?;
         let of = |bundle: &Path| {
             Ok::<_, String>([repeat(bundle, self.machine.seconds / TURNS as f64)?, "--in-flight=4".into()])
         };
-        let (many, one) = (of(&pipeline)?, of(&single)?);
+        let (many, one) = (of(&self.pipeline)?, of(&self.single)?);
         let (mut together, mut alone) = (vec![], vec![]);
         for _ in 0..TURNS {
-            together.push(self.launch(&pipeline, &many)?);
-            alone.push(self.launch(&single, &one)?);
+            together.push(self.launch(&self.pipeline, &many)?);
+            alone.push(self.launch(&self.single, &one)?);
         }
         let (measured, of_one) = (numbers(&together, "/throughput_per_s")?, numbers(&alone, "/throughput_per_s")?);
         let predicted = together[0].number("/predicted_throughput_per_s")?;
@@ -160,11 +171,10 @@ impl<'a> Bench<'a> {
 
     /// What overlapping copies and calls gains, as predicted and as measured; `None` without a GPU.
     fn cold(&self) -> Result<Option<[f64; 2]>, String> {
-        let bundle = self.bundle("latency", &[])?;
         let (mut gains, mut foretold) = (vec![], None);
-        for _ in 0..TURNS {
+        for _ in 0..COLD_TURNS {
             let [overlap, first] =
-                ["overlap", "copy-first"].map(|mode| self.launch(&bundle, &[format!("--cold={mode}")]));
+                ["overlap", "copy-first"].map(|mode| self.launch(&self.latency, &[format!("--cold={mode}")]));
             let (overlap, first) = (overlap?, first?);
             let predicted = |mode: &str| overlap.number(&format!("/predicted_cold_us/{mode}"));
             let (Ok(short), Ok(long)) = (predicted("overlap"), predicted("copy-first")) else { return Ok(None) };
