@@ -18,6 +18,9 @@ const TURNS: usize = 3;
 /// A cold start is one run.
 const COLD_TURNS: usize = 5;
 
+/// The first requests of a pipeline find threads asleep and caches cold.
+const WARM_UP: &str = "--warmup=100";
+
 /// What several devices must gain to be used: what predictions are off by is no gain.
 const LEAST_GAIN: &str = "--min-gain=0.03";
 
@@ -154,7 +157,8 @@ impl<'a> Bench<'a> {
 
     fn pipeline(&self) -> Result<Pipeline, String> {
         let of = |bundle: &Path| {
-            Ok::<_, String>([repeat(bundle, self.machine.seconds / TURNS as f64)?, "--in-flight=4".into()])
+            let runs = repeat(bundle, self.machine.seconds / TURNS as f64)?;
+            Ok::<_, String>([runs, "--in-flight=4".into(), WARM_UP.into()])
         };
         let (many, one) = (of(&self.pipeline)?, of(&self.single)?);
         let (mut together, mut alone) = (vec![], vec![]);
