@@ -5,7 +5,7 @@ use divi_passes::{
     import::{Options, Source, import},
     partition,
 };
-use divi_runtime::bundle::{Bundle, Library};
+use divi_runtime::bundle::{Bundle, Library, Stage, Tensor};
 use divi_test::compiled::{Settings, compile};
 use std::{
     env, fs,
@@ -56,7 +56,12 @@ fn check(model: &str) -> Result<(), String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gpu-code").join(model);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let bundle = compiled(model, &folder)?;
+    let device = |(index, arch): (usize, &str)| {
+        format!("[[device]]\nid = \"gpu{index}\"\nkind = \"cuda\"\narch = \"{arch}\"\nmemory = \"80 GiB\"\n\n")
+    };
+    let system: String = ARCHITECTURES.into_iter().enumerate().map(device).collect();
+    let plan = partition::Options { algorithm: "single".into(), ..Default::default() };
+    let bundle = compiled(model, &folder, &system, plan)?;
     for arch in ARCHITECTURES {
         assemble(&folder.join("bundle").join(format!("{arch}.ptx")), arch, &folder.join("assembled"))?;
     }
@@ -71,22 +76,41 @@ fn check(model: &str) -> Result<(), String> {
     fs::remove_dir_all(folder).map_err(|error| error.to_string())
 }
 
-/// The model on one GPU of a system that has two of different architectures.
-fn compiled(model: &str, folder: &Path) -> Result<Bundle, String> {
-    let device = |(index, arch): (usize, &str)| {
-        format!("[[device]]\nid = \"gpu{index}\"\nkind = \"cuda\"\narch = \"{arch}\"\nmemory = \"80 GiB\"\n\n")
-    };
-    let link = "[[link]]\nfrom = \"gpu*\"\nto = \"gpu*\"\nbandwidth = \"10 GB/s\"\nlatency = \"10 us\"\n";
-    let text: String = ARCHITECTURES.into_iter().enumerate().map(device).collect::<String>() + link;
+/// What GPUs do with images that come from a CPU in blocks, and go there so.
+#[test]
+fn the_assembler_takes_what_lies_between_cpus_and_gpus() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gpu-code").join("borders");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let arch = ARCHITECTURES[1];
+    let system = format!(
+        "[[device]]\nid = \"cpu0\"\nkind = \"cpu\"\nthreads = 2\nmemory = \"8 GiB\"\n\n\
+         [[device]]\nid = \"gpu0\"\nkind = \"cuda\"\narch = \"{arch}\"\nmemory = \"80 GiB\"\n\n"
+    );
+    let pins = ["*/branch1/*=cpu0", "*/branch2/*=gpu0", "*/branch3/*=cpu0", "*/branch4/*=gpu0"];
+    let pins = pins.map(str::to_owned).to_vec();
+    let bundle = compiled("googlenet", &folder, &system, partition::Options { pins, ..Default::default() }).unwrap();
+    let is_on_gpu = |stage: &&Stage| bundle.devices[stage.device].kind == "cuda";
+    let is_blocked = |tensor: &Tensor| tensor.shape.len() == 5;
+    let gpu_stages: Vec<_> = bundle.stages.iter().filter(is_on_gpu).collect();
+    assert!(gpu_stages.iter().flat_map(|stage| &stage.inputs).any(is_blocked));
+    assert!(gpu_stages.iter().flat_map(|stage| &stage.outputs).any(is_blocked));
+    assemble(&folder.join("bundle").join(format!("{arch}.ptx")), arch, &folder.join("assembled")).unwrap();
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// A model on the devices of a system, which are all linked.
+fn compiled(model: &str, folder: &Path, devices: &str, plan: partition::Options) -> Result<Bundle, String> {
+    let link = "[[link]]\nfrom = \"*\"\nto = \"*\"\nbandwidth = \"10 GB/s\"\nlatency = \"10 us\"\n";
     let system = folder.join("system.toml");
-    fs::write(&system, text).map_err(|error| error.to_string())?;
+    fs::write(&system, devices.to_owned() + link).map_err(|error| error.to_string())?;
     let context = divi_test::context();
     let source = Source::open(&divi_test::models().join(format!("{model}.onnx"))).map_err(|error| error.to_string())?;
     let options = Options { ir_folder: divi_test::models(), ..Options::default() };
     let module = import(&context, &source, &options).map_err(|error| error.to_string())?.0;
     let settings = Settings {
         system: system.to_string_lossy().into_owned(),
-        plan: partition::Options { algorithm: "single".into(), ..Default::default() },
+        plan,
         seed: Some(1),
         ir_folder: divi_test::models(),
         target: Target::named("x86-64-v3").map_err(|error| error.to_string())?,

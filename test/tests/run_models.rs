@@ -37,6 +37,8 @@ enum Plan {
     Latency,
     Pipeline,
     Batch(u32),
+    /// Branches of GoogLeNet on one device and on the other, in turn: images go back and forth.
+    Scattered,
 }
 
 /// What is run every time.
@@ -44,7 +46,7 @@ const QUICK: &[(&str, &[Plan])] = &[
     ("squeezenet1_1", &[Plan::Single, Plan::Batch(3)]),
     ("mobilenet_v2", &[Plan::Single]),
     ("resnet18", &[Plan::Single]),
-    ("googlenet", &[Plan::Latency, Plan::Pipeline]),
+    ("googlenet", &[Plan::Latency, Plan::Pipeline, Plan::Scattered]),
     ("bert_base_128", &[Plan::Pipeline]),
 ];
 
@@ -163,15 +165,19 @@ fn large(folder: &Path) -> String {
 
 fn settings(plan: Plan, system: String) -> Settings {
     let (objective, inputs) = match plan {
-        Plan::Single | Plan::Latency => (Objective::Latency, None),
+        Plan::Single | Plan::Latency | Plan::Scattered => (Objective::Latency, None),
         Plan::Pipeline => (Objective::Pipeline, None),
         Plan::Batch(inputs) => (Objective::Batch, Some(inputs)),
     };
     let planner = divi_planner::Options { inputs, limit: Some(Limit::Iterations(50)), ..Default::default() };
     let algorithm = if plan == Plan::Single { "single" } else { "auto" }.to_owned();
+    let pins = match plan {
+        Plan::Scattered => (1..5).map(|branch| format!("*/branch{branch}/*=cpu{}", branch % 2)).collect(),
+        _ => vec![],
+    };
     Settings {
         system,
-        plan: partition::Options { objective: Some(objective), algorithm, planner, ..Default::default() },
+        plan: partition::Options { objective: Some(objective), algorithm, planner, pins, ..Default::default() },
         seed: Some(SEED),
         ir_folder: divi_test::models(),
         target: Target::named("native").unwrap_or_else(|error| panic!("{error}")),
