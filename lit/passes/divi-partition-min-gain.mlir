@@ -1,7 +1,10 @@
 // Several devices are used only where that gains what is asked for; what was proven of all plans holds for the one that is taken.
 // RUN: divi-opt %s --divi-partition="min-gain=3.0" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=TWO
 // RUN: divi-opt %s --divi-partition="min-gain=3.2" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=ONE
-// RUN: divi-opt %s --divi-partition="min-gain=3.2 pin=slow=gpu0" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=PINNED
+// RUN: divi-opt %s --divi-partition="min-gain=10 pin=slow=gpu0" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=PINNED
+// RUN: divi-opt %s --divi-partition="min-gain=10 pin=slow=gpu0,last=cpu0" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=APART
+// RUN: divi-opt %s --divi-partition="min-gain=10 algorithm=met pin=slow=gpu0,last=gpu0,fast=gpu0" 2>&1 | FileCheck %s --check-prefix=THERE
+// RUN: divi-opt %s --divi-partition="min-gain=10 inputs=2" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=QUEUE
 // RUN: divi-opt %s --divi-partition="objective=pipeline min-gain=1.5" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=STAGES
 // RUN: divi-opt %s --divi-partition="objective=pipeline min-gain=10" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=STAGE
 // RUN: divi-opt %s --partition --emit=plan -o %t.json -q
@@ -32,9 +35,22 @@ module {
 // ONE: bound = 1.220000e+01{{.*}}value = 5.000000e+01
 // ONE-COUNT-3: divi.device = @cpu0
 
+// The one device is one that pins allow.
+// PINNED: warning: one device is used: several would gain 327.9 %
+// PINNED-COUNT-3: divi.device = @gpu0
+
 // What pins keep on two devices stays there.
-// PINNED-NOT: one device is used
-// PINNED: "onnx.Abs"{{.*}}divi.device = @gpu0
+// APART-NOT: one device is used
+// APART: "onnx.Abs"{{.*}}divi.device = @gpu0
+// APART: "onnx.Neg"{{.*}}divi.device = @cpu0
+
+// What uses one device anyway says nothing of others.
+// THERE-NOT: one device is used
+// THERE-COUNT-3: divi.device = @gpu0
+
+// A device runs one batch of a task, and these are for one input: two inputs need both devices.
+// QUEUE-NOT: one device is used
+// QUEUE: divi.batches = [#divi.batch<@cpu0, {{.*}}#divi.batch<@gpu0,
 
 // STAGES-NOT: warning
 // STAGES: divi.device = @cpu0

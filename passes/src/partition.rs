@@ -108,17 +108,19 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
                 plan = solve(&posed)?;
             }
             if options.min_gain > 0.0
-                && let Some((alone, gain)) = alone(&posed, &plan, &planner).filter(|(_, gain)| *gain < options.min_gain)
+                && let Some(one) = alone(&posed, &plan, &planner)
+                && one.value < plan.value * (1.0 + options.min_gain)
             {
-                warning(
-                    module,
-                    &format!(
-                        "one device is used: several would gain {:.1} %, less than the {:.1} % that min-gain asks for",
-                        gain * 100.0,
-                        options.min_gain * 100.0
-                    ),
-                );
-                plan = alone;
+                let gain = (one.value / plan.value - 1.0) * 100.0;
+                let asked = options.min_gain * 100.0;
+                let reason = match gain > 0.0 {
+                    true => {
+                        format!("several would gain {gain:.1} %, less than the {asked:.1} % that min-gain asks for")
+                    }
+                    false => "no plan was found with which several are faster".to_owned(),
+                };
+                warning(module, &format!("one device is used: {reason}"));
+                plan = one;
             }
             // Nothing starts later than it could, so that stages find nothing to gain.
             let earliest = (objective != Objective::Pipeline).then(|| retime(&posed.problem, &plan));
@@ -135,26 +137,43 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
     Ok(())
 }
 
-/// The best plan with one device, instead of one that uses several, and how much longer it takes; `None` if there is none. What
-/// was proven holds for both.
-fn alone(posed: &Posed, plan: &Plan, options: &divi_planner::Options) -> Option<(Plan, f64)> {
+/// The best plan with one device, instead of one that uses several; `None` if no device can run everything. What was proven holds
+/// for both.
+fn alone(posed: &Posed, plan: &Plan, options: &divi_planner::Options) -> Option<Plan> {
     let is_alone = |plan: &Plan| used(posed, plan).into_iter().filter(|&used| used).count() == 1;
     if is_alone(plan) {
         return None;
     }
-    let one = match plan.objective {
+    let mut one = match plan.objective {
         Objective::Pipeline => {
             let options = divi_planner::Options { stages: Some(1), ..options.clone() };
-            divi_planner::solve(&posed.problem, plan.objective, &plan.algorithm, &options)
+            divi_planner::solve(&posed.problem, plan.objective, &plan.algorithm, &options).ok()
         }
-        Objective::Latency | Objective::Batch => divi_planner::solve(&posed.problem, plan.objective, "single", options),
-    };
-    let mut one = one.ok().filter(is_alone)?;
-    let gain = one.value / plan.value - 1.0;
+        Objective::Latency | Objective::Batch => {
+            let plans = (0..posed.problem.devices.len()).filter_map(|device| {
+                let problem = restricted(posed, device);
+                divi_planner::solve(&problem, plan.objective, "single", options).ok()
+            });
+            plans.min_by(|a, b| a.value.total_cmp(&b.value))
+        }
+    }
+    .filter(is_alone)?;
+    one.problem = plan.problem.clone();
     (one.algorithm, one.seed, one.limit) = (plan.algorithm.clone(), plan.seed, plan.limit);
     (one.bound, one.bound_by) = (plan.bound, plan.bound_by.clone());
     one.gap = divi_planner::plan::gap(one.value, one.bound);
-    Some((one, gain))
+    Some(one)
+}
+
+/// The problem where tasks run on one device only.
+fn restricted(posed: &Posed, device: usize) -> Problem {
+    let mut problem = posed.problem.clone();
+    for node in problem.nodes.iter_mut().skip(posed.first_task).take(posed.tasks.len()) {
+        for times in node.time.values_mut() {
+            times.iter_mut().enumerate().filter(|(other, _)| *other != device).for_each(|(_, time)| *time = None);
+        }
+    }
+    problem
 }
 
 /// What to minimise, for how many inputs.

@@ -85,7 +85,7 @@ impl Engine {
                 return self.complete(ready.slot as usize);
             }
             self.run(seat, ready, &hand);
-            self.drive(&hand, || false);
+            self.drive(&hand, || self.stations[station].has_ready());
         });
     }
 
@@ -94,7 +94,12 @@ impl Engine {
         self.end(hand);
         while let Some(station) = hand.next.take() {
             let is_enough = || hand.next.get().is_some() || hand.ended.get().is_some() || is_enough();
-            self.stations[station].drive(|seat, ready| self.run(seat, ready, hand), is_enough);
+            // Who has been let in elsewhere to tell a GPU something does not wait for it.
+            let may_run = |ready: Ready| {
+                let step = self.program.steps.get(ready.step as usize);
+                hand.waits_for.is_some() || step.is_some_and(|step| step.is_on_gpu && self.is_told(step))
+            };
+            self.stations[station].drive(|seat, ready| self.run(seat, ready, hand), may_run, is_enough);
             self.end(hand);
         }
     }
@@ -170,14 +175,19 @@ impl Engine {
         self.stations[station].push(lane, ready);
     }
 
+    /// Whether nobody waits for what a GPU does in a step.
+    fn is_told(&self, step: &Planned) -> bool {
+        !step.is_awaited && self.recording.load(Ordering::Relaxed) == Recording::Off as u8
+    }
+
     /// Whether a thread may run a step at another's station. A CPU's threads have cores of their own, unless there is one device.
-    /// To tell a GPU what to do, anybody may whom nobody waits for, and those who have nothing else to do wait for it, too.
+    /// To tell a GPU what to do, anybody may who has no step of his own waiting, and those who have nothing else to do wait for it,
+    /// too.
     fn is_for(&self, step: &Planned, hand: &Hand) -> bool {
-        let is_told = || !step.is_awaited && self.recording.load(Ordering::Relaxed) == Recording::Off as u8;
         let is_idle = || hand.station.is_none_or(|station| !self.stations[station].has_ready());
         match hand.waits_for {
             Some(_) => step.is_on_gpu || self.stations.len() == 1,
-            None => step.is_on_gpu && is_told() && is_idle(),
+            None => step.is_on_gpu && self.is_told(step) && is_idle(),
         }
     }
 

@@ -200,7 +200,8 @@ impl Runtime {
         self.let_in(&self.match_inputs(inputs)?, Request::new(), false)
     }
 
-    /// As [`Runtime::submit`], without copies: the request has a share in its inputs until it is done.
+    /// As [`Runtime::submit`], but the request has a share in its inputs until it is done, and reads them where they are. What GPUs
+    /// read is copied all the same, unless it was [adopted](Runtime::adopt).
     pub fn submit_shared(&self, inputs: &[(&str, Arc<TensorData>)]) -> Result<Ticket> {
         let views: Vec<_> = inputs.iter().map(|(name, tensor)| (*name, tensor.view())).collect();
         let request = Request::keeping(inputs.iter().map(|(_, tensor)| tensor.clone()).collect());

@@ -49,6 +49,13 @@ pub(crate) struct Seat {
     pub(crate) spans: Spans,
 }
 
+impl Queues {
+    /// The step that is to run first.
+    fn next(&self) -> Option<Ready> {
+        self.lanes.iter().filter_map(BinaryHeap::peek).max().map(|Reverse(ready)| *ready)
+    }
+}
+
 impl Station {
     /// The most steps that may be ready in a lane at once is known, so that queues never grow.
     pub(crate) fn new(lanes: usize, most_ready: usize, team: Option<Team>, patience: Duration) -> Self {
@@ -110,11 +117,18 @@ impl Station {
         !queues.is_closed && !std::mem::replace(&mut queues.is_taken, true)
     }
 
-    /// Runs steps instead of the station's thread, until there are none or it is enough.
-    pub(crate) fn drive(&self, mut run: impl FnMut(&mut Seat, Ready), is_enough: impl Fn() -> bool) {
+    /// Runs steps instead of the station's thread, until there are none, the next is not his to run, or it is enough.
+    pub(crate) fn drive(
+        &self,
+        mut run: impl FnMut(&mut Seat, Ready),
+        may_run: impl Fn(Ready) -> bool,
+        is_enough: impl Fn() -> bool,
+    ) {
         let mut seat = self.seat.lock();
         let mut queues = self.queues.lock();
-        while let Some(ready) = self.pop(&mut queues) {
+        while queues.next().is_some_and(&may_run)
+            && let Some(ready) = self.pop(&mut queues)
+        {
             drop(queues);
             run(&mut seat, ready);
             let ends = is_enough();

@@ -14,7 +14,7 @@ use divi_runtime::bundle::{
     Action, Bundle, Device, FORMAT, File, GpuCode, Objective, Port, Stage, Step, Target as BundleTarget, Task, Tensor,
     Value, WEIGHTS,
 };
-use std::{fs, path::Path};
+use std::{cmp::Reverse, fs, path::Path};
 
 /// A plan: its steps, and what each stage computes.
 #[derive(Clone, Debug)]
@@ -110,8 +110,9 @@ fn lower(
     let mut borders = Borders::of(program);
     let is_gpu = |device: usize| program.devices[device].kind == "cuda";
     let mut stages: Vec<_> = std::mem::take(&mut program.stages).into_iter().enumerate().collect();
-    // CPUs say how images lie in memory; GPUs take them as they are.
-    stages.sort_by_key(|(_, stage)| is_gpu(stage.device));
+    // CPUs say how images lie in memory, those that read them before those that write them, since windows want margins; GPUs take
+    // them as they are.
+    stages.sort_by_key(|(number, stage)| (is_gpu(stage.device), Reverse(*number)));
     let mut lowered = vec![];
     for (number, StageProgram { name, device, graph, tasks }) in stages {
         let values = |ids: &[graph::Id]| -> Vec<_> { ids.iter().map(|id| graph.values[id.0].clone()).collect() };

@@ -130,6 +130,7 @@ pub(crate) fn lower(
     let Graph { nodes, inputs, outputs, .. } = graph;
     if !lowering.is_gpu() {
         lowering.margins = hot::wanted_margins(&lowering, &nodes);
+        lowering.want_margins_of(&outputs, &ends.outputs);
     }
     let inputs = lowering.place_inputs(&inputs, &nodes, &ends.inputs);
     let mut position = 0;
@@ -449,6 +450,16 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Has what is handed on be written with the margins that others want.
+    fn want_margins_of(&mut self, outputs: &[Id], forms: &[Form]) {
+        for (&output, form) in outputs.iter().zip(forms) {
+            if let Form::Blocked(layout) = form {
+                let known = self.margins.entry(output).or_insert(Margin::NONE);
+                *known = known.union(&layout.margin).unwrap_or(*known);
+            }
+        }
+    }
+
     /// Makes what the stage is handed be read from its inputs; says how it lies there.
     pub(crate) fn place_inputs(&mut self, inputs: &[Id], nodes: &[Node], forms: &[Form]) -> Vec<Form> {
         let images = if self.is_gpu() { FxHashSet::default() } else { hot::images(self, nodes) };
@@ -485,7 +496,7 @@ impl<'a> Lowering<'a> {
         let mut decided = vec![];
         for (i, (&output, &form)) in outputs.iter().zip(forms).enumerate() {
             let form = match form {
-                Form::Free => match self.layouts.get(&output).filter(|layout| layout.channels >= layout.lanes) {
+                Form::Free => match self.layouts.get(&output).filter(|layout| layout.is_worth_it()) {
                     Some(&layout) => Form::Blocked(layout),
                     None => Form::Dense,
                 },

@@ -140,14 +140,14 @@ impl Engine {
         })
     }
 
-    /// Waits until all is done that GPUs were told to do for a slot's request.
+    /// Waits until all is done that GPUs were told to do for a slot's request, on all of them, whichever fails.
     pub(super) fn settle(&self, slot: &Slot) -> Result<()> {
-        for (device, gpu) in self.program.gpus.iter().enumerate() {
-            let what = || format!("device '{}'", self.program.bundle.devices[device].id);
-            let settled = gpu.as_ref().map_or(Ok(()), |gpu| gpu.settle(slot.index));
-            settled.map_err(|problem| Error::Gpu { what: what(), problem })?;
-        }
-        Ok(())
+        let gpus = self.program.gpus.iter().zip(&self.program.bundle.devices);
+        let settled = gpus.filter_map(|(gpu, device)| {
+            let problem = gpu.as_ref()?.settle(slot.index).err()?;
+            Some(Error::Gpu { what: format!("device '{}'", device.id), problem })
+        });
+        settled.collect::<Vec<_>>().into_iter().next().map_or(Ok(()), Err)
     }
 
     /// Copies outputs from the GPUs that they are on to where they go.

@@ -111,6 +111,11 @@ impl Blocked {
         self.batch * self.image()
     }
 
+    /// Whether it is of use to hand an image on like this: lanes are filled, and there are pixels to put in order.
+    pub(crate) fn is_worth_it(&self) -> bool {
+        self.channels >= self.lanes && self.height * self.width > 1
+    }
+
     /// What it is as a dense tensor: `[batch, blocks, rows, columns, lanes]`, with the margin.
     pub(crate) fn shape(&self) -> Vec<i64> {
         let Margin { top, left, bottom, right, .. } = self.margin;

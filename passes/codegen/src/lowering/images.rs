@@ -63,14 +63,13 @@ impl Lowering<'_> {
     pub(super) fn border(&self, input: Id) -> Option<Blocked> {
         let margin = self.margins.get(&input).copied().unwrap_or_default();
         Blocked::of(self.shape(input), self.lanes(), margin)
-            .filter(|layout| layout.channels >= layout.lanes && self.dtype(input) == DType::F32)
+            .filter(|layout| layout.is_worth_it() && self.dtype(input) == DType::F32)
     }
 
     /// Makes an image be written to an output in blocks, by those who compute it if they do it so, else by a copy.
     pub(super) fn place_blocked_output(&mut self, i: usize, output: Id, layout: Blocked) {
         let own = self.layouts.get(&output).copied();
-        let has_parts = self.storage.iter().any(|place| matches!(place, Storage::Same(whole, _) if *whole == output));
-        if own == Some(layout) && self.storage[output.0] == Storage::Unplaced && !has_parts {
+        if own == Some(layout) && self.storage[output.0] == Storage::Unplaced && !self.wholes.contains(&output) {
             self.storage[output.0] = Storage::Output(i);
             return;
         }
@@ -98,6 +97,7 @@ impl Lowering<'_> {
         if is_alike {
             let first = (first_block * target.plane()) as u64 * 4;
             self.storage[part.0] = Storage::Same(whole, first);
+            self.wholes.insert(whole);
         }
         is_alike
     }

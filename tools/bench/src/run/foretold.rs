@@ -27,7 +27,8 @@ const LEAST_GAIN: &str = "--min-gain=0.03";
 pub(super) fn foretold(settings: &Settings) -> Result<(), String> {
     println!(
         "planned with what divi-profile measures on this machine. Latency in milliseconds; inputs a second of pipelines, and how\n\
-         many times those of one device alone; milliseconds that a cold start gains by overlapping copies. Medians of {TURNS} turns"
+         many times those of one device alone; milliseconds that a cold start gains by overlapping copies. Medians of {TURNS} turns, of\n\
+         {COLD_TURNS} for cold starts"
     );
     println!(
         "{:<20} {:>9} {:>9} {:>8}  {:>9} {:>9} {:>8} {:>7} {:>7}  {:>7} {:>7}",
@@ -112,7 +113,7 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// Measures the model's tasks, and plans it.
-    fn new(model: &'a str, machine: &'a Machine) -> Result<Self, String> {
+    fn new(model: &str, machine: &'a Machine) -> Result<Self, String> {
         let system = write(&format!("{model}-host.toml"), "")?;
         let profile = system.with_extension("json");
         let kinds = ["json", "sm_80.json", "sm_90.json"].map(|extension| profile.with_extension(extension));

@@ -32,11 +32,6 @@ const WHOLE_ROUNDS: usize = 5;
 /// Requests in flight of those that are handed from thread to thread.
 pub(super) const IN_LINE: usize = 2;
 
-/// How many times longer a stage takes than its part of a whole run, where others wait for it: in a whole run, what is early makes
-/// up for what is late. The CPU's stages of three pipelines with a GPU took 1.02, 1.08 and 1.17 times their part in the median, and
-/// nine of ten at most 1.13, 1.25 and 1.7 times.
-const ALONE: f64 = 1.2;
-
 /// What was measured, in microseconds.
 pub(super) struct Stable {
     /// What was asked for.
@@ -130,7 +125,7 @@ impl<'a> Rounds<'a> {
 
     /// The same where requests are handed from thread to thread, as on several devices, and each comes in while the one before is
     /// being computed. Others wait for a device that is late, and do not wait less for one that is early, so what counts is what
-    /// nine of ten requests take at most, and more where the device has a part of each.
+    /// nine of ten requests take at most.
     pub(super) fn whole_run_of_a_line(&self) -> Result<f64, String> {
         let (mut line, mut ends) = (VecDeque::new(), vec![]);
         let start = Instant::now();
@@ -143,7 +138,7 @@ impl<'a> Rounds<'a> {
         }
         line.into_iter().try_for_each(finish)?;
         let takes = ends.windows(IN_LINE + 1).map(|ends| (ends[IN_LINE] - ends[0]) / IN_LINE as f64);
-        Ok(at(takes.collect(), 0.9) * ALONE)
+        Ok(at(takes.collect(), 0.9))
     }
 }
 
