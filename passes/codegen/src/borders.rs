@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{bundle::Program, graph, hot::layout::Blocked};
+use crate::{bundle::Program, hot::layout::Blocked};
 use divi_runtime::bundle::{Action, Tensor};
 
 /// How a value lies in memory.
@@ -20,11 +20,19 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// A value as bundles describe it.
-    pub(crate) fn tensor(self, value: &graph::Value) -> Tensor {
+    /// The same, or what is `liked` if it is free.
+    pub(crate) fn or(self, liked: Option<Blocked>) -> Self {
         match self {
-            Self::Blocked(layout) => crate::bundle::tensor(&graph::Value { shape: layout.shape(), ..value.clone() }),
-            Self::Free | Self::Dense => crate::bundle::tensor(value),
+            Self::Free => liked.map_or(Self::Dense, Self::Blocked),
+            form => form,
+        }
+    }
+
+    /// Says how a tensor of bundles, which is described as a dense one, lies in memory.
+    pub(crate) fn describe(self, tensor: &mut Tensor) {
+        if let Self::Blocked(layout) = self {
+            tensor.shape = layout.shape().into_iter().map(|size| size as u64).collect();
+            tensor.bytes = layout.elements() as u64 * 4;
         }
     }
 }

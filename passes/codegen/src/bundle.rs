@@ -1,7 +1,7 @@
 //! A plan with its stages as graphs becomes a bundle.
 
 use crate::{
-    borders::{Borders, Form},
+    borders::Borders,
     error::Error,
     graph::{self, Graph},
     kernels::Kernels,
@@ -11,8 +11,8 @@ use crate::{
     target::{Gpu, Target},
 };
 use divi_runtime::bundle::{
-    Action, Bundle, Device, FORMAT, File, GpuCode, Objective, Port, Stage, Step, Target as BundleTarget, Task, Tensor,
-    Value, WEIGHTS,
+    Bundle, Device, FORMAT, File, GpuCode, Objective, Port, Stage, Step, Target as BundleTarget, Task, Tensor, Value,
+    WEIGHTS,
 };
 use std::{cmp::Reverse, fs, path::Path};
 
@@ -115,33 +115,20 @@ fn lower(
     stages.sort_by_key(|(number, stage)| (is_gpu(stage.device), Reverse(*number)));
     let mut lowered = vec![];
     for (number, StageProgram { name, device, graph, tasks }) in stages {
-        let values = |ids: &[graph::Id]| -> Vec<_> { ids.iter().map(|id| graph.values[id.0].clone()).collect() };
-        let (inputs, outputs) = (values(&graph.inputs), values(&graph.outputs));
+        let tensors = |ids: &[graph::Id]| -> Vec<_> { ids.iter().map(|id| tensor(&graph.values[id.0])).collect() };
+        let (mut inputs, mut outputs) = (tensors(&graph.inputs), tensors(&graph.outputs));
         let gpu = is_gpu(device).then_some(&mut *gpu_kernels);
         let Lowered { arena, calls, ends } = lowering::lower(&name, graph, &borders.ends(number), kernels, gpu, pool)?;
         borders.settle(number, &ends);
-        let tensors = |values: Vec<graph::Value>, forms: Vec<Form>| {
-            values.iter().zip(forms).map(|(value, form)| form.tensor(value)).collect()
-        };
-        let (inputs, outputs) = (tensors(inputs, ends.inputs), tensors(outputs, ends.outputs));
+        inputs.iter_mut().zip(ends.inputs).for_each(|(tensor, form)| form.describe(tensor));
+        outputs.iter_mut().zip(ends.outputs).for_each(|(tensor, form)| form.describe(tensor));
         lowered.push((number, Stage { name, device, arena, inputs, outputs, tasks, calls }));
     }
-    lowered.sort_by_key(|(number, _)| *number);
-    let stages: Vec<_> = lowered.into_iter().map(|(_, stage)| stage).collect();
-    for step in &program.steps {
-        match &step.action {
-            Action::Launch { stage, inputs, outputs } => {
-                let Stage { inputs: read, outputs: written, .. } = &stages[*stage];
-                let tensors = inputs.iter().zip(read).chain(outputs.iter().zip(written));
-                tensors.for_each(|(&value, tensor)| program.values[value].tensor = tensor.clone());
-            }
-            Action::Transfer { input, output } => {
-                program.values[*output].tensor = program.values[*input].tensor.clone();
-            }
-            Action::Slice { .. } | Action::Gather { .. } => {}
-        }
+    for (index, value) in program.values.iter_mut().enumerate() {
+        borders.form(index).describe(&mut value.tensor);
     }
-    Ok(stages)
+    lowered.sort_by_key(|(number, _)| *number);
+    Ok(lowered.into_iter().map(|(_, stage)| stage).collect())
 }
 
 /// The GPUs of a plan, each once.

@@ -1,11 +1,12 @@
 //! A stage on its way from operators to calls of kernels.
 
+mod ends;
 mod images;
 mod order;
 
 use crate::{
     arena,
-    borders::{Ends, Form},
+    borders::Ends,
     constants,
     emit::{Builder, Grid, Signature},
     error::{Error, Result},
@@ -120,13 +121,13 @@ pub(crate) struct Lowered {
 /// Lowers a stage's graph, for a GPU if its kernels are given; what is computed once is computed by a CPU.
 pub(crate) fn lower(
     name: &str,
-    graph: Graph,
+    mut graph: Graph,
     ends: &Ends,
     kernels: &mut Kernels,
     gpu: Option<&mut Kernels>,
     pool: &mut Pool,
 ) -> std::result::Result<Lowered, Error> {
-    let mut lowering = Lowering::of(&graph, kernels, gpu, pool);
+    let mut lowering = Lowering::of(&mut graph, kernels, gpu, pool);
     let Graph { nodes, inputs, outputs, .. } = graph;
     if !lowering.is_gpu() {
         lowering.margins = hot::wanted_margins(&lowering, &nodes);
@@ -143,25 +144,26 @@ pub(crate) fn lower(
 }
 
 impl<'a> Lowering<'a> {
-    /// Nothing is placed yet, and nothing called.
+    /// With the values of a graph; nothing is placed yet, and nothing called.
     pub(crate) fn of(
-        graph: &Graph,
+        graph: &mut Graph,
         kernels: &'a mut Kernels,
         gpu: Option<&'a mut Kernels>,
         pool: &'a mut Pool,
     ) -> Self {
-        let Graph { values, nodes, outputs, .. } = graph;
+        let Graph { nodes, outputs, .. } = &*graph;
         let mut readers: FxHashMap<Id, Vec<usize>> = FxHashMap::default();
         let reads = nodes.iter().enumerate().flat_map(|(i, node)| node.inputs.iter().flatten().map(move |&id| (id, i)));
         for (id, position) in reads.chain(outputs.iter().map(|&id| (id, nodes.len()))) {
             readers.entry(id).or_default().push(position);
         }
+        let values = std::mem::take(&mut graph.values);
         Self {
             kernels,
             gpu,
             pool,
-            values: values.clone(),
             storage: vec![Storage::Unplaced; values.len()],
+            values,
             calls: vec![],
             is_preparing: false,
             task: 0,
@@ -448,84 +450,6 @@ impl<'a> Lowering<'a> {
             }
             Storage::Same(..) => unreachable!("roots have bytes of their own"),
         }
-    }
-
-    /// Has what is handed on be written with the margins that others want.
-    fn want_margins_of(&mut self, outputs: &[Id], forms: &[Form]) {
-        for (&output, form) in outputs.iter().zip(forms) {
-            if let Form::Blocked(layout) = form {
-                let known = self.margins.entry(output).or_insert(Margin::NONE);
-                *known = known.union(&layout.margin).unwrap_or(*known);
-            }
-        }
-    }
-
-    /// Makes what the stage is handed be read from its inputs; says how it lies there.
-    pub(crate) fn place_inputs(&mut self, inputs: &[Id], nodes: &[Node], forms: &[Form]) -> Vec<Form> {
-        let images = if self.is_gpu() { FxHashSet::default() } else { hot::images(self, nodes) };
-        let mut decided = vec![];
-        for (i, (&input, &form)) in inputs.iter().zip(forms).enumerate() {
-            let form = match form {
-                Form::Free => match self.border(input).filter(|_| images.contains(&input)) {
-                    Some(layout) => Form::Blocked(layout),
-                    None => Form::Dense,
-                },
-                form => form,
-            };
-            decided.push(form);
-            match form {
-                Form::Blocked(layout) if self.is_gpu() => {
-                    let reader = nodes.iter().find(|node| node.inputs.contains(&Some(input)));
-                    self.task = reader.map_or(0, |node| node.task);
-                    let blocked = self.temporary(DType::F32, &layout.shape());
-                    self.storage[blocked.0] = Storage::Input(i);
-                    gpu::to_dense(self, blocked, input, layout);
-                }
-                Form::Blocked(layout) => {
-                    self.layouts.insert(input, layout);
-                    self.storage[input.0] = Storage::Input(i);
-                }
-                Form::Dense | Form::Free => self.storage[input.0] = Storage::Input(i),
-            }
-        }
-        decided
-    }
-
-    /// Makes what the stage hands on be written to its outputs, by those who compute it or by a copy; says how it lies there.
-    pub(crate) fn place_outputs(&mut self, outputs: &[Id], forms: &[Form]) -> Vec<Form> {
-        let mut decided = vec![];
-        for (i, (&output, &form)) in outputs.iter().zip(forms).enumerate() {
-            let form = match form {
-                Form::Free => match self.layouts.get(&output).filter(|layout| layout.is_worth_it()) {
-                    Some(&layout) => Form::Blocked(layout),
-                    None => Form::Dense,
-                },
-                form => form,
-            };
-            decided.push(form);
-            match form {
-                Form::Blocked(layout) => self.place_blocked_output(i, output, layout),
-                Form::Dense | Form::Free => self.place_dense_output(i, output),
-            }
-        }
-        decided
-    }
-
-    fn place_dense_output(&mut self, i: usize, output: Id) {
-        let output = self.dense(output);
-        let root = self.root(output);
-        // Buffers of parts are in the arena: an output has no places inside.
-        let is_free = self.storage[root.0] == Storage::Unplaced
-            && self.values[root.0].constant.is_none()
-            && !self.wholes.contains(&root);
-        if is_free {
-            self.storage[root.0] = Storage::Output(i);
-            return;
-        }
-        let Value { dtype, shape, .. } = self.values[output.0].clone();
-        let copy = self.temporary(dtype, &shape);
-        self.storage[copy.0] = Storage::Output(i);
-        crate::ops::copy(self, output, copy);
     }
 
     pub(crate) fn finish(mut self, ends: Ends) -> std::result::Result<Lowered, String> {

@@ -288,10 +288,9 @@ impl Stopwatch {
         gpu.record_in_graph(events.of_tasks[self.tasks.len()], stream)
     }
 
-    /// Marks the time that tasks are measured from, and waits for it.
+    /// Marks the time that is measured from: when everything on the stream is done.
     pub(crate) fn mark(gpu: &dyn Gpu, stream: Stream, events: &Events) -> Outcome<()> {
-        gpu.record(events.mark, stream)?;
-        gpu.finish(stream)
+        gpu.record(events.mark, stream)
     }
 
     /// Microseconds since the mark, when everything on the stream is done. Tasks cannot be read any more then.

@@ -2,7 +2,6 @@
 
 use super::{Lowering, Storage};
 use crate::{
-    gpu,
     graph::Id,
     hot::{
         self,
@@ -57,35 +56,6 @@ impl Lowering<'_> {
         self.layouts.insert(id, layout);
         layout::fill_margin(self, id, &layout);
         layout
-    }
-
-    /// How an input would be read in blocks; `None` if that is of no use.
-    pub(super) fn border(&self, input: Id) -> Option<Blocked> {
-        let margin = self.margins.get(&input).copied().unwrap_or_default();
-        Blocked::of(self.shape(input), self.lanes(), margin)
-            .filter(|layout| layout.is_worth_it() && self.dtype(input) == DType::F32)
-    }
-
-    /// Makes an image be written to an output in blocks, by those who compute it if they do it so, else by a copy.
-    pub(super) fn place_blocked_output(&mut self, i: usize, output: Id, layout: Blocked) {
-        let own = self.layouts.get(&output).copied();
-        if own == Some(layout) && self.storage[output.0] == Storage::Unplaced && !self.wholes.contains(&output) {
-            self.storage[output.0] = Storage::Output(i);
-            return;
-        }
-        if self.is_gpu() {
-            let copy = self.temporary(DType::F32, &layout.shape());
-            self.storage[copy.0] = Storage::Output(i);
-            return gpu::to_blocks(self, output, copy, layout);
-        }
-        let shape = self.shape(output).to_vec();
-        let copy = self.temporary(DType::F32, &shape);
-        self.layouts.insert(copy, layout);
-        self.storage[copy.0] = Storage::Output(i);
-        match own {
-            Some(source) => layout::with_margin(self, output, copy, &source, &layout),
-            None => layout::to_blocks(self, output, copy, &layout),
-        }
     }
 
     /// Makes an image be written into a part of another, if it lies in memory as that part does and is nowhere else.

@@ -13,10 +13,13 @@ use std::{
     process::Command,
 };
 
-/// Plans take turns so often: what else the machine does is the same for all of them then.
+/// Launches of a plan for one input.
 const TURNS: usize = 3;
+/// Plans that are compared take turns so often: what else the machine does is the same for all of them then, and the CPU's stages
+/// of pipelines are late for seconds where others use its cores.
+const PIPELINE_TURNS: usize = 7;
 /// A cold start is one run.
-const COLD_TURNS: usize = 5;
+const COLD_TURNS: usize = 9;
 
 /// The first requests of a pipeline find threads asleep and caches cold.
 const WARM_UP: &str = "--warmup=100";
@@ -28,7 +31,7 @@ pub(super) fn foretold(settings: &Settings) -> Result<(), String> {
     println!(
         "planned with what divi-profile measures on this machine. Latency in milliseconds; inputs a second of pipelines, and how\n\
          many times those of one device alone; milliseconds that a cold start gains by overlapping copies. Medians of {TURNS} turns, of\n\
-         {COLD_TURNS} for cold starts"
+         {PIPELINE_TURNS} for pipelines and of {COLD_TURNS} for cold starts"
     );
     println!(
         "{:<20} {:>9} {:>9} {:>8}  {:>9} {:>9} {:>8} {:>7} {:>7}  {:>7} {:>7}",
@@ -163,7 +166,7 @@ impl<'a> Bench<'a> {
         };
         let (many, one) = (of(&self.pipeline)?, of(&self.single)?);
         let (mut together, mut alone) = (vec![], vec![]);
-        for _ in 0..TURNS {
+        for _ in 0..PIPELINE_TURNS {
             together.push(self.launch(&self.pipeline, &many)?);
             alone.push(self.launch(&self.single, &one)?);
         }
