@@ -54,6 +54,14 @@ impl Builder {
         self.op("llvm.load", &[address], self.wide(count), &[("alignment", &format!("{} : i64", count * 4))])
     }
 
+    /// Writes neighbours of `f32` at once, the first of them to a multiple of their number.
+    pub(crate) fn store_wide(&self, values: &[V], pointer: V, index: V) {
+        let vector = self.op("vector.from_elements", values, self.wide(values.len()), &[]);
+        let address = self.address(pointer, self.f32(), index);
+        let alignment = self.named("alignment", self.attribute(&format!("{} : i64", values.len() * 4)));
+        self.append("llvm.store", &[vector, address], &[], &[alignment], vec![]);
+    }
+
     fn wide(&self, count: usize) -> Type {
         self.vector_of(count, self.f32())
     }

@@ -7,39 +7,57 @@ use crate::{
 };
 use divi_onnx::DType;
 
+/// Channels that a thread moves at once: in blocks they are neighbours, and neighbouring threads have the next of them.
+const WIDE: i64 = 4;
+
 /// Puts an image that is in blocks into the usual order.
 pub(crate) fn to_dense(cx: &mut Lowering<'_>, blocked: Id, dense: Id, layout: Blocked) {
-    let shape = [layout.batch, layout.channels, layout.height, layout.width];
+    let Blocked { batch, channels, height, width, lanes, .. } = layout;
+    let shape = [batch, layout.blocks(), height, width, lanes / WIDE];
     cx.call(shape.iter().product(), 1, &[blocked], &[dense], |b, kernel| {
         let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
         b.for_each(kernel.begin, kernel.end, 1, |number| {
-            let place = b.coordinates(number, &shape);
-            let (block, lane) = b.div_rem(place[1], layout.lanes);
-            let plane = b.add(b.times(place[0], layout.blocks()), block);
-            let value = b.load(source, DType::F32, b.add(layout.at(b, plane, place[2], place[3]), lane));
-            b.store(value, target, DType::F32, number);
+            let [image, block, y, x, part] = b.coordinates(number, &shape)[..] else { unreachable!("five axes") };
+            let plane = b.add(b.times(image, layout.blocks()), block);
+            let at = b.add(layout.at(b, plane, y, x), b.times(part, WIDE));
+            let pixels = b.load_wide(source, at, WIDE as usize);
+            for lane in 0..WIDE {
+                let channel = b.plus(b.offset(&[block, part], &[lanes, WIDE]), lane);
+                let place = [image, channel, y, x];
+                let at = b.offset(&place, &[channels * height * width, height * width, width, 1]);
+                let store = || b.store(b.element(pixels, lane as usize), target, DType::F32, at);
+                match channels % lanes {
+                    0 => store(),
+                    _ => b.when(b.less(channel, b.index(channels)), store),
+                }
+            }
         });
     });
 }
 
 /// Puts an image into blocks, and fills their margin.
 pub(crate) fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: Blocked) {
-    let Margin { top, left, .. } = layout.margin;
-    cx.call(layout.elements(), 1, &[dense], &[blocked], |b, kernel| {
+    let Blocked { channels, height, width, lanes, margin: Margin { top, left, .. }, .. } = layout;
+    let mut shape = layout.shape();
+    shape[4] = lanes / WIDE;
+    cx.call(shape.iter().product(), 1, &[dense], &[blocked], |b, kernel| {
         let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
         let fill = b.float(layout.margin.value(), b.f32());
         b.for_each(kernel.begin, kernel.end, 1, |number| {
-            let place = b.coordinates(number, &layout.shape());
-            let channel = b.add(b.times(place[1], layout.lanes), place[4]);
-            let (y, x) = (b.plus(place[2], -top), b.plus(place[3], -left));
+            let [image, block, y, x, part] = b.coordinates(number, &shape)[..] else { unreachable!("five axes") };
+            let (y, x) = (b.plus(y, -top), b.plus(x, -left));
             // What is less than zero is large without a sign.
             let is_below = |a, size| b.compare(crate::emit::Compare::Less, a, b.index(size), true);
-            let is_inside = b.and(is_below(y, layout.height), is_below(x, layout.width));
-            let is_there = b.and(is_inside, is_below(channel, layout.channels));
-            let plane = b.add(b.times(place[0], layout.channels), channel);
-            let from = b.add(b.times(b.add(b.times(plane, layout.height), y), layout.width), x);
-            let value = b.load(source, DType::F32, b.select(is_there, from, b.index(0)));
-            b.store(b.select(is_there, value, fill), target, DType::F32, number);
+            let is_inside = b.and(is_below(y, height), is_below(x, width));
+            let pixels = (0..WIDE).map(|lane| {
+                let channel = b.plus(b.offset(&[block, part], &[lanes, WIDE]), lane);
+                let is_there = b.and(is_inside, is_below(channel, channels));
+                let place = [image, channel, y, x];
+                let from = b.offset(&place, &[channels * height * width, height * width, width, 1]);
+                let value = b.load(source, DType::F32, b.select(is_there, from, b.index(0)));
+                b.select(is_there, value, fill)
+            });
+            b.store_wide(&pixels.collect::<Vec<_>>(), target, b.times(number, WIDE));
         });
     });
 }
