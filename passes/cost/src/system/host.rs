@@ -53,7 +53,7 @@ fn describe(cpu: &cpu::Cpu, memory: Bytes, gpus: &[Gpu], warnings: Vec<String>) 
         batch_sizes: CPU_BATCH_SIZES.to_vec(),
         arch: Some(cpu.arch().to_owned()),
         threads: Some(threads),
-        rates: cpu.rates(),
+        rates: cpu.rates(threads),
         launch: None,
         execution: Execution::Eager,
         profile: None,

@@ -87,9 +87,9 @@ impl Cpu {
         }
     }
 
-    /// Peak rates of the cores that this process may use.
-    pub fn rates(&self) -> Rates {
-        let cores = f64::from(self.threads.div_ceil(self.threads_per_core));
+    /// Peak rates of so many threads, each with a core for itself as long as there are any.
+    pub fn rates(&self, threads: u32) -> Rates {
+        let cores = f64::from(threads.min(self.threads.div_ceil(self.threads_per_core)));
         // AMD's vectors of 512 bits take two cycles up to Zen 4, and Zen 5 cannot be told apart here.
         let halved = self.is_amd && self.features.avx512;
         let level = if halved { "x86-64-v3" } else { self.arch() };
@@ -154,10 +154,11 @@ mod tests {
         let cpu = Cpu::from_cpuinfo(2, XEON, false);
         assert_eq!((cpu.threads, cpu.threads_per_core, cpu.sockets, cpu.hertz), (2, 1, 1, 2.1e9));
         assert_eq!(cpu.arch(), "x86-64-v4");
-        let rates = cpu.rates();
+        let rates = cpu.rates(2);
         assert_eq!(rates.f32, FlopsPerSecond(2.0 * 2.1e9 * 64.0));
         assert_eq!(rates.bf16, FlopsPerSecond(2.0 * 2.1e9 * 1024.0));
         assert_eq!(rates.bandwidth, BytesPerSecond(24e9));
+        assert_eq!(cpu.rates(1).f32.0 * 2.0, rates.f32.0);
     }
 
     #[test]
@@ -166,8 +167,9 @@ mod tests {
             siblings : 40\ncpu cores : 20\nflags : avx avx2 fma\nbogomips : 4395.00\n";
         let cpu = Cpu::from_cpuinfo(80, text, false);
         assert_eq!((cpu.threads_per_core, cpu.sockets, cpu.hertz, cpu.arch()), (2, 2, 2.2e9, "x86-64-v3"));
-        assert_eq!(cpu.rates().f32, FlopsPerSecond(40.0 * 2.2e9 * 32.0));
-        assert!((cpu.rates().bandwidth.0 - 2.0 * 76.8e9 * 0.8).abs() < 1.0);
+        assert_eq!(cpu.rates(80).f32, FlopsPerSecond(40.0 * 2.2e9 * 32.0));
+        assert_eq!(cpu.rates(40), cpu.rates(80), "each has a core");
+        assert!((cpu.rates(80).bandwidth.0 - 2.0 * 76.8e9 * 0.8).abs() < 1.0);
     }
 
     #[test]
@@ -176,7 +178,7 @@ mod tests {
             flags : avx avx2 fma avx512f avx512dq avx512cd avx512bw avx512vl avx512_vnni avx512_bf16\nbogomips : 4799.93\n";
         let cpu = Cpu::from_cpuinfo(192, text, false);
         assert_eq!((cpu.arch(), cpu.hertz), ("x86-64-v4", 2.4e9));
-        assert_eq!(cpu.rates().f32, FlopsPerSecond(96.0 * 2.4e9 * 32.0));
+        assert_eq!(cpu.rates(192).f32, FlopsPerSecond(96.0 * 2.4e9 * 32.0));
     }
 
     #[test]
@@ -184,7 +186,7 @@ mod tests {
         let garbled =
             "flags\nsiblings : x\ncpu cores : 0\nbogomips : -inf\nphysical id : 4294967295\nmodel name : @ NaNGHz";
         for (text, is_arm) in [("", false), ("", true), (garbled, false), (garbled, true)] {
-            let rates = Cpu::from_cpuinfo(3, text, is_arm).rates();
+            let rates = Cpu::from_cpuinfo(3, text, is_arm).rates(3);
             assert!(rates.f32.0 > 1e9 && rates.f32.0.is_finite() && rates.bandwidth.0 > 1e9, "{rates:?}");
         }
     }
