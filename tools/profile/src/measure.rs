@@ -80,8 +80,13 @@ fn report(system: &System, pair: &link::Pair, measured: Option<Measured>, progre
     };
     let names: Vec<String> = pair.links.iter().map(name).collect();
     progress.say(&match measured {
-        Some(Measured { latency, bandwidth }) => {
-            format!("{}: {:.2} GB/s after {:.1} µs", names.join(", "), bandwidth.0 / 1e9, latency.micros())
+        Some(Measured { latency, bandwidth, farthest: (bytes, times) }) => {
+            let rates = format!("{:.2} GB/s after {:.1} µs", bandwidth.0 / 1e9, latency.micros());
+            format!(
+                "{}: {rates}; copies of {} KiB take {times:.2} times as long as that",
+                names.join(", "),
+                bytes >> 10
+            )
         }
         None => format!("warning: {}: larger copies did not take longer, left as described", names.join(", ")),
     });

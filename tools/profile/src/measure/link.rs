@@ -41,6 +41,20 @@ pub(super) struct Pair {
 pub(super) struct Measured {
     pub(super) latency: Seconds,
     pub(super) bandwidth: BytesPerSecond,
+    /// The bytes of the copy that is farthest from the line, and how many times as long as the line says it takes.
+    pub(super) farthest: (u64, f64),
+}
+
+impl Measured {
+    /// By copies: their bytes and seconds. `None` if they are on no line.
+    fn of(points: &[(u64, f64)]) -> Option<Self> {
+        let numbers: Vec<(f64, f64)> = points.iter().map(|&(bytes, seconds)| (bytes as f64, seconds)).collect();
+        let (latency, bandwidth) = transfers::line(&numbers)?;
+        let apart = |&(bytes, seconds): &(u64, f64)| (bytes, seconds / (latency + bytes as f64 / bandwidth));
+        let how_far = |(_, times): &(u64, f64)| times.ln().abs();
+        let farthest = points.iter().map(apart).max_by(|a, b| how_far(a).total_cmp(&how_far(b)))?;
+        Some(Self { latency: Seconds(latency), bandwidth: BytesPerSecond(bandwidth), farthest })
+    }
 }
 
 /// The links between devices that are measured. Those from GPU to GPU are none of them: a bundle of two needs two GPUs.
@@ -76,11 +90,10 @@ pub(super) fn measure(pair: &Pair, settings: &Settings, progress: &Progress) -> 
         let read = |spans: &[Span]| vec![way(runtime.bundle(), spans)];
         let tell = |of_size: f64, micros: f64| progress.show(share(of_size), &format!("{text}: {micros:.1} µs"));
         let stable = Rounds::new(&runtime)?.until_stable(settings.time_limit.min(TIME_LIMIT), read, tell)?;
-        points.extend(stable.times.iter().map(|micros| (bytes as f64, micros / 1e6)));
+        points.extend(stable.times.iter().map(|micros| (bytes, micros / 1e6)));
     }
     points.retain(|(_, seconds)| *seconds > 0.0);
-    let line = transfers::line(&points);
-    Ok(line.map(|(latency, bandwidth)| Measured { latency: Seconds(latency), bandwidth: BytesPerSecond(bandwidth) }))
+    Ok(Measured::of(&points))
 }
 
 /// From the end of the first launch to the start of the second, in microseconds.
@@ -136,6 +149,17 @@ fn plan(pair: &Pair, bytes: u64) -> String {
 mod tests {
     use super::*;
     use crate::arguments::Arguments;
+
+    #[test]
+    fn what_is_on_no_line_is_told() {
+        let straight = [(1000, 2e-6), (2000, 3e-6), (4000, 5e-6)];
+        let line = Measured::of(&straight).unwrap();
+        assert!((line.bandwidth.0 / 1e9 - 1.0).abs() < 1e-9 && (line.latency.micros() - 1.0).abs() < 1e-9);
+        assert!((line.farthest.1 - 1.0).abs() < 1e-9);
+        let bent = Measured::of(&[straight[0], (2000, 6e-6), straight[2], (8000, 9e-6)]).unwrap();
+        assert!(bent.farthest.0 == 2000 && bent.farthest.1 > 1.3, "{:?}", bent.farthest);
+        assert!(Measured::of(&[]).is_none());
+    }
 
     /// What is measured of GPUs, too, is a plan that compiles.
     #[test]
