@@ -101,6 +101,8 @@ pub(crate) struct Lowering<'a> {
     layouts: FxHashMap<Id, Blocked>,
     /// The pixels that values are to have around them, if they are in blocks.
     margins: FxHashMap<Id, Margin>,
+    /// Images of which threads have written some rows of all channels, rather than some channels of all rows.
+    by_rows: FxHashSet<Id>,
     /// Dense copies of those in blocks, and copies in blocks of others.
     dense: FxHashMap<Id, Id>,
     blocked: FxHashMap<Id, Id>,
@@ -169,6 +171,7 @@ impl<'a> Lowering<'a> {
             task: 0,
             layouts: FxHashMap::default(),
             margins: FxHashMap::default(),
+            by_rows: FxHashSet::default(),
             dense: FxHashMap::default(),
             blocked: FxHashMap::default(),
             readers,

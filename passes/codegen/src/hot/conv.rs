@@ -83,6 +83,9 @@ fn emit(
     let work =
         Work { geometry, tile: &tile, source: &source, target: &target, program, accesses: &accesses, is_planar };
     cx.call(work.extent(), work.grain(), &reads, &[result], |b, signature| work.emit(b, &signature));
+    if !tile.panels_outside {
+        cx.write_by_rows(result);
+    }
     Ok(())
 }
 

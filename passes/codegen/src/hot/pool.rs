@@ -8,6 +8,9 @@ use crate::{
 };
 use divi_onnx::DType;
 
+/// Pixels of rows that are worth a jump from block to block.
+const LONG_ROW: i64 = 48;
+
 /// A window whose margin is all it needs: no border is tested.
 struct Window {
     kernel: (i64, i64),
@@ -69,6 +72,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
         return Ok(None);
     }
     let Some(window) = Window::of(cx, node)? else { return Ok(None) };
+    let is_by_rows = cx.is_near_by_rows(input);
     let (input, source) = cx.blocked(input, window.margin);
     let target = cx.make_blocked(result);
     let rows = target.batch * target.blocks() * target.height;
@@ -78,7 +82,13 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
         let area = (window.kernel.0 * window.kernel.1) as f64;
         let start = b.float(if window.is_maximum { f64::NEG_INFINITY } else { 0.0 }, ty);
         b.for_each(kernel.begin, kernel.end, 1, |number| {
-            let (plane, y) = b.div_rem(number, target.height);
+            let (plane, y) = match is_by_rows && source.width >= LONG_ROW {
+                true => {
+                    let place = b.coordinates(number, &[target.batch, target.height, target.blocks()]);
+                    (b.add(b.times(place[0], target.blocks()), place[2]), place[1])
+                }
+                false => b.div_rem(number, target.height),
+            };
             let top = b.plus(b.times(y, window.strides.0), -window.padding.0);
             b.repeat(target.width, |x| {
                 let left = b.plus(b.times(x, window.strides.1), -window.padding.1);

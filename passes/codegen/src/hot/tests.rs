@@ -224,11 +224,20 @@ fn products_with_and_without_packed_weights() {
     }
 }
 
+/// In images of short rows, threads have planes; in images of long rows, they have rows of all planes.
 #[test]
 fn pooling_and_concatenation_in_blocks() {
-    let case = Shape { kernel: (1, 1), pads: [0; 4], channels: 24, filters: 24, ..PLAIN };
-    let (input, weights, bias) = (noise(24 * 99, 1), noise(24 * 24, 2), noise(24, 3));
-    let shape = [1, 24, 9, 11];
+    for (batch, height, width) in [(1, 9, 11), (2, 6, 49)] {
+        pool_and_concatenate(batch, height, width);
+    }
+}
+
+fn pool_and_concatenate(batch: i64, height: i64, width: i64) {
+    let image = (height, width);
+    let case = Shape { batch, image, kernel: (1, 1), pads: [0; 4], channels: 24, filters: 24, ..PLAIN };
+    let pixels = height * width;
+    let (input, weights, bias) = (noise(batch * 24 * pixels, 1), noise(24 * 24, 2), noise(24, 3));
+    let shape = [batch, 24, height, width];
     let mut graph = Graph::default();
     let x = graph.input(DType::F32, &shape);
     let conv = case.apply(&mut graph, x, &weights, &bias);
@@ -237,26 +246,30 @@ fn pooling_and_concatenation_in_blocks() {
         ("strides", Attr::Ints(vec![2, 2])),
         ("pads", Attr::Ints(vec![1, 1, 1, 1])),
     ];
-    let pooled = graph.apply("MaxPoolSingleOut", &[conv], &window, DType::F32, &[1, 24, 5, 6]);
-    let global = graph.apply("GlobalAveragePool", &[conv], &[], DType::F32, &[1, 24, 1, 1]);
-    let twice = graph.apply("Concat", &[conv, conv], &[("axis", Attr::Int(1))], DType::F32, &[1, 48, 9, 11]);
+    let (down, across) = ((height + 1) / 2, (width + 1) / 2);
+    let pooled = graph.apply("MaxPoolSingleOut", &[conv], &window, DType::F32, &[batch, 24, down, across]);
+    let global = graph.apply("GlobalAveragePool", &[conv], &[], DType::F32, &[batch, 24, 1, 1]);
+    let twice =
+        graph.apply("Concat", &[conv, conv], &[("axis", Attr::Int(1))], DType::F32, &[batch, 48, height, width]);
     graph.outputs = vec![pooled, global, twice];
     let values = case.naive(&input, &weights, &bias);
-    let at = |c: i64, y: i64, x: i64| values[((c * 9 + y) * 11 + x) as usize];
     let mut maxima = vec![];
-    for c in 0..24 {
-        for y in 0..5 {
-            for x in 0..6 {
-                let rows = (2 * y - 1..2 * y + 2).filter(|row| (0..9).contains(row));
+    for plane in values.chunks(pixels as usize) {
+        for y in 0..down {
+            for x in 0..across {
+                let rows = (2 * y - 1..2 * y + 2).filter(|row| (0..height).contains(row));
                 let window = rows.flat_map(|row| {
-                    (2 * x - 1..2 * x + 2).filter(|column| (0..11).contains(column)).map(move |column| (row, column))
+                    let columns = (2 * x - 1..2 * x + 2).filter(|column| (0..width).contains(column));
+                    columns.map(move |column| plane[(row * width + column) as usize])
                 });
-                maxima.push(window.map(|(row, column)| at(c, row, column)).fold(f64::NEG_INFINITY, f64::max));
+                maxima.push(window.fold(f64::NEG_INFINITY, f64::max));
             }
         }
     }
-    let means: Vec<f64> = values.chunks(99).map(|plane| plane.iter().sum::<f64>() / 99.0).collect();
-    let both: Vec<_> = values.iter().chain(&values).copied().collect();
+    let planes = values.chunks(pixels as usize);
+    let means: Vec<f64> = planes.map(|plane| plane.iter().sum::<f64>() / pixels as f64).collect();
+    let images = values.chunks(24 * pixels as usize);
+    let both: Vec<_> = images.flat_map(|image| image.iter().chain(image)).copied().collect();
     for cpu in ["native", "x86-64-v3"] {
         let outputs = graph.run(cpu, &[floats(&shape, &input)]).unwrap();
         near(&outputs[0], &maxima, cpu);

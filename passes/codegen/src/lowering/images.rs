@@ -58,6 +58,19 @@ impl Lowering<'_> {
         layout
     }
 
+    /// Says that threads write some rows of an image, with all channels.
+    pub(crate) fn write_by_rows(&mut self, id: Id) {
+        self.by_rows.insert(id);
+    }
+
+    /// Whether a thread that reads some rows of an image finds most of them in its own core's cache: convolutions of large images
+    /// compute all channels of a pixel before the next one's.
+    pub(crate) fn is_near_by_rows(&self, id: Id) -> bool {
+        /// Beyond it, what was written first is in no such cache any more.
+        const LARGE: i64 = 4 << 20;
+        self.by_rows.contains(&id) && self.values[id.0].bytes() as i64 <= LARGE
+    }
+
     /// Makes an image be written into a part of another, if it lies in memory as that part does and is nowhere else.
     pub(crate) fn place_inside(&mut self, part: Id, whole: Id, first_block: i64) -> bool {
         let (Some(own), Some(target)) = (self.layouts.get(&part), self.layouts.get(&whole)) else { return false };
