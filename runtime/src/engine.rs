@@ -97,7 +97,7 @@ impl Engine {
             // Who has been let in elsewhere to tell a GPU something does not wait for it.
             let may_run = |ready: Ready| {
                 let step = self.program.steps.get(ready.step as usize);
-                hand.waits_for.is_some() || step.is_some_and(|step| step.is_on_gpu && self.is_told(step))
+                hand.waits_for.is_some() || step.is_some_and(|step| self.is_told(step))
             };
             self.stations[station].drive(|seat, ready| self.run(seat, ready, hand), may_run, is_enough);
             self.end(hand);
@@ -175,9 +175,9 @@ impl Engine {
         self.stations[station].push(lane, ready);
     }
 
-    /// Whether nobody waits for what a GPU does in a step.
+    /// Whether a GPU is told of a step, and nobody waits for what it does.
     fn is_told(&self, step: &Planned) -> bool {
-        !step.is_awaited && self.recording.load(Ordering::Relaxed) == Recording::Off as u8
+        step.is_on_gpu && !step.is_awaited && self.recording.load(Ordering::Relaxed) == Recording::Off as u8
     }
 
     /// Whether a thread may run a step at another's station. A CPU's threads have cores of their own, unless there is one device.
@@ -187,7 +187,7 @@ impl Engine {
         let is_idle = || hand.station.is_none_or(|station| !self.stations[station].has_ready());
         match hand.waits_for {
             Some(_) => step.is_on_gpu || self.stations.len() == 1,
-            None => step.is_on_gpu && self.is_told(step) && is_idle(),
+            None => self.is_told(step) && is_idle(),
         }
     }
 

@@ -49,13 +49,6 @@ pub(crate) struct Seat {
     pub(crate) spans: Spans,
 }
 
-impl Queues {
-    /// The step that is to run first.
-    fn next(&self) -> Option<Ready> {
-        self.lanes.iter().filter_map(BinaryHeap::peek).max().map(|Reverse(ready)| *ready)
-    }
-}
-
 impl Station {
     /// The most steps that may be ready in a lane at once is known, so that queues never grow.
     pub(crate) fn new(lanes: usize, most_ready: usize, team: Option<Team>, patience: Duration) -> Self {
@@ -94,7 +87,7 @@ impl Station {
                 self.changed.wait(&mut queues);
                 continue;
             }
-            if let Some(ready) = self.pop(&mut queues) {
+            if let Some(ready) = self.pop(&mut queues, |_| true) {
                 queues.is_taken = true;
                 drop(queues);
                 run(&mut self.seat.lock(), ready);
@@ -126,9 +119,7 @@ impl Station {
     ) {
         let mut seat = self.seat.lock();
         let mut queues = self.queues.lock();
-        while queues.next().is_some_and(&may_run)
-            && let Some(ready) = self.pop(&mut queues)
-        {
+        while let Some(ready) = self.pop(&mut queues, &may_run) {
             drop(queues);
             run(&mut seat, ready);
             let ends = is_enough();
@@ -143,8 +134,10 @@ impl Station {
         }
     }
 
-    fn pop(&self, queues: &mut Queues) -> Option<Ready> {
+    /// Takes the step that is to run first, if it may run.
+    fn pop(&self, queues: &mut Queues, may_run: impl Fn(Ready) -> bool) -> Option<Ready> {
         let first = queues.lanes.iter_mut().max_by_key(|lane| lane.peek().copied())?;
+        first.peek().filter(|Reverse(ready)| may_run(*ready))?;
         let Reverse(ready) = first.pop()?;
         self.ready.fetch_sub(1, Ordering::Relaxed);
         Some(ready)

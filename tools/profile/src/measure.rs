@@ -83,9 +83,9 @@ fn report(system: &System, pair: &link::Pair, measured: Option<Measured>, progre
         Some(Measured { latency, bandwidth, farthest: (bytes, times) }) => {
             let rates = format!("{:.2} GB/s after {:.1} µs", bandwidth.0 / 1e9, latency.micros());
             format!(
-                "{}: {rates}; copies of {} KiB take {times:.2} times as long as that",
+                "{}: {rates}; copies of {:.0} KiB take {times:.2} times as long as that",
                 names.join(", "),
-                bytes >> 10
+                bytes / 1024.0
             )
         }
         None => format!("warning: {}: larger copies did not take longer, left as described", names.join(", ")),

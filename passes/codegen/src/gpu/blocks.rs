@@ -1,7 +1,8 @@
 //! Images that come from CPUs in blocks, and go to them so.
 
 use crate::{
-    graph::Id,
+    emit::{Builder, Compare, V},
+    graph::{Id, strides},
     hot::layout::{Blocked, Margin},
     lowering::Lowering,
 };
@@ -22,9 +23,7 @@ pub(crate) fn to_dense(cx: &mut Lowering<'_>, blocked: Id, dense: Id, layout: Bl
             let at = b.add(layout.at(b, plane, y, x), b.times(part, WIDE));
             let pixels = b.load_wide(source, at, WIDE as usize);
             for lane in 0..WIDE {
-                let channel = b.plus(b.offset(&[block, part], &[lanes, WIDE]), lane);
-                let place = [image, channel, y, x];
-                let at = b.offset(&place, &[channels * height * width, height * width, width, 1]);
+                let (channel, at) = in_usual_order(b, &layout, [image, block, y, x, part], lane);
                 let store = || b.store(b.element(pixels, lane as usize), target, DType::F32, at);
                 match channels % lanes {
                     0 => store(),
@@ -33,6 +32,13 @@ pub(crate) fn to_dense(cx: &mut Lowering<'_>, blocked: Id, dense: Id, layout: Bl
             }
         });
     });
+}
+
+/// The channel of one of a thread's lanes, and where its pixel is in the usual order.
+fn in_usual_order(b: &Builder, layout: &Blocked, [image, block, y, x, part]: [V; 5], lane: i64) -> (V, V) {
+    let channel = b.plus(b.offset(&[block, part], &[layout.lanes, WIDE]), lane);
+    let strides = strides(&[layout.batch, layout.channels, layout.height, layout.width]);
+    (channel, b.offset(&[image, channel, y, x], &strides))
 }
 
 /// Puts an image into blocks, and fills their margin.
@@ -47,13 +53,11 @@ pub(crate) fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: B
             let [image, block, y, x, part] = b.coordinates(number, &shape)[..] else { unreachable!("five axes") };
             let (y, x) = (b.plus(y, -top), b.plus(x, -left));
             // What is less than zero is large without a sign.
-            let is_below = |a, size| b.compare(crate::emit::Compare::Less, a, b.index(size), true);
+            let is_below = |a, size| b.compare(Compare::Less, a, b.index(size), true);
             let is_inside = b.and(is_below(y, height), is_below(x, width));
             let pixels = (0..WIDE).map(|lane| {
-                let channel = b.plus(b.offset(&[block, part], &[lanes, WIDE]), lane);
+                let (channel, from) = in_usual_order(b, &layout, [image, block, y, x, part], lane);
                 let is_there = b.and(is_inside, is_below(channel, channels));
-                let place = [image, channel, y, x];
-                let from = b.offset(&place, &[channels * height * width, height * width, width, 1]);
                 let value = b.load(source, DType::F32, b.select(is_there, from, b.index(0)));
                 b.select(is_there, value, fill)
             });

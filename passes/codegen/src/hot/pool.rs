@@ -72,7 +72,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
         return Ok(None);
     }
     let Some(window) = Window::of(cx, node)? else { return Ok(None) };
-    let is_by_rows = cx.is_near_by_rows(input);
+    let is_by_rows = cx.is_near_by_rows(input) && cx.shape(input)[3] >= LONG_ROW;
     let (input, source) = cx.blocked(input, window.margin);
     let target = cx.make_blocked(result);
     let rows = target.batch * target.blocks() * target.height;
@@ -82,7 +82,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
         let area = (window.kernel.0 * window.kernel.1) as f64;
         let start = b.float(if window.is_maximum { f64::NEG_INFINITY } else { 0.0 }, ty);
         b.for_each(kernel.begin, kernel.end, 1, |number| {
-            let (plane, y) = match is_by_rows && source.width >= LONG_ROW {
+            let (plane, y) = match is_by_rows {
                 true => {
                     let place = b.coordinates(number, &[target.batch, target.height, target.blocks()]);
                     (b.add(b.times(place[0], target.blocks()), place[2]), place[1])

@@ -67,8 +67,8 @@ impl Lowering<'_> {
     /// compute all channels of a pixel before the next one's.
     pub(crate) fn is_near_by_rows(&self, id: Id) -> bool {
         /// Beyond it, what was written first is in no such cache any more.
-        const LARGE: i64 = 4 << 20;
-        self.by_rows.contains(&id) && self.values[id.0].bytes() as i64 <= LARGE
+        const LARGE: u64 = 4 << 20;
+        self.by_rows.contains(&id) && self.values[id.0].bytes() <= LARGE
     }
 
     /// Makes an image be written into a part of another, if it lies in memory as that part does and is nowhere else.

@@ -42,16 +42,15 @@ pub(super) struct Measured {
     pub(super) latency: Seconds,
     pub(super) bandwidth: BytesPerSecond,
     /// The bytes of the copy that is farthest from the line, and how many times as long as the line says it takes.
-    pub(super) farthest: (u64, f64),
+    pub(super) farthest: (f64, f64),
 }
 
 impl Measured {
     /// By copies: their bytes and seconds. `None` if they are on no line.
-    fn of(points: &[(u64, f64)]) -> Option<Self> {
-        let numbers: Vec<(f64, f64)> = points.iter().map(|&(bytes, seconds)| (bytes as f64, seconds)).collect();
-        let (latency, bandwidth) = transfers::line(&numbers)?;
-        let apart = |&(bytes, seconds): &(u64, f64)| (bytes, seconds / (latency + bytes as f64 / bandwidth));
-        let how_far = |(_, times): &(u64, f64)| times.ln().abs();
+    fn of(points: &[(f64, f64)]) -> Option<Self> {
+        let (latency, bandwidth) = transfers::line(points)?;
+        let apart = |&(bytes, seconds): &(f64, f64)| (bytes, seconds / (latency + bytes / bandwidth));
+        let how_far = |(_, times): &(f64, f64)| times.ln().abs();
         let farthest = points.iter().map(apart).max_by(|a, b| how_far(a).total_cmp(&how_far(b)))?;
         Some(Self { latency: Seconds(latency), bandwidth: BytesPerSecond(bandwidth), farthest })
     }
@@ -90,7 +89,7 @@ pub(super) fn measure(pair: &Pair, settings: &Settings, progress: &Progress) -> 
         let read = |spans: &[Span]| vec![way(runtime.bundle(), spans)];
         let tell = |of_size: f64, micros: f64| progress.show(share(of_size), &format!("{text}: {micros:.1} µs"));
         let stable = Rounds::new(&runtime)?.until_stable(settings.time_limit.min(TIME_LIMIT), read, tell)?;
-        points.extend(stable.times.iter().map(|micros| (bytes, micros / 1e6)));
+        points.extend(stable.times.iter().map(|micros| (bytes as f64, micros / 1e6)));
     }
     points.retain(|(_, seconds)| *seconds > 0.0);
     Ok(Measured::of(&points))
@@ -152,12 +151,12 @@ mod tests {
 
     #[test]
     fn what_is_on_no_line_is_told() {
-        let straight = [(1000, 2e-6), (2000, 3e-6), (4000, 5e-6)];
+        let straight = [(1e3, 2e-6), (2e3, 3e-6), (4e3, 5e-6)];
         let line = Measured::of(&straight).unwrap();
         assert!((line.bandwidth.0 / 1e9 - 1.0).abs() < 1e-9 && (line.latency.micros() - 1.0).abs() < 1e-9);
         assert!((line.farthest.1 - 1.0).abs() < 1e-9);
-        let bent = Measured::of(&[straight[0], (2000, 6e-6), straight[2], (8000, 9e-6)]).unwrap();
-        assert!(bent.farthest.0 == 2000 && bent.farthest.1 > 1.3, "{:?}", bent.farthest);
+        let bent = Measured::of(&[straight[0], (2e3, 6e-6), straight[2], (8e3, 9e-6)]).unwrap();
+        assert!(bent.farthest.0 == 2e3 && bent.farthest.1 > 1.3, "{:?}", bent.farthest);
         assert!(Measured::of(&[]).is_none());
     }
 
