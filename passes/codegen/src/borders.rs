@@ -8,7 +8,7 @@
 mod tests;
 
 use crate::{bundle::Program, hot::layout::Blocked};
-use divi_runtime::bundle::{Action, Tensor};
+use divi_runtime::bundle::{Action, Step, Tensor};
 
 /// How a value lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ impl Form {
 pub(crate) struct Ends {
     pub(crate) inputs: Vec<Form>,
     pub(crate) outputs: Vec<Form>,
+    /// For each output, whether copies to GPUs are all that read it.
+    pub(crate) is_for_gpus: Vec<bool>,
 }
 
 /// The forms of a program's values: the same for a value, its copies on other devices, and the ends of stages that it is at.
@@ -52,6 +54,8 @@ pub(crate) struct Borders {
     forms: Vec<Form>,
     /// The first input and the first output of each stage, and what is behind its last output.
     stages: Vec<[usize; 3]>,
+    /// Of each stage's outputs, whether copies to GPUs are all that read it.
+    is_for_gpus: Vec<Vec<bool>>,
 }
 
 impl Borders {
@@ -63,7 +67,8 @@ impl Borders {
             stages.push([count, outputs, outputs + stage.graph.outputs.len()]);
             count = outputs + stage.graph.outputs.len();
         }
-        let mut borders = Self { same: (0..count).collect(), forms: vec![Form::Free; count], stages };
+        let is_for_gpus = outputs_for_gpus(program);
+        let mut borders = Self { same: (0..count).collect(), forms: vec![Form::Free; count], stages, is_for_gpus };
         for step in &program.steps {
             match &step.action {
                 Action::Launch { stage, inputs, outputs } => {
@@ -110,7 +115,8 @@ impl Borders {
     pub(crate) fn ends(&self, stage: usize) -> Ends {
         let [inputs, outputs, end] = self.stages[stage];
         let forms = |range: std::ops::Range<usize>| range.map(|end| self.form(end)).collect();
-        Ends { inputs: forms(inputs..outputs), outputs: forms(outputs..end) }
+        let is_for_gpus = self.is_for_gpus[stage].clone();
+        Ends { inputs: forms(inputs..outputs), outputs: forms(outputs..end), is_for_gpus }
     }
 
     /// Keeps what a stage was lowered with, for whoever else has those values.
@@ -140,4 +146,25 @@ impl Borders {
     fn set_all(&mut self, ends: &[usize], form: Form) {
         ends.iter().for_each(|&end| self.set(end, form));
     }
+}
+
+/// Of each stage's outputs, whether copies to GPUs are all that read it.
+fn outputs_for_gpus(program: &Program) -> Vec<Vec<bool>> {
+    let mut is_for_gpus = vec![true; program.values.len()];
+    let is_gpus = |value: usize| program.devices[program.values[value].device].kind == "cuda";
+    for Step { action, .. } in &program.steps {
+        match action {
+            Action::Transfer { output, .. } if is_gpus(*output) => {}
+            _ => action.reads().iter().for_each(|&value| is_for_gpus[value] = false),
+        }
+    }
+    program.outputs.iter().for_each(|port| is_for_gpus[port.value] = false);
+    // A stage that runs several times has several values at each end.
+    let mut stages: Vec<_> = program.stages.iter().map(|stage| vec![true; stage.graph.outputs.len()]).collect();
+    for Step { action, .. } in &program.steps {
+        if let Action::Launch { stage, outputs, .. } = action {
+            stages[*stage].iter_mut().zip(outputs).for_each(|(all, &value)| *all &= is_for_gpus[value]);
+        }
+    }
+    stages
 }

@@ -51,6 +51,9 @@ pub(crate) struct Builder {
     shared: Cell<u64>,
     /// Where the kernel keeps its status, if it can fail.
     status: Cell<Option<V>>,
+    /// Buffers that whole lines are written to past the caches, and whether any was.
+    streamed: RefCell<Vec<V>>,
+    has_streamed: Cell<bool>,
 }
 
 impl Builder {

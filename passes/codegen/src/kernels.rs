@@ -76,6 +76,11 @@ impl Kernels {
         (name, can_fail)
     }
 
+    #[cfg(test)]
+    pub(crate) fn built(&self) -> &[Kernel] {
+        &self.built
+    }
+
     /// Hands the functions over.
     pub(crate) fn take(&mut self) -> Vec<Kernel> {
         std::mem::take(&mut self.built)

@@ -6,7 +6,7 @@ mod order;
 
 use crate::{
     arena,
-    borders::Ends,
+    borders::{Ends, Form},
     constants,
     emit::{Builder, Grid, Signature},
     error::{Error, Result},
@@ -110,6 +110,8 @@ pub(crate) struct Lowering<'a> {
     readers: FxHashMap<Id, Vec<usize>>,
     /// Values that others are written into.
     wholes: FxHashSet<Id>,
+    /// What only copies to GPUs will read, and the form that it is handed on in.
+    streamed: FxHashMap<Id, Form>,
 }
 
 /// What is left of a stage.
@@ -135,13 +137,14 @@ pub(crate) fn lower(
         lowering.margins = hot::wanted_margins(&lowering, &nodes);
         lowering.want_margins_of(&outputs, &ends.outputs);
     }
+    lowering.stream(&outputs, ends);
     let inputs = lowering.place_inputs(&inputs, &nodes, &ends.inputs);
     let mut position = 0;
     while position < nodes.len() {
         position += lowering.nodes(&nodes, position)?;
     }
     let outputs = lowering.place_outputs(&outputs, &ends.outputs);
-    let ends = Ends { inputs, outputs };
+    let ends = Ends { inputs, outputs, is_for_gpus: ends.is_for_gpus.clone() };
     lowering.finish(ends).map_err(|message| Error::Stage { name: name.into(), message })
 }
 
@@ -176,6 +179,7 @@ impl<'a> Lowering<'a> {
             blocked: FxHashMap::default(),
             readers,
             wholes: FxHashSet::default(),
+            streamed: FxHashMap::default(),
         }
     }
 
@@ -368,7 +372,12 @@ impl<'a> Lowering<'a> {
             let way = if is_shared { Way::Alone } else { Way::Iterations };
             return self.launch(reads, writes, &[Phase { extent, way, body: &body }], None);
         }
-        let (kernel, ..) = self.kernels.add(None, false, buffers, body);
+        let is_streamed: Vec<_> = writes.iter().map(|&id| !self.is_preparing && self.is_streamed(id)).collect();
+        let (kernel, ..) = self.kernels.add(None, false, buffers, |b, signature| {
+            let written = signature.buffers[reads.len()..].iter();
+            written.zip(is_streamed).filter(|(_, is_it)| *is_it).for_each(|(&buffer, _)| b.stream(buffer));
+            body(b, signature);
+        });
         let (reads, writes) = (reads.to_vec(), writes.to_vec());
         let grain = grain.clamp(1, extent);
         let call = PendingCall { kernel, reads, writes, extent, grain, task: self.task, launch: None };

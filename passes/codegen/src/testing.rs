@@ -74,7 +74,11 @@ impl Graph {
 
     fn run_with(&self, target: &Target, has_library: bool, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
         let dense = |ids: &[Id]| vec![Form::Dense; ids.len()];
-        let ends = Ends { inputs: dense(&self.inputs), outputs: dense(&self.outputs) };
+        let ends = Ends {
+            inputs: dense(&self.inputs),
+            outputs: dense(&self.outputs),
+            is_for_gpus: vec![false; self.outputs.len()],
+        };
         let sizes = self.outputs.iter().map(|id| self.values[id.0].bytes() as usize);
         let lower = |kernels: &mut Kernels, pool: &mut Pool| {
             kernels.has_library = has_library;

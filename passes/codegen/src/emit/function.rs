@@ -79,6 +79,8 @@ impl Builder {
                 form,
                 shared: Cell::new(0),
                 status: Cell::new(None),
+                streamed: RefCell::default(),
+                has_streamed: Cell::new(false),
             };
             // The types come from a builder, which needs a block.
             let nowhere = mlirBlockCreate(0, std::ptr::null(), std::ptr::null());
@@ -93,6 +95,7 @@ impl Builder {
             let values: Vec<_> = (0..arguments.len()).map(|i| V(mlirBlockGetArgument(block, i as isize))).collect();
             let (begin, end) = (values[buffers], values[buffers + 1]);
             body(&b, Signature { buffers: &values[..buffers], begin, end });
+            b.end_streams();
             let status = b.final_status();
             b.append("func.return", &[status], &[], &[], vec![]);
 

@@ -31,6 +31,38 @@ impl Builder {
         self.append("llvm.store", &[value, address], &[], &[alignment], vec![]);
     }
 
+    /// As [`Self::store_vector`], at a multiple of a vector's elements: past the caches if the buffer is to be written so.
+    pub(crate) fn store_aligned(&self, value: V, pointer: V, index: V) {
+        // SAFETY: both values are alive.
+        let is_it = |streamed: &V| unsafe { mlirValueEqual(streamed.0, pointer.0) };
+        if !self.streamed.borrow().iter().any(is_it) {
+            return self.store_vector(value, pointer, index);
+        }
+        self.has_streamed.set(true);
+        let address = self.address(pointer, self.f32(), index);
+        let alignment = self.attribute(&format!("{} : i64", self.lanes() * 4));
+        let attributes = [self.named("alignment", alignment), self.named("nontemporal", self.attribute("unit"))];
+        self.append("llvm.store", &[value, address], &[], &attributes, vec![]);
+    }
+
+    /// Has [`Self::store_aligned`] write to a buffer past the caches.
+    pub(crate) fn stream(&self, pointer: V) {
+        self.streamed.borrow_mut().push(pointer);
+    }
+
+    /// Others see what was written past the caches, once they see anything that is written behind this.
+    pub(super) fn end_streams(&self) {
+        if self.has_streamed.get() {
+            let attributes = [
+                ("intrin", "\"llvm.x86.sse.sfence\""),
+                ("operandSegmentSizes", "array<i32: 0, 0>"),
+                ("op_bundle_sizes", "array<i32>"),
+            ];
+            let attributes = attributes.map(|(name, text)| self.named(name, self.attribute(text)));
+            self.append("llvm.call_intrinsic", &[], &[], &attributes, vec![]);
+        }
+    }
+
     /// The columns of a square as its rows: squares of 2, 4, 8, … are turned within each other.
     pub(crate) fn turned(&self, mut square: Vec<V>) -> Vec<V> {
         let (side, ty) = (square.len(), self.vector());

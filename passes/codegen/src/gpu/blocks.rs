@@ -82,7 +82,7 @@ mod tests {
         let from = graph.input(DType::F32, input.0);
         let to = graph.value(DType::F32, shape);
         graph.outputs = vec![to];
-        let ends = Ends { inputs: vec![Form::Dense], outputs: vec![Form::Dense] };
+        let ends = Ends { inputs: vec![Form::Dense], outputs: vec![Form::Dense], is_for_gpus: vec![false] };
         let bytes: Vec<u8> = input.1.iter().flat_map(|number| number.to_le_bytes()).collect();
         let size = graph.values[to.0].bytes() as usize;
         let outputs = run(

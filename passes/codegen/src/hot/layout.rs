@@ -140,7 +140,7 @@ pub(crate) fn fill_margin(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
         let (out, ty) = (kernel.buffers[0], b.vector());
         let fill = b.float(value, ty);
         let run = |start: V, pixels: i64| {
-            b.repeat(pixels, |x| b.store_vector(fill, out, b.add(start, b.times(x, layout.lanes))));
+            b.repeat(pixels, |x| b.store_aligned(fill, out, b.add(start, b.times(x, layout.lanes))));
         };
         b.for_each(kernel.begin, kernel.end, 1, |plane| {
             let base = b.times(plane, layout.plane());
@@ -172,7 +172,7 @@ pub(crate) fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: &
         // Nothing reads what is in the other lanes.
         channels.resize(square.layout.lanes as usize, channels[0]);
         for (i, pixel) in (0..).zip(b.turned(channels)) {
-            b.store_vector(pixel, target, square.blocked(b, b.plus(start, i)));
+            b.store_aligned(pixel, target, square.blocked(b, b.plus(start, i)));
         }
     });
 }
@@ -287,7 +287,7 @@ pub(crate) fn with_margin(cx: &mut Lowering<'_>, from: Id, to: Id, source: &Bloc
                 b.repeat(target.width, |x| {
                     let pixel = b.times(x, target.lanes);
                     let value = b.load_vector(kernel.buffers[0], b.add(read, pixel), b.vector());
-                    b.store_vector(value, kernel.buffers[1], b.add(write, pixel));
+                    b.store_aligned(value, kernel.buffers[1], b.add(write, pixel));
                 });
             });
         });

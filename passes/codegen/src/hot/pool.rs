@@ -103,7 +103,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
                     })]
                 });
                 let value = if window.is_maximum { sums[0] } else { b.mul(sums[0], b.float(1.0 / area, ty)) };
-                b.store_vector(value, kernel.buffers[1], target.at(b, plane, y, x));
+                b.store_aligned(value, kernel.buffers[1], target.at(b, plane, y, x));
             });
         });
     });

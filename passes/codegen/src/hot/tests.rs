@@ -1,10 +1,17 @@
 //! Fast kernels against naive loops.
 
+use super::layout::{Blocked, Margin};
 use crate::{
+    borders::{Ends, Form},
     graph::{Graph, Id},
-    testing::floats,
+    kernels::Kernels,
+    lowering,
+    pool::Pool,
+    target::Target,
+    testing::{floats, run},
 };
 use divi_onnx::{Attr, DType, Tensor};
+use melior::ir::OperationRef;
 
 /// Numbers that look random.
 fn noise(count: i64, seed: u64) -> Vec<f64> {
@@ -275,5 +282,60 @@ fn pool_and_concatenate(batch: i64, height: i64, width: i64) {
         near(&outputs[0], &maxima, cpu);
         near(&outputs[1], &means, cpu);
         near(&outputs[2], &both, cpu);
+    }
+}
+
+/// What only copies to GPUs read is written past the caches, with the same numbers in it.
+#[test]
+fn what_gpus_copy_is_streamed() {
+    let case = Shape { channels: 3, filters: 40, ..PLAIN };
+    let (weights, bias) = (noise(case.weights().iter().product(), 1), noise(case.filters, 2));
+    let mut graph = Graph::default();
+    let shape = [1, 3, 9, 11];
+    let x = graph.input(DType::F32, &shape);
+    let inner = case.apply(&mut graph, x, &weights, &bias);
+    let window = [("kernel_shape", Attr::Ints(vec![3, 3])), ("pads", Attr::Ints(vec![1; 4]))];
+    let image = [1, 40, 9, 11];
+    let pooled = graph.apply("MaxPoolSingleOut", &[inner], &window, DType::F32, &image);
+    let gate = graph.apply("Sigmoid", &[inner], &[], DType::F32, &image);
+    graph.nodes.last_mut().unwrap().task = 1;
+    let rows = graph.input(DType::F32, &[11, 20]);
+    let right = graph.known(floats(&[20, 32], &noise(20 * 32, 3)));
+    let product = graph.apply("MatMul", &[rows, right], &[], DType::F32, &[11, 32]);
+    let plain = graph.apply("Abs", &[rows], &[], DType::F32, &[11, 20]);
+    graph.outputs = vec![pooled, gate, product, plain, inner];
+
+    let inputs = [floats(&shape, &noise(3 * 99, 4)), floats(&[11, 20], &noise(220, 5))];
+    let inputs: Vec<&[u8]> = inputs.iter().map(|tensor| &tensor.bytes()[..]).collect();
+    let margin = Margin { top: 1, left: 0, bottom: 2, right: 1, is_lowest: false };
+    let outcome = |cpu: &str, is_for_gpus: [bool; 5]| {
+        let target = Target::named(cpu).unwrap();
+        let blocked = |margin| Blocked::of(&image, target.lanes, margin).unwrap();
+        // The last one is computed for the pooling, with a margin: what is handed on is a copy.
+        let layouts = [blocked(Margin::NONE), blocked(margin), blocked(Margin::NONE)];
+        let [a, b, c] = layouts.map(Form::Blocked);
+        let outputs = vec![a, b, Form::Dense, Form::Dense, c];
+        let ends = Ends { inputs: vec![Form::Dense; 2], outputs, is_for_gpus: is_for_gpus.to_vec() };
+        let [a, b, c] = layouts.map(|layout| layout.elements() as usize * 4);
+        let mut streamed = 0;
+        let lower = |kernels: &mut Kernels, pool: &mut Pool| {
+            let lowered = lowering::lower("test", graph.clone(), &ends, kernels, None, pool);
+            // SAFETY: the functions are alive as long as the kernels.
+            let text = |function| unsafe { OperationRef::from_raw(function) }.to_string();
+            let streams = |text: &String| text.contains("nontemporal") && text.contains("sfence");
+            streamed = kernels.built().iter().map(|kernel| text(kernel.function)).filter(streams).count();
+            lowered.map_err(|error| error.to_string())
+        };
+        let bytes = run(&target, lower, &inputs, &[a, b, 11 * 32 * 4, 11 * 20 * 4, c]).unwrap();
+        (streamed, bytes)
+    };
+    assert_eq!(outcome("x86-64-v3", [true; 5]).0, 0, "lines are twice as long as registers");
+    if Target::named("native").unwrap().lanes == 16 {
+        let (streamed, plain) = (outcome("x86-64-v4", [true; 5]), outcome("x86-64-v4", [false; 5]));
+        // The margin of the second one is written by a kernel of its own.
+        assert_eq!((streamed.0, plain.0), (6, 0));
+        assert!(streamed.1 == plain.1);
+        // What a CPU reads, too, stays in its caches.
+        assert_eq!(outcome("x86-64-v4", [false, true, false, false, false]).0, 2);
     }
 }

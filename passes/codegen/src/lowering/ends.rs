@@ -2,7 +2,7 @@
 
 use super::{Lowering, Storage};
 use crate::{
-    borders::Form,
+    borders::{Ends, Form},
     gpu,
     graph::{Id, Node, Value},
     hot::{
@@ -13,6 +13,9 @@ use crate::{
 use divi_onnx::DType;
 use rustc_hash::FxHashSet;
 
+/// Bytes of a cache's line.
+const LINE: usize = 64;
+
 impl Lowering<'_> {
     /// Has what is handed on be written with the margins that others want.
     pub(super) fn want_margins_of(&mut self, outputs: &[Id], forms: &[Form]) {
@@ -22,6 +25,28 @@ impl Lowering<'_> {
                 *known = known.union(&layout.margin).unwrap_or(*known);
             }
         }
+    }
+
+    /// Has what only copies to GPUs will read be written past the caches: out of the caches of cores, they take twice as long.
+    pub(super) fn stream(&mut self, outputs: &[Id], ends: &Ends) {
+        if self.is_gpu() || self.lanes() * 4 != LINE {
+            return;
+        }
+        let forms = outputs.iter().zip(&ends.outputs).zip(&ends.is_for_gpus);
+        self.streamed
+            .extend(forms.filter(|(_, is_for_gpus)| **is_for_gpus).map(|((&output, &form), _)| (output, form)));
+    }
+
+    /// Whether kernels that write whole lines of a value do so past the caches: it lies as it is handed on, and the stage itself
+    /// does not read it.
+    pub(crate) fn is_streamed(&self, id: Id) -> bool {
+        let lies_so = match (self.streamed.get(&id), self.layouts.get(&id)) {
+            (None, _) | (Some(Form::Blocked(_)), None) | (Some(Form::Dense), Some(_)) => false,
+            (Some(Form::Blocked(wanted)), Some(layout)) => wanted == layout,
+            (Some(Form::Free), Some(layout)) => layout.is_worth_it(),
+            (Some(Form::Free | Form::Dense), None) => true,
+        };
+        lies_so && self.readers.get(&id).is_none_or(|readers| readers.len() == 1)
     }
 
     /// Makes what the stage is handed be read from its inputs; says how it lies there.
@@ -103,6 +128,9 @@ impl Lowering<'_> {
         let copy = self.temporary(DType::F32, &shape);
         self.layouts.insert(copy, layout);
         self.storage[copy.0] = Storage::Output(i);
+        if let Some(form) = self.streamed.remove(&output) {
+            self.streamed.insert(copy, form.or(Some(layout)));
+        }
         match own {
             Some(source) => layout::with_margin(self, output, copy, &source, &layout),
             None => layout::to_blocks(self, output, copy, &layout),

@@ -254,7 +254,7 @@ impl Work<'_> {
                         true => b.add(b.times(plane, target.plane()), b.times(x, lanes)),
                         false => target.at(b, plane, y, x),
                     };
-                    b.store_vector(value, result, at);
+                    b.store_aligned(value, result, at);
                 }
             }
         }

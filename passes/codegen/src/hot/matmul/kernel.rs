@@ -202,6 +202,7 @@ impl Work {
                 let value = program.emit(b, sums[(row * place.vectors + vector) as usize], &values);
                 match mask {
                     Some(mask) => b.store_masked(value, result[0], at, mask),
+                    None if columns % self.lanes == 0 => b.store_aligned(value, result[0], at),
                     None => b.store_vector(value, result[0], at),
                 }
             }
