@@ -175,14 +175,14 @@ fn queues_that_cannot_be_cut() {
     let sizes = ("\"batch_sizes\":[1]", "\"batch_sizes\":[1,2]");
     let queue = ("\"L\":1", "\"L\":3");
     refuses(&[queue, sizes, sizes], "node 0 (in): has no times for batches of 2, which cpu takes");
-    refuses(&[queue], "node 0 (in): 3 inputs cannot be cut into one batch a device: cpu takes [1]");
+    refuses(&[queue], "node 0 (in): 3 inputs cannot be cut into one batch a device: cpu takes [1] (batch_sizes)");
     // What a task does not run in does not count: the first has the cpu alone, the last only batches of one.
     let times = [("[5,null]}", "[5,null],\"2\":[6,null]}"), ("[9,4]}", "[9,4],\"2\":[9,null]}")];
     let last = ("[7,6]}", "[7,6],\"2\":[null,null]}");
     refuses(
         &[queue, sizes, sizes, times[0], times[1], last],
-        "the problem has no plan:\n  node 0 (in): 3 inputs cannot be cut into one batch a device: cpu takes [1, 2]\n  node 2: 3 \
-         inputs cannot be cut into one batch a device: cpu takes [1], gpu takes [1]",
+        "the problem has no plan:\n  node 0 (in): 3 inputs cannot be cut into one batch a device: cpu takes [1, 2] \
+         (batch_sizes)\n  node 2: 3 inputs cannot be cut into one batch a device: cpu takes [1], gpu takes [1] (batch_sizes)",
     );
 }
 

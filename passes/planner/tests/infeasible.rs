@@ -292,7 +292,14 @@ fn messages() {
         Objective::Batch,
         &queue,
         "the problem has no plan: node 0 (/a): 7 inputs cannot be cut into one batch a device: cpu0 takes [1, 2], gpu0 takes \
-         [1, 2]; there is a plan with 4 inputs",
+         [1, 2] (batch_sizes); there is a plan with 4 inputs",
+    );
+    says(
+        &chain([40.0, 40.0], &[("/a", 3.0, None), ("/b", 3.0, None), ("/c", 3.0, None)]),
+        Objective::Batch,
+        &queue,
+        "the problem has no plan: node 0 (/a) and 2 more: 7 inputs cannot be cut into one batch a device: cpu0 takes [1, 2], \
+         gpu0 takes [1, 2] (batch_sizes); there is a plan with 4 inputs",
     );
     says(
         &chain([8.0, 8.0], &[("/a", 12.0, None), ("/b", 11.0, None)]),

@@ -9,6 +9,13 @@ use crate::plan::Objective;
 use crate::problem::{Domains, MemoryModel, Problem};
 use crate::units::{Bytes, human_bytes};
 
+/// The queue of tasks that run on the same devices in the same sizes.
+struct Cut {
+    adds_up: bool,
+    first: usize,
+    count: usize,
+}
+
 impl Problem {
     /// A task launches at most once on each device, so the sizes of its launches must add up to the queue.
     pub(super) fn check_batches(&self, objective: Objective, domains: &Domains, findings: &mut Vec<Finding>) {
@@ -16,22 +23,32 @@ impl Problem {
             return;
         }
         let inputs = self.inputs as usize;
-        // Most tasks run in the same sizes, so few sums are ever looked at.
-        let mut known: BTreeMap<Vec<Vec<usize>>, bool> = BTreeMap::new();
+        // Most tasks run in the same sizes, so few sums are ever looked at, and few are told of.
+        let mut known: BTreeMap<(&[usize], Vec<Vec<usize>>), Cut> = BTreeMap::new();
         for (node, allowed) in domains.allowed.iter().enumerate() {
             let sizes_on = |device: &usize| -> Vec<usize> {
                 let runs = |size: &&u32| self.nodes[node].time.get(size).is_some_and(|times| times[*device].is_some());
                 self.devices[*device].batch_sizes.iter().filter(runs).map(|size| *size as usize).collect()
             };
             let sizes: Vec<Vec<usize>> = allowed.iter().map(sizes_on).collect();
-            if !*known.entry(sizes.clone()).or_insert_with(|| adds_up(&sizes, inputs)) {
-                let name = |device: &usize| &self.devices[*device].name;
-                let takes =
-                    allowed.iter().zip(&sizes).map(|(device, sizes)| format!("{} takes {sizes:?}", name(device)));
-                let takes = takes.collect::<Vec<_>>().join(", ");
-                let message = format!("{inputs} inputs cannot be cut into one batch a device: {takes}");
-                findings.push(Finding::new(self.node_label(node), message));
-            }
+            let cut = known.entry((allowed, sizes)).or_insert_with_key(|(_, sizes)| {
+                let adds_up = adds_up(sizes, inputs);
+                Cut { adds_up, first: node, count: 0 }
+            });
+            cut.count += 1;
+        }
+        let mut wrong: Vec<_> = known.iter().filter(|(_, cut)| !cut.adds_up).collect();
+        wrong.sort_by_key(|(_, cut)| cut.first);
+        for ((allowed, sizes), cut) in wrong {
+            let takes = allowed.iter().zip(sizes);
+            let takes = takes.map(|(&device, sizes)| format!("{} takes {sizes:?}", self.devices[device].name));
+            let takes = takes.collect::<Vec<_>>().join(", ");
+            let tasks = match cut.count - 1 {
+                0 => self.node_label(cut.first),
+                more => format!("{} and {more} more", self.node_label(cut.first)),
+            };
+            let message = format!("{inputs} inputs cannot be cut into one batch a device: {takes} (batch_sizes)");
+            findings.push(Finding::new(tasks, message));
         }
     }
 
