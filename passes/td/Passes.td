@@ -277,11 +277,11 @@ def EmitOnnx : Pass<"divi-emit-onnx", "::mlir::ModuleOp"> {
 }
 
 def EmitBundle : Pass<"divi-emit-bundle", "::mlir::ModuleOp"> {
-  let summary = "Compile a plan for CPUs";
+  let summary = "Compile a plan for CPUs and GPUs";
   let description = [{
     A plan that was made explicit becomes a bundle, a folder that the runtime runs: `bundle.json` has the steps and what each
-    stage calls, a shared object the kernels, `weights.bin` the constants as kernels want them. Shapes must be fixed, and all
-    devices CPUs. Output is written whole or not at all.
+    stage calls, a shared object the kernels of CPUs, PTX those of GPUs, `weights.bin` the constants as kernels want them. Shapes
+    must be fixed, and GPUs say their `arch`. Output is written whole or not at all.
   }];
   let options = [
     Option<"output", "output", "std::string", /*default=*/"\"\"", "Folder to write to">,

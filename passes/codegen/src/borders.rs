@@ -42,8 +42,6 @@ impl Form {
 pub(crate) struct Ends {
     pub(crate) inputs: Vec<Form>,
     pub(crate) outputs: Vec<Form>,
-    /// For each output, whether copies to GPUs are all that read it.
-    pub(crate) is_for_gpus: Vec<bool>,
 }
 
 /// The forms of a program's values: the same for a value, its copies on other devices, and the ends of stages that it is at.
@@ -54,8 +52,6 @@ pub(crate) struct Borders {
     forms: Vec<Form>,
     /// The first input and the first output of each stage, and what is behind its last output.
     stages: Vec<[usize; 3]>,
-    /// Of each stage's outputs, whether copies to GPUs are all that read it.
-    is_for_gpus: Vec<Vec<bool>>,
 }
 
 impl Borders {
@@ -67,8 +63,7 @@ impl Borders {
             stages.push([count, outputs, outputs + stage.graph.outputs.len()]);
             count = outputs + stage.graph.outputs.len();
         }
-        let is_for_gpus = outputs_for_gpus(program);
-        let mut borders = Self { same: (0..count).collect(), forms: vec![Form::Free; count], stages, is_for_gpus };
+        let mut borders = Self { same: (0..count).collect(), forms: vec![Form::Free; count], stages };
         for step in &program.steps {
             match &step.action {
                 Action::Launch { stage, inputs, outputs } => {
@@ -115,8 +110,7 @@ impl Borders {
     pub(crate) fn ends(&self, stage: usize) -> Ends {
         let [inputs, outputs, end] = self.stages[stage];
         let forms = |range: std::ops::Range<usize>| range.map(|end| self.form(end)).collect();
-        let is_for_gpus = self.is_for_gpus[stage].clone();
-        Ends { inputs: forms(inputs..outputs), outputs: forms(outputs..end), is_for_gpus }
+        Ends { inputs: forms(inputs..outputs), outputs: forms(outputs..end) }
     }
 
     /// Keeps what a stage was lowered with, for whoever else has those values.
@@ -149,7 +143,7 @@ impl Borders {
 }
 
 /// Of each stage's outputs, whether copies to GPUs are all that read it.
-fn outputs_for_gpus(program: &Program) -> Vec<Vec<bool>> {
+pub(crate) fn outputs_for_gpus(program: &Program) -> Vec<Vec<bool>> {
     let mut is_for_gpus = vec![true; program.values.len()];
     let is_gpus = |value: usize| program.devices[program.values[value].device].kind == "cuda";
     for Step { action, .. } in &program.steps {

@@ -1,7 +1,7 @@
 //! A plan with its stages as graphs becomes a bundle.
 
 use crate::{
-    borders::Borders,
+    borders::{Borders, outputs_for_gpus},
     error::Error,
     graph::{self, Graph},
     kernels::Kernels,
@@ -108,6 +108,7 @@ fn lower(
     pool: &mut Pool,
 ) -> Result<Vec<Stage>, Error> {
     let mut borders = Borders::of(program);
+    let for_gpus = outputs_for_gpus(program);
     let is_gpu = |device: usize| program.devices[device].kind == "cuda";
     let mut stages: Vec<_> = std::mem::take(&mut program.stages).into_iter().enumerate().collect();
     // CPUs say how images lie in memory, those that read them before those that write them, since windows want margins; GPUs take
@@ -118,7 +119,9 @@ fn lower(
         let tensors = |ids: &[graph::Id]| -> Vec<_> { ids.iter().map(|id| tensor(&graph.values[id.0])).collect() };
         let (mut inputs, mut outputs) = (tensors(&graph.inputs), tensors(&graph.outputs));
         let gpu = is_gpu(device).then_some(&mut *gpu_kernels);
-        let Lowered { arena, calls, ends } = lowering::lower(&name, graph, &borders.ends(number), kernels, gpu, pool)?;
+        let ends = borders.ends(number);
+        let Lowered { arena, calls, ends } =
+            lowering::lower(&name, graph, &ends, &for_gpus[number], kernels, gpu, pool)?;
         borders.settle(number, &ends);
         inputs.iter_mut().zip(ends.inputs).for_each(|(tensor, form)| form.describe(tensor));
         outputs.iter_mut().zip(ends.outputs).for_each(|(tensor, form)| form.describe(tensor));

@@ -122,11 +122,13 @@ pub(crate) struct Lowered {
     pub(crate) ends: Ends,
 }
 
-/// Lowers a stage's graph, for a GPU if its kernels are given; what is computed once is computed by a CPU.
+/// Lowers a stage's graph, for a GPU if its kernels are given; what is computed once is computed by a CPU. Of the outputs, some are
+/// `for_gpus`: copies to those are all that read them.
 pub(crate) fn lower(
     name: &str,
     mut graph: Graph,
     ends: &Ends,
+    for_gpus: &[bool],
     kernels: &mut Kernels,
     gpu: Option<&mut Kernels>,
     pool: &mut Pool,
@@ -137,14 +139,14 @@ pub(crate) fn lower(
         lowering.margins = hot::wanted_margins(&lowering, &nodes);
         lowering.want_margins_of(&outputs, &ends.outputs);
     }
-    lowering.stream(&outputs, ends);
+    lowering.stream(&outputs, &ends.outputs, for_gpus);
     let inputs = lowering.place_inputs(&inputs, &nodes, &ends.inputs);
     let mut position = 0;
     while position < nodes.len() {
         position += lowering.nodes(&nodes, position)?;
     }
-    let outputs = lowering.place_outputs(&outputs, &ends.outputs);
-    let ends = Ends { inputs, outputs, is_for_gpus: ends.is_for_gpus.clone() };
+    let outputs = lowering.place_outputs(&outputs, &ends.outputs, for_gpus);
+    let ends = Ends { inputs, outputs };
     lowering.finish(ends).map_err(|message| Error::Stage { name: name.into(), message })
 }
 

@@ -74,15 +74,13 @@ impl Graph {
 
     fn run_with(&self, target: &Target, has_library: bool, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
         let dense = |ids: &[Id]| vec![Form::Dense; ids.len()];
-        let ends = Ends {
-            inputs: dense(&self.inputs),
-            outputs: dense(&self.outputs),
-            is_for_gpus: vec![false; self.outputs.len()],
-        };
+        let ends = Ends { inputs: dense(&self.inputs), outputs: dense(&self.outputs) };
+        let for_gpus = vec![false; self.outputs.len()];
         let sizes = self.outputs.iter().map(|id| self.values[id.0].bytes() as usize);
         let lower = |kernels: &mut Kernels, pool: &mut Pool| {
             kernels.has_library = has_library;
-            lowering::lower("test", self.clone(), &ends, kernels, None, pool).map_err(|error| error.to_string())
+            lowering::lower("test", self.clone(), &ends, &for_gpus, kernels, None, pool)
+                .map_err(|error| error.to_string())
         };
         let inputs: Vec<&[u8]> = inputs.iter().map(|tensor| &tensor.bytes()[..]).collect();
         let outputs = run(target, lower, &inputs, &sizes.collect::<Vec<_>>())?;

@@ -1,7 +1,10 @@
 //! Memory of GPUs, and of the host for them, which is freed when it is dropped.
 
 use super::driver::{Address, Fault, Gpu, Stream};
-use crate::error::{Error, Result};
+use crate::{
+    bundle::ALIGNMENT,
+    error::{Error, Result},
+};
 use std::sync::Arc;
 
 /// Zeroed bytes on a GPU.
@@ -56,9 +59,14 @@ impl Pinned {
             other => Error::Gpu { what: what.to_owned(), problem: other.to_string() },
         };
         let pointer = gpu.allocate_pinned(bytes.max(1)).map_err(failed)?;
+        let memory = Self { gpu: gpu.clone(), pointer };
+        if !pointer.addr().is_multiple_of(ALIGNMENT as usize) {
+            let problem = format!("the driver pinned memory that begins at no multiple of {ALIGNMENT} bytes");
+            return Err(Error::Gpu { what: what.to_owned(), problem });
+        }
         // SAFETY: these bytes are new.
         unsafe { pointer.write_bytes(0, bytes as usize) };
-        Ok(Self { gpu: gpu.clone(), pointer })
+        Ok(memory)
     }
 
     pub(crate) fn pointer(&self) -> *mut u8 {

@@ -1,3 +1,4 @@
+use super::outputs_for_gpus;
 use crate::{
     Options, Program, StageProgram, Target,
     bundle::{tensor, write},
@@ -121,4 +122,46 @@ fn images_stay_in_blocks_between_stages() {
     // Both values, and their copies on the other device.
     let blocked: Vec<_> = shapes.iter().filter(|shape| shape.len() == 5).map(|shape| (shape[1], shape[4])).collect();
     assert_eq!(blocked, [(5, 8), (8, 8), (5, 8), (8, 8)]);
+}
+
+/// Whatever anybody else than a copy to a GPU reads stays in the caches.
+#[test]
+fn what_only_gpus_read_is_known() {
+    let mut stages = vec![];
+    let mut handed: Vec<Vec<i64>> = vec![IMAGE.to_vec()];
+    for (i, outputs) in [3, 2, 1].into_iter().enumerate() {
+        let mut graph = Graph::default();
+        let inputs: Vec<_> = handed.iter().map(|shape| graph.input(DType::F32, shape)).collect();
+        let shape = graph.values[inputs[0].0].shape.clone();
+        graph.outputs = (0..outputs).map(|_| graph.apply("Relu", &[inputs[0]], &[], DType::F32, &shape)).collect();
+        handed = vec![shape; outputs];
+        stages.push(stage(&format!("stage {i}"), i, graph));
+    }
+    let mut program = program(stages);
+    assert_eq!(outputs_for_gpus(&program), [vec![false; 3], vec![false; 2], vec![false]]);
+    program.devices[1].kind = "cuda".into();
+    assert_eq!(outputs_for_gpus(&program), [vec![true; 3], vec![false; 2], vec![false]]);
+    let of_first = program.steps.iter().find_map(|step| match &step.action {
+        Action::Launch { stage: 0, outputs, .. } => Some(outputs.clone()),
+        _ => None,
+    });
+    let [output, copied, cut] = of_first.unwrap()[..] else { panic!("the first stage has three outputs") };
+    let more = |program: &mut Program, device| {
+        let tensor = program.values[cut].tensor.clone();
+        program.values.push(Value { name: "more".into(), device, tensor, constant: None });
+        program.values.len() - 1
+    };
+    let step = |action| Step { action, start_us: None, takes_us: None };
+    let (there, part) = (more(&mut program, 1), more(&mut program, 0));
+    program.steps.push(step(Action::Transfer { input: copied, output: there }));
+    let positions = vec![0];
+    program.steps.push(step(Action::Slice { input: cut, output: part, positions, of: 1, axis: 0, outer: 1 }));
+    program.outputs.push(Port { name: "also".into(), value: output });
+    assert_eq!(outputs_for_gpus(&program)[0], [false, true, false]);
+    // The same stage once more, for a CPU.
+    let outputs = [0; 3].map(|device| more(&mut program, device));
+    let elsewhere = more(&mut program, 2);
+    program.steps.push(step(Action::Launch { stage: 0, inputs: vec![0], outputs: outputs.to_vec() }));
+    program.steps.push(step(Action::Transfer { input: outputs[1], output: elsewhere }));
+    assert_eq!(outputs_for_gpus(&program)[0], [false; 3]);
 }

@@ -31,7 +31,8 @@ impl Builder {
         self.append("llvm.store", &[value, address], &[], &[alignment], vec![]);
     }
 
-    /// As [`Self::store_vector`], at a multiple of a vector's elements: past the caches if the buffer is to be written so.
+    /// As [`Self::store_vector`], at a multiple of a vector's elements: past the caches if the buffer is to be written so, which then
+    /// begins at a multiple of a vector's bytes.
     pub(crate) fn store_aligned(&self, value: V, pointer: V, index: V) {
         // SAFETY: both values are alive.
         let is_it = |streamed: &V| unsafe { mlirValueEqual(streamed.0, pointer.0) };

@@ -82,7 +82,7 @@ mod tests {
         let from = graph.input(DType::F32, input.0);
         let to = graph.value(DType::F32, shape);
         graph.outputs = vec![to];
-        let ends = Ends { inputs: vec![Form::Dense], outputs: vec![Form::Dense], is_for_gpus: vec![false] };
+        let ends = Ends { inputs: vec![Form::Dense], outputs: vec![Form::Dense] };
         let bytes: Vec<u8> = input.1.iter().flat_map(|number| number.to_le_bytes()).collect();
         let size = graph.values[to.0].bytes() as usize;
         let outputs = run(
@@ -92,7 +92,7 @@ mod tests {
                 let mut cx = Lowering::of(&mut graph, kernels, None, pool);
                 cx.place_inputs(&inputs, &[], &ends.inputs);
                 call(&mut cx, from, to);
-                cx.place_outputs(&outputs, &ends.outputs);
+                cx.place_outputs(&outputs, &ends.outputs, &[false]);
                 cx.finish(ends)
             },
             &[&bytes],

@@ -14,13 +14,17 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
     let target = cx.make_blocked(result);
     let lanes = target.lanes;
     let mut first = 0;
+    let mut copied = vec![];
     for input in inputs {
         let (input, source) = cx.blocked(input, Margin::NONE);
-        let start = first;
-        first += source.channels;
-        if start % lanes == 0 && cx.place_inside(input, result, start / lanes) {
-            continue;
+        if first % lanes != 0 || !cx.place_inside(input, result, first / lanes) {
+            copied.push((input, source, first));
         }
+        first += source.channels;
+    }
+    // What others write a part of is copied as a whole where it is handed on, and better in the caches until then.
+    let is_whole = cx.is_whole(result);
+    for (input, source, start) in copied {
         if start % lanes == 0 {
             let (blocks, block) = (source.blocks(), start / lanes);
             cx.call(source.batch * blocks, 1, &[input], &[result], |b, kernel| {
@@ -30,7 +34,11 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
                     b.nest(&[target.height, target.width], |place| {
                         let pixel =
                             b.load_vector(kernel.buffers[0], source.at(b, plane, place[0], place[1]), b.vector());
-                        b.store_vector(pixel, kernel.buffers[1], target.at(b, other, place[0], place[1]));
+                        let at = target.at(b, other, place[0], place[1]);
+                        match is_whole {
+                            true => b.store_vector(pixel, kernel.buffers[1], at),
+                            false => b.store_aligned(pixel, kernel.buffers[1], at),
+                        }
                     });
                 });
             });

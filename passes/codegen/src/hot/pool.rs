@@ -72,8 +72,8 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
         return Ok(None);
     }
     let Some(window) = Window::of(cx, node)? else { return Ok(None) };
-    let is_by_rows = cx.is_near_by_rows(input) && cx.shape(input)[3] >= LONG_ROW;
     let (input, source) = cx.blocked(input, window.margin);
+    let is_by_rows = cx.is_near_by_rows(input) && source.width >= LONG_ROW;
     let target = cx.make_blocked(result);
     let rows = target.batch * target.blocks() * target.height;
     let grain = (2048 / (target.width * window.kernel.0 * window.kernel.1)).max(1);

@@ -285,57 +285,104 @@ fn pool_and_concatenate(batch: i64, height: i64, width: i64) {
     }
 }
 
-/// What only copies to GPUs read is written past the caches, with the same numbers in it.
+/// Lowers and runs a graph whose outputs are handed on: how many of its kernels write past the caches, and the outputs' bytes.
+fn handed_on(
+    graph: &Graph,
+    inputs: &[Tensor],
+    cpu: &str,
+    outputs: &[Form],
+    for_gpus: &[bool],
+) -> (usize, Vec<Vec<u8>>) {
+    let inputs: Vec<&[u8]> = inputs.iter().map(|tensor| &tensor.bytes()[..]).collect();
+    let ends = Ends { inputs: vec![Form::Dense; inputs.len()], outputs: outputs.to_vec() };
+    let sizes = graph.outputs.iter().zip(outputs).map(|(id, form)| match form {
+        Form::Blocked(layout) => layout.elements() as usize * 4,
+        Form::Dense | Form::Free => graph.values[id.0].bytes() as usize,
+    });
+    let mut streamed = 0;
+    let lower = |kernels: &mut Kernels, pool: &mut Pool| {
+        let lowered = lowering::lower("test", graph.clone(), &ends, for_gpus, kernels, None, pool);
+        // SAFETY: the functions are alive as long as the kernels.
+        let text = |function| unsafe { OperationRef::from_raw(function) }.to_string();
+        let streams = |text: &String| text.contains("nontemporal") && text.contains("sfence");
+        streamed = kernels.built().iter().map(|kernel| text(kernel.function)).filter(streams).count();
+        lowered.map_err(|error| error.to_string())
+    };
+    let bytes = run(&Target::named(cpu).unwrap(), lower, &inputs, &sizes.collect::<Vec<_>>()).unwrap();
+    (streamed, bytes)
+}
+
+/// What is written past the caches has the same numbers in it.
+fn streams(graph: &Graph, inputs: &[Tensor], outputs: &[Form], expected: usize) {
+    let all = vec![true; outputs.len()];
+    let (streamed, plain) = (
+        handed_on(graph, inputs, "x86-64-v4", outputs, &all),
+        handed_on(graph, inputs, "x86-64-v4", outputs, &vec![false; outputs.len()]),
+    );
+    assert_eq!((streamed.0, plain.0), (expected, 0));
+    assert!(streamed.1 == plain.1);
+}
+
+fn has_wide_registers() -> bool {
+    Target::named("native").unwrap().lanes == 16
+}
+
 #[test]
-fn what_gpus_copy_is_streamed() {
-    let case = Shape { channels: 3, filters: 40, ..PLAIN };
-    let (weights, bias) = (noise(case.weights().iter().product(), 1), noise(case.filters, 2));
+fn images_that_gpus_copy_are_streamed() {
+    for batch in [1, 2] {
+        let case = Shape { batch, channels: 3, filters: 48, ..PLAIN };
+        let (weights, bias) = (noise(case.weights().iter().product(), 1), noise(case.filters, 2));
+        let mut graph = Graph::default();
+        let x = graph.input(DType::F32, &[batch, 3, 9, 11]);
+        let inputs = [floats(&[batch, 3, 9, 11], &noise(batch * 3 * 99, 4))];
+        let inner = case.apply(&mut graph, x, &weights, &bias);
+        let image = [batch, 48, 9, 11];
+        let window = [("kernel_shape", Attr::Ints(vec![3, 3])), ("pads", Attr::Ints(vec![1; 4]))];
+        let pooled = graph.apply("MaxPoolSingleOut", &[inner], &window, DType::F32, &image);
+        let gate = graph.apply("Sigmoid", &[inner], &[], DType::F32, &image);
+        graph.nodes.last_mut().unwrap().task = 1;
+        let twice = [batch, 96, 9, 11];
+        let both = graph.apply("Concat", &[inner, inner], &[("axis", Attr::Int(1))], DType::F32, &twice);
+        // The last one is computed for the pooling, with a margin: what is handed on is a copy, twice.
+        graph.outputs = vec![pooled, gate, both, inner, inner];
+        let forms = |lanes| {
+            let blocked = |shape: &[i64], margin| Form::Blocked(Blocked::of(shape, lanes, margin).unwrap());
+            let around = Margin { top: 1, left: 0, bottom: 2, right: 1, is_lowest: false };
+            let [pooled, inner] = [blocked(&image, Margin::NONE); 2];
+            [pooled, blocked(&image, around), blocked(&twice, Margin::NONE), inner, inner]
+        };
+        assert_eq!(handed_on(&graph, &inputs, "x86-64-v3", &forms(8), &[true; 5]).0, 0, "lines are longer");
+        if !has_wide_registers() {
+            continue;
+        }
+        // The margin has a kernel of its own, as has each input of the concatenation; both copies have the same.
+        streams(&graph, &inputs, &forms(16), 6);
+        // What a CPU reads stays in its caches.
+        let of_one = |which: usize| {
+            let for_gpus: Vec<_> = (0..5).map(|output| output == which).collect();
+            handed_on(&graph, &inputs, "x86-64-v4", &forms(16), &for_gpus).0
+        };
+        assert_eq!([0, 1, 3, 4].map(of_one), [1, 2, 1, 1]);
+    }
+}
+
+#[test]
+fn dense_values_that_gpus_copy_are_streamed() {
     let mut graph = Graph::default();
-    let shape = [1, 3, 9, 11];
-    let x = graph.input(DType::F32, &shape);
-    let inner = case.apply(&mut graph, x, &weights, &bias);
-    let window = [("kernel_shape", Attr::Ints(vec![3, 3])), ("pads", Attr::Ints(vec![1; 4]))];
-    let image = [1, 40, 9, 11];
-    let pooled = graph.apply("MaxPoolSingleOut", &[inner], &window, DType::F32, &image);
-    let gate = graph.apply("Sigmoid", &[inner], &[], DType::F32, &image);
-    graph.nodes.last_mut().unwrap().task = 1;
     let rows = graph.input(DType::F32, &[11, 20]);
+    let square = graph.input(DType::F32, &[48, 21]);
+    let inputs = [floats(&[11, 20], &noise(220, 5)), floats(&[48, 21], &noise(48 * 21, 6))];
     let right = graph.known(floats(&[20, 32], &noise(20 * 32, 3)));
     let product = graph.apply("MatMul", &[rows, right], &[], DType::F32, &[11, 32]);
     let plain = graph.apply("Abs", &[rows], &[], DType::F32, &[11, 20]);
-    graph.outputs = vec![pooled, gate, product, plain, inner];
-
-    let inputs = [floats(&shape, &noise(3 * 99, 4)), floats(&[11, 20], &noise(220, 5))];
-    let inputs: Vec<&[u8]> = inputs.iter().map(|tensor| &tensor.bytes()[..]).collect();
-    let margin = Margin { top: 1, left: 0, bottom: 2, right: 1, is_lowest: false };
-    let outcome = |cpu: &str, is_for_gpus: [bool; 5]| {
-        let target = Target::named(cpu).unwrap();
-        let blocked = |margin| Blocked::of(&image, target.lanes, margin).unwrap();
-        // The last one is computed for the pooling, with a margin: what is handed on is a copy.
-        let layouts = [blocked(Margin::NONE), blocked(margin), blocked(Margin::NONE)];
-        let [a, b, c] = layouts.map(Form::Blocked);
-        let outputs = vec![a, b, Form::Dense, Form::Dense, c];
-        let ends = Ends { inputs: vec![Form::Dense; 2], outputs, is_for_gpus: is_for_gpus.to_vec() };
-        let [a, b, c] = layouts.map(|layout| layout.elements() as usize * 4);
-        let mut streamed = 0;
-        let lower = |kernels: &mut Kernels, pool: &mut Pool| {
-            let lowered = lowering::lower("test", graph.clone(), &ends, kernels, None, pool);
-            // SAFETY: the functions are alive as long as the kernels.
-            let text = |function| unsafe { OperationRef::from_raw(function) }.to_string();
-            let streams = |text: &String| text.contains("nontemporal") && text.contains("sfence");
-            streamed = kernels.built().iter().map(|kernel| text(kernel.function)).filter(streams).count();
-            lowered.map_err(|error| error.to_string())
-        };
-        let bytes = run(&target, lower, &inputs, &[a, b, 11 * 32 * 4, 11 * 20 * 4, c]).unwrap();
-        (streamed, bytes)
-    };
-    assert_eq!(outcome("x86-64-v3", [true; 5]).0, 0, "lines are twice as long as registers");
-    if Target::named("native").unwrap().lanes == 16 {
-        let (streamed, plain) = (outcome("x86-64-v4", [true; 5]), outcome("x86-64-v4", [false; 5]));
-        // The margin of the second one is written by a kernel of its own.
-        assert_eq!((streamed.0, plain.0), (6, 0));
-        assert!(streamed.1 == plain.1);
-        // What a CPU reads, too, stays in its caches.
-        assert_eq!(outcome("x86-64-v4", [false, true, false, false, false]).0, 2);
+    let order = [("perm", Attr::Ints(vec![1, 0]))];
+    let turned = graph.apply("Transpose", &[square], &order, DType::F32, &[21, 48]);
+    // Whose rows begin anywhere.
+    let odd = graph.apply("Transpose", &[rows], &order, DType::F32, &[20, 11]);
+    let narrow = graph.known(floats(&[20, 31], &noise(20 * 31, 4)));
+    let other = graph.apply("MatMul", &[rows, narrow], &[], DType::F32, &[11, 31]);
+    graph.outputs = vec![product, plain, turned, odd, other];
+    if has_wide_registers() {
+        streams(&graph, &inputs, &[Form::Dense; 5], 3);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Lowering, Storage};
 use crate::{
-    borders::{Ends, Form},
+    borders::Form,
     gpu,
     graph::{Id, Node, Value},
     hot::{
@@ -28,13 +28,17 @@ impl Lowering<'_> {
     }
 
     /// Has what only copies to GPUs will read be written past the caches: out of the caches of cores, they take twice as long.
-    pub(super) fn stream(&mut self, outputs: &[Id], ends: &Ends) {
-        if self.is_gpu() || self.lanes() * 4 != LINE {
-            return;
+    pub(super) fn stream(&mut self, outputs: &[Id], forms: &[Form], for_gpus: &[bool]) {
+        for ((&output, &form), &is_for_gpus) in outputs.iter().zip(forms).zip(for_gpus) {
+            if is_for_gpus && self.has_whole_lines() {
+                self.streamed.insert(output, form);
+            }
         }
-        let forms = outputs.iter().zip(&ends.outputs).zip(&ends.is_for_gpus);
-        self.streamed
-            .extend(forms.filter(|(_, is_for_gpus)| **is_for_gpus).map(|((&output, &form), _)| (output, form)));
+    }
+
+    /// Whether kernels write a line of the caches at once.
+    fn has_whole_lines(&self) -> bool {
+        !self.is_gpu() && self.lanes() * 4 == LINE
     }
 
     /// Whether kernels that write whole lines of a value do so past the caches: it lies as it is handed on, and the stage itself
@@ -75,13 +79,13 @@ impl Lowering<'_> {
     }
 
     /// Makes what the stage hands on be written to its outputs, by those who compute it or by a copy; says how it lies there.
-    pub(crate) fn place_outputs(&mut self, outputs: &[Id], forms: &[Form]) -> Vec<Form> {
+    pub(crate) fn place_outputs(&mut self, outputs: &[Id], forms: &[Form], for_gpus: &[bool]) -> Vec<Form> {
         let mut decided = vec![];
         for (i, (&output, &form)) in outputs.iter().zip(forms).enumerate() {
             let form = form.or(self.layouts.get(&output).copied().filter(Blocked::is_worth_it));
             decided.push(form);
             match form {
-                Form::Blocked(layout) => self.place_blocked_output(i, output, layout),
+                Form::Blocked(layout) => self.place_blocked_output(i, output, layout, for_gpus[i]),
                 Form::Dense | Form::Free => self.place_dense_output(i, output),
             }
         }
@@ -113,7 +117,7 @@ impl Lowering<'_> {
     }
 
     /// Makes an image be written to an output in blocks, by those who compute it if they do it so, else by a copy.
-    fn place_blocked_output(&mut self, i: usize, output: Id, layout: Blocked) {
+    fn place_blocked_output(&mut self, i: usize, output: Id, layout: Blocked, is_for_gpus: bool) {
         let own = self.layouts.get(&output).copied();
         if own == Some(layout) && self.storage[output.0] == Storage::Unplaced && !self.wholes.contains(&output) {
             self.storage[output.0] = Storage::Output(i);
@@ -128,9 +132,7 @@ impl Lowering<'_> {
         let copy = self.temporary(DType::F32, &shape);
         self.layouts.insert(copy, layout);
         self.storage[copy.0] = Storage::Output(i);
-        if let Some(form) = self.streamed.remove(&output) {
-            self.streamed.insert(copy, form.or(Some(layout)));
-        }
+        self.stream(&[copy], &[Form::Blocked(layout)], &[is_for_gpus]);
         match own {
             Some(source) => layout::with_margin(self, output, copy, &source, &layout),
             None => layout::to_blocks(self, output, copy, &layout),

@@ -63,7 +63,7 @@ impl Lowering<'_> {
         self.by_rows.insert(id);
     }
 
-    /// Whether a thread that reads some rows of an image finds most of them in its own core's cache: convolutions of large images
+    /// Whether a thread that reads some rows of an image finds most of them in its own core's cache: convolutions with few weights
     /// compute all channels of a pixel before the next one's.
     pub(crate) fn is_near_by_rows(&self, id: Id) -> bool {
         /// Beyond it, what was written first is in no such cache any more.
@@ -83,6 +83,11 @@ impl Lowering<'_> {
             self.wholes.insert(whole);
         }
         is_alike
+    }
+
+    /// Whether others are written into a value.
+    pub(crate) fn is_whole(&self, id: Id) -> bool {
+        self.wholes.contains(&id)
     }
 
     /// Planes of channels with a margin of zeros around them.

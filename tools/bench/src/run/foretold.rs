@@ -38,12 +38,13 @@ pub(super) fn foretold(settings: &Settings) -> Result<(), String> {
         "model", "latency", "measured", "apart", "pipeline", "measured", "apart", "gain", "is", "cold", "is"
     );
     let machine = Machine::new(settings)?;
-    let mut apart = vec![];
+    let (mut latencies, mut pipelines) = (vec![], vec![]);
     let usual: Vec<&str> = MODELS.into_iter().chain(["gpt2_small_1x128"]).collect();
     for model in settings.models_or(&usual) {
         let bench = Bench::new(&model, &machine)?;
         let (latency, pipeline) = (bench.latency()?, bench.pipeline()?);
-        apart.push(latency.apart().abs());
+        latencies.push(latency.apart().abs());
+        pipelines.push(pipeline.apart().abs());
         let [foretold, measured] = pipeline.gain.map(|gain| format!("{gain:.2}x"));
         let [cold, warm] = match bench.cold()? {
             Some(gains) => gains.map(|gain| format!("{gain:.2}")),
@@ -56,10 +57,15 @@ pub(super) fn foretold(settings: &Settings) -> Result<(), String> {
             latency.apart() * 100.0,
             pipeline.predicted,
             pipeline.measured,
-            (pipeline.measured / pipeline.predicted - 1.0) * 100.0
+            pipeline.apart() * 100.0
         );
     }
-    println!("latencies are {:.1} % off in the mean", apart.iter().sum::<f64>() / apart.len().max(1) as f64 * 100.0);
+    let mean = |apart: &[f64]| apart.iter().sum::<f64>() / apart.len().max(1) as f64 * 100.0;
+    println!(
+        "latencies are {:.1} % off in the mean, throughput of pipelines {:.1} %",
+        mean(&latencies),
+        mean(&pipelines)
+    );
     Ok(())
 }
 
@@ -79,6 +85,12 @@ struct Pipeline {
     measured: f64,
     /// As many times the throughput of one device alone, as predicted and as measured.
     gain: [f64; 2],
+}
+
+impl Pipeline {
+    fn apart(&self) -> f64 {
+        self.measured / self.predicted - 1.0
+    }
 }
 
 /// This machine, and its links as they were measured.
@@ -161,7 +173,7 @@ impl<'a> Bench<'a> {
 
     fn pipeline(&self) -> Result<Pipeline, String> {
         let of = |bundle: &Path| {
-            let runs = repeat(bundle, self.machine.seconds / TURNS as f64)?;
+            let runs = repeat(bundle, self.machine.seconds / PIPELINE_TURNS as f64)?;
             Ok::<_, String>([runs, "--in-flight=4".into(), WARM_UP.into()])
         };
         let (many, one) = (of(&self.pipeline)?, of(&self.single)?);

@@ -127,7 +127,11 @@ fn turn(cx: &mut Lowering<'_>, input: Id, output: Id, dtype: DType, shape: &[i64
                     let column = |i| b.load_vector(source, b.plus(from_start, i * steps[last]), b.vector());
                     let columns = (0..side).map(column).collect();
                     for (row, values) in (0..).zip(b.turned(columns)) {
-                        b.store_vector(values, target, b.plus(to_start, row * to[dense]));
+                        let at = b.plus(to_start, row * to[dense]);
+                        match shape[last] % side {
+                            0 => b.store_aligned(values, target, at),
+                            _ => b.store_vector(values, target, at),
+                        }
                     }
                     vec![]
                 };

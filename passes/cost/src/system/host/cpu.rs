@@ -87,7 +87,7 @@ impl Cpu {
         }
     }
 
-    /// Peak rates of so many threads, each with a core for itself as long as there are any.
+    /// Peak rates of so many threads, as if each had a core for itself as long as there are any.
     pub fn rates(&self, threads: u32) -> Rates {
         let cores = f64::from(threads.min(self.threads.div_ceil(self.threads_per_core)));
         // AMD's vectors of 512 bits take two cycles up to Zen 4, and Zen 5 cannot be told apart here.
