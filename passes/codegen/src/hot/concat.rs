@@ -22,8 +22,6 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
         }
         first += source.channels;
     }
-    // What others write a part of is copied as a whole where it is handed on, and better in the caches until then.
-    let is_whole = cx.is_whole(result);
     for (input, source, start) in copied {
         if start % lanes == 0 {
             let (blocks, block) = (source.blocks(), start / lanes);
@@ -35,10 +33,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
                         let pixel =
                             b.load_vector(kernel.buffers[0], source.at(b, plane, place[0], place[1]), b.vector());
                         let at = target.at(b, other, place[0], place[1]);
-                        match is_whole {
-                            true => b.store_vector(pixel, kernel.buffers[1], at),
-                            false => b.store_aligned(pixel, kernel.buffers[1], at),
-                        }
+                        b.store_aligned(pixel, kernel.buffers[1], at);
                     });
                 });
             });

@@ -34,38 +34,8 @@ pub(crate) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     }
     let mut operands = vec![cx.dense(start)];
     operands.extend(program.operands.iter().map(|&id| cx.dense(id)));
-    if cx.is_streamed(result) && operands.iter().all(|&id| cx.shape(id) == shape) {
-        lines(cx, &operands, &program, result);
-        return Ok(Some(count));
-    }
     crate::ops::map(cx, &operands, result, |b, values| program.emit(b, values[0], &values[1..]));
     Ok(Some(count))
-}
-
-/// A chain on dense values of one shape, a register at a time.
-fn lines(cx: &mut Lowering<'_>, operands: &[Id], program: &Program, result: Id) {
-    /// Registers that are worth a thread.
-    const GRAIN: i64 = 512;
-    let (count, lanes) = (cx.count(result), cx.lanes() as i64);
-    let (whole, rest) = (count / lanes, count % lanes);
-    cx.call(whole + i64::from(rest > 0), GRAIN, operands, &[result], |b, kernel| {
-        let (pointers, out) = kernel.buffers.split_at(operands.len());
-        b.for_each(kernel.begin, kernel.end, 1, |number| {
-            let at = b.times(number, lanes);
-            b.for_last(number, whole + 1, rest > 0, |is_last| match is_last {
-                true => b.repeat(rest, |i| {
-                    let at = b.add(at, i);
-                    let values: Vec<_> = pointers.iter().map(|&pointer| b.load(pointer, DType::F32, at)).collect();
-                    b.store(program.emit(b, values[0], &values[1..]), out[0], DType::F32, at);
-                }),
-                false => {
-                    let values: Vec<_> =
-                        pointers.iter().map(|&pointer| b.load_vector(pointer, at, b.vector())).collect();
-                    b.store_aligned(program.emit(b, values[0], &values[1..]), out[0], at);
-                }
-            });
-        });
-    });
 }
 
 /// A chain on images in blocks.

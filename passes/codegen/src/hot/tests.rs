@@ -373,16 +373,33 @@ fn dense_values_that_gpus_copy_are_streamed() {
     let square = graph.input(DType::F32, &[48, 21]);
     let inputs = [floats(&[11, 20], &noise(220, 5)), floats(&[48, 21], &noise(48 * 21, 6))];
     let right = graph.known(floats(&[20, 32], &noise(20 * 32, 3)));
-    let product = graph.apply("MatMul", &[rows, right], &[], DType::F32, &[11, 32]);
-    let plain = graph.apply("Abs", &[rows], &[], DType::F32, &[11, 20]);
-    let order = [("perm", Attr::Ints(vec![1, 0]))];
-    let turned = graph.apply("Transpose", &[square], &order, DType::F32, &[21, 48]);
-    // Whose rows begin anywhere.
-    let odd = graph.apply("Transpose", &[rows], &order, DType::F32, &[20, 11]);
     let narrow = graph.known(floats(&[20, 31], &noise(20 * 31, 4)));
-    let other = graph.apply("MatMul", &[rows, narrow], &[], DType::F32, &[11, 31]);
-    graph.outputs = vec![product, plain, turned, odd, other];
+    let row = graph.known(floats(&[32], &noise(32, 5)));
+    let apply = |graph: &mut Graph, op: &str, operands: &[Id], attributes: &[(&str, Attr)], shape: &[i64]| {
+        let result = graph.apply(op, operands, attributes, DType::F32, shape);
+        // What has a task of its own is computed by itself.
+        graph.nodes.last_mut().unwrap().task = result.0;
+        result
+    };
+    let turned = [("perm", Attr::Ints(vec![1, 0]))];
+    let product = apply(&mut graph, "MatMul", &[rows, right], &[], &[11, 32]);
+    let lines = [
+        apply(&mut graph, "MatMul", &[rows, right], &[], &[11, 32]),
+        apply(&mut graph, "Abs", &[square], &[], &[48, 21]),
+        apply(&mut graph, "Softplus", &[square], &[], &[48, 21]),
+        apply(&mut graph, "Add", &[product, row], &[], &[11, 32]),
+        apply(&mut graph, "LayerNormalization", &[product, row, row], &[], &[11, 32]),
+        apply(&mut graph, "Transpose", &[square], &turned, &[21, 48]),
+        square,
+    ];
+    // Rows of these begin anywhere.
+    let others = [
+        apply(&mut graph, "MatMul", &[rows, narrow], &[], &[11, 31]),
+        apply(&mut graph, "Abs", &[rows], &[], &[11, 20]),
+        apply(&mut graph, "Transpose", &[rows], &turned, &[20, 11]),
+    ];
+    graph.outputs = [&lines[..], &others].concat();
     if has_wide_registers() {
-        streams(&graph, &inputs, &[Form::Dense; 5], 3);
+        streams(&graph, &inputs, &vec![Form::Dense; graph.outputs.len()], lines.len());
     }
 }

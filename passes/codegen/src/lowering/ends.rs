@@ -50,7 +50,7 @@ impl Lowering<'_> {
             (Some(Form::Free), Some(layout)) => layout.is_worth_it(),
             (Some(Form::Free | Form::Dense), None) => true,
         };
-        lies_so && self.readers.get(&id).is_none_or(|readers| readers.len() == 1)
+        lies_so && !self.wholes.contains(&id) && self.readers.get(&id).is_none_or(|readers| readers.len() == 1)
     }
 
     /// Makes what the stage is handed be read from its inputs; says how it lies there.
@@ -86,13 +86,13 @@ impl Lowering<'_> {
             decided.push(form);
             match form {
                 Form::Blocked(layout) => self.place_blocked_output(i, output, layout, for_gpus[i]),
-                Form::Dense | Form::Free => self.place_dense_output(i, output),
+                Form::Dense | Form::Free => self.place_dense_output(i, output, for_gpus[i]),
             }
         }
         decided
     }
 
-    fn place_dense_output(&mut self, i: usize, output: Id) {
+    fn place_dense_output(&mut self, i: usize, output: Id, is_for_gpus: bool) {
         let output = self.dense(output);
         let root = self.root(output);
         // Buffers of parts are in the arena: an output has no places inside.
@@ -106,6 +106,7 @@ impl Lowering<'_> {
         let Value { dtype, shape, .. } = self.values[output.0].clone();
         let copy = self.temporary(dtype, &shape);
         self.storage[copy.0] = Storage::Output(i);
+        self.stream(&[copy], &[Form::Dense], &[is_for_gpus]);
         crate::ops::copy(self, output, copy);
     }
 

@@ -85,11 +85,6 @@ impl Lowering<'_> {
         is_alike
     }
 
-    /// Whether others are written into a value.
-    pub(crate) fn is_whole(&self, id: Id) -> bool {
-        self.wholes.contains(&id)
-    }
-
     /// Planes of channels with a margin of zeros around them.
     pub(crate) fn padded_planes(&mut self, id: Id, margin: Margin) -> (Id, Blocked) {
         let id = self.dense(id);

@@ -80,19 +80,51 @@ pub(super) fn nest(
     compute: impl FnOnce(&Builder, &[V]) -> V,
 ) {
     let walks: Vec<_> = operands.iter().chain([result]).collect();
-    let (shape, strides) = collapse(shape, walks.iter().map(|walk| walk.strides.clone()).collect());
+    let (mut shape, strides) = collapse(shape, walks.iter().map(|walk| walk.strides.clone()).collect());
     let reads: Vec<_> = operands.iter().map(|walk| walk.id).collect();
+    let at = |b: &Builder, place: &[V], i: usize| b.plus(b.offset(place, &strides[i]), walks[i].start);
+    let compute = |b: &Builder, buffers: &[V], place: &[V]| {
+        let load = |i: usize| b.load(buffers[i], operands[i].dtype, at(b, place, i));
+        compute(b, &(0..operands.len()).map(load).collect::<Vec<_>>())
+    };
+    let lanes = cx.lanes() as i64;
+    let has_lines = cx.is_streamed(result.id) && has_lines(result, &shape, &strides[operands.len()], lanes);
+    let at_once = if has_lines { lanes } else { 1 };
+    shape.last_mut().into_iter().for_each(|size| *size /= at_once);
     let loops = Loops::over(cx, &shape);
-    let grain = grain(result.dtype, loops.extent(), GRAIN / loops.inner_count().max(1));
+    let grain = grain(result.dtype, loops.extent(), GRAIN / (loops.inner_count() * at_once).max(1));
     cx.call(loops.extent(), grain, &reads, &[result.id], |b, kernel| {
+        let (buffers, target) = (kernel.buffers, kernel.buffers[operands.len()]);
         loops.emit(b, &kernel, |place| {
-            let at = |i: usize| b.plus(b.offset(place, &strides[i]), walks[i].start);
-            let values: Vec<_> =
-                (0..operands.len()).map(|i| b.load(kernel.buffers[i], operands[i].dtype, at(i))).collect();
-            let value = compute(b, &values);
-            b.store(value, kernel.buffers[operands.len()], result.dtype, at(operands.len()));
+            if !has_lines {
+                let value = compute(b, buffers, place);
+                return b.store(value, target, result.dtype, at(b, place, operands.len()));
+            }
+            // Elements come together in a register, which is written as a whole.
+            let line = b.scratch(lanes, b.f32());
+            let mut place = place.to_vec();
+            let last = place.len() - 1;
+            place[last] = b.times(place[last], lanes);
+            b.repeat(lanes, |lane| {
+                let mut place = place.clone();
+                place[last] = b.add(place[last], lane);
+                b.store(compute(b, buffers, &place), line, result.dtype, lane);
+            });
+            let values = b.load_vector(line, b.index(0), b.vector());
+            b.store_aligned(values, target, at(b, &place, operands.len()));
         });
     });
+}
+
+/// Whether what a walk writes is made of whole lines.
+fn has_lines(walk: &Walk, shape: &[i64], strides: &[i64], lanes: i64) -> bool {
+    let (Some((&size, _)), Some((&step, others))) = (shape.split_last(), strides.split_last()) else { return false };
+    let is_aligned = |number: &i64| number % lanes == 0;
+    walk.dtype.bits() == 32
+        && step == 1
+        && is_aligned(&size)
+        && is_aligned(&walk.start)
+        && others.iter().all(is_aligned)
 }
 
 /// Loops over all places of a shape: the first axes are split over threads, the others are inside. A CPU's threads get whole

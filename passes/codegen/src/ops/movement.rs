@@ -57,6 +57,16 @@ pub(super) fn raw(dtype: DType) -> Result<DType> {
 /// Copies all bytes of a value.
 pub(crate) fn copy(cx: &mut Lowering<'_>, from: Id, to: Id) {
     let bytes = cx.dtype(from).byte_len(cx.count(from) as u64).expect("tensors fit into memory") as i64;
+    let lanes = cx.lanes() as i64;
+    let line = lanes * 4;
+    if cx.is_streamed(to) && bytes % line == 0 {
+        return cx.call(bytes / line, GRAIN / line, &[from], &[to], |b, kernel| {
+            b.for_each(kernel.begin, kernel.end, 1, |i| {
+                let at = b.times(i, lanes);
+                b.store_aligned(b.load_vector(kernel.buffers[0], at, b.vector()), kernel.buffers[1], at);
+            });
+        });
+    }
     cx.call(bytes, GRAIN, &[from], &[to], |b, kernel| {
         b.for_each(kernel.begin, kernel.end, 1, |i| {
             let byte = b.load(kernel.buffers[0], DType::U8, i);
