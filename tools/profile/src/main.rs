@@ -29,7 +29,7 @@ measure   compiles models for the devices of a system, runs them on this machine
   --leave-out=NAMES models of the tables that are not fitted to, to see how well the others foretell them
   --flops-per-s=N   the peak rates of the device, if it is not an H200 or 16 cores of a Xeon
   --bytes-per-s=N
-  --system=SYSTEM   a preset or a description; host, which is the default, is this machine as one device
+  --system=SYSTEM   a preset or a description; host, which is the default, is this machine, GPUs included
   --batch=SIZES     the batches to measure at; if nothing is said, a model's own, or 1 if it has none
   --weights=random:SEED   makes up the weights that are not there
   --weights-dir=DIR where weights are, if not beside the model
