@@ -27,18 +27,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// Has what only copies to GPUs will read be written past the caches: out of the caches of cores, they take twice as long.
-    pub(super) fn stream(&mut self, outputs: &[Id], forms: &[Form], for_gpus: &[bool]) {
-        for ((&output, &form), &is_for_gpus) in outputs.iter().zip(forms).zip(for_gpus) {
-            if is_for_gpus && self.has_whole_lines() {
-                self.streamed.insert(output, form);
-            }
+    /// Has what only copies to GPUs will read, and what is handed on in this form, be written past the caches: out of the caches of
+    /// cores, they take twice as long.
+    pub(super) fn stream(&mut self, output: Id, form: Form) {
+        let writes_whole_lines = self.lanes() * 4 == LINE;
+        if writes_whole_lines && !self.is_gpu() {
+            self.streamed.insert(output, form);
         }
-    }
-
-    /// Whether kernels write a line of the caches at once.
-    fn has_whole_lines(&self) -> bool {
-        !self.is_gpu() && self.lanes() * 4 == LINE
     }
 
     /// Whether kernels that write whole lines of a value do so past the caches: it lies as it is handed on, and the stage itself
@@ -50,7 +45,8 @@ impl Lowering<'_> {
             (Some(Form::Free), Some(layout)) => layout.is_worth_it(),
             (Some(Form::Free | Form::Dense), None) => true,
         };
-        lies_so && !self.wholes.contains(&id) && self.readers.get(&id).is_none_or(|readers| readers.len() == 1)
+        let is_read_here = self.wholes.contains(&id) || self.readers.get(&id).is_some_and(|readers| readers.len() > 1);
+        lies_so && !is_read_here && !self.is_preparing
     }
 
     /// Makes what the stage is handed be read from its inputs; says how it lies there.
@@ -106,8 +102,10 @@ impl Lowering<'_> {
         let Value { dtype, shape, .. } = self.values[output.0].clone();
         let copy = self.temporary(dtype, &shape);
         self.storage[copy.0] = Storage::Output(i);
-        self.stream(&[copy], &[Form::Dense], &[is_for_gpus]);
-        crate::ops::copy(self, output, copy);
+        if is_for_gpus {
+            self.stream(copy, Form::Dense);
+        }
+        crate::ops::copy_out(self, output, copy);
     }
 
     /// How an input would be read in blocks; `None` if that is of no use.
@@ -133,7 +131,9 @@ impl Lowering<'_> {
         let copy = self.temporary(DType::F32, &shape);
         self.layouts.insert(copy, layout);
         self.storage[copy.0] = Storage::Output(i);
-        self.stream(&[copy], &[Form::Blocked(layout)], &[is_for_gpus]);
+        if is_for_gpus {
+            self.stream(copy, Form::Blocked(layout));
+        }
         match own {
             Some(source) => layout::with_margin(self, output, copy, &source, &layout),
             None => layout::to_blocks(self, output, copy, &layout),

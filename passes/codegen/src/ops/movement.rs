@@ -56,23 +56,32 @@ pub(super) fn raw(dtype: DType) -> Result<DType> {
 
 /// Copies all bytes of a value.
 pub(crate) fn copy(cx: &mut Lowering<'_>, from: Id, to: Id) {
-    let bytes = cx.dtype(from).byte_len(cx.count(from) as u64).expect("tensors fit into memory") as i64;
-    let lanes = cx.lanes() as i64;
-    let line = lanes * 4;
-    if cx.is_streamed(to) && bytes % line == 0 {
-        return cx.call(bytes / line, GRAIN / line, &[from], &[to], |b, kernel| {
-            b.for_each(kernel.begin, kernel.end, 1, |i| {
-                let at = b.times(i, lanes);
-                b.store_aligned(b.load_vector(kernel.buffers[0], at, b.vector()), kernel.buffers[1], at);
-            });
-        });
-    }
+    let bytes = byte_len(cx, from);
     cx.call(bytes, GRAIN, &[from], &[to], |b, kernel| {
         b.for_each(kernel.begin, kernel.end, 1, |i| {
             let byte = b.load(kernel.buffers[0], DType::U8, i);
             b.store(byte, kernel.buffers[1], DType::U8, i);
         });
     });
+}
+
+/// As [`copy`], to where nothing of the stage reads it again.
+pub(crate) fn copy_out(cx: &mut Lowering<'_>, from: Id, to: Id) {
+    let (bytes, lanes) = (byte_len(cx, from), cx.lanes() as i64);
+    let line = lanes * 4;
+    if !cx.is_streamed(to) || bytes % line != 0 {
+        return copy(cx, from, to);
+    }
+    cx.call(bytes / line, GRAIN / line, &[from], &[to], |b, kernel| {
+        b.for_each(kernel.begin, kernel.end, 1, |i| {
+            let at = b.times(i, lanes);
+            b.store_aligned(b.load_vector(kernel.buffers[0], at, b.vector()), kernel.buffers[1], at);
+        });
+    });
+}
+
+fn byte_len(cx: &Lowering<'_>, id: Id) -> i64 {
+    cx.dtype(id).byte_len(cx.count(id) as u64).expect("tensors fit into memory") as i64
 }
 
 /// A part of a value: where it begins, and how far apart its elements are on each axis.

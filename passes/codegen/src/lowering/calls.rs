@@ -1,0 +1,149 @@
+//! Kernels that a stage calls, or launches.
+
+use super::{Lowering, Storage};
+use crate::{
+    emit::{Builder, Grid, Signature},
+    graph::Id,
+    kernels::THREADS,
+};
+use divi_runtime::bundle::{Call, Launch, Library, LibraryCall, Then};
+
+/// A call before its buffers are placed.
+pub(super) struct PendingCall {
+    pub(super) kernel: String,
+    pub(super) reads: Vec<Id>,
+    pub(super) writes: Vec<Id>,
+    pub(super) extent: i64,
+    pub(super) grain: i64,
+    pub(super) task: usize,
+    pub(super) launch: Option<Launch>,
+}
+
+/// Blocks beyond these do more than one round.
+const MOST_BLOCKS: u64 = 1 << 20;
+
+/// A kernel of a GPU.
+pub(crate) struct Phase<'a> {
+    pub(crate) extent: i64,
+    pub(crate) way: Way,
+    pub(crate) body: &'a dyn Fn(&Builder, &Signature<'_>),
+}
+
+/// What a phase's extent is shared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Threads, each of which does some iterations.
+    Iterations,
+    /// As many blocks of so many threads, which find out themselves what they do.
+    Blocks(u32),
+    /// One thread does everything.
+    Alone,
+}
+
+impl Phase<'_> {
+    /// Blocks, and threads of each.
+    fn grid(&self) -> (u32, u32) {
+        match self.way {
+            Way::Iterations => ((self.extent as u64).div_ceil(THREADS.into()).clamp(1, MOST_BLOCKS) as u32, THREADS),
+            Way::Blocks(threads) => (self.extent as u32, threads),
+            Way::Alone => (1, 1),
+        }
+    }
+}
+
+impl Lowering<'_> {
+    /// Calls a kernel whose buffers are those of `reads`, then those of `writes`. Its outermost loop has `extent` iterations;
+    /// fewer than `grain` are not worth a thread.
+    pub(crate) fn call(
+        &mut self,
+        extent: i64,
+        grain: i64,
+        reads: &[Id],
+        writes: &[Id],
+        body: impl FnOnce(&Builder, Signature<'_>),
+    ) {
+        if self.is_preparing {
+            for &id in writes {
+                // Several calls may write parts of a value, or another view of it.
+                let root = self.root(id);
+                if !matches!(self.storage[root.0], Storage::Constant(_)) {
+                    let bytes = self.values[root.0].bytes();
+                    self.storage[root.0] = Storage::Constant(self.pool.computed(bytes));
+                }
+            }
+        }
+        if extent <= 0 {
+            return;
+        }
+        let buffers = reads.len() + writes.len();
+        if self.is_gpu() {
+            // Bytes that have several elements are one thread's.
+            let is_shared = writes.iter().any(|&id| self.dtype(id).bits() < 8);
+            let body = std::cell::Cell::new(Some(body));
+            let body = |b: &Builder, signature: &Signature<'_>| {
+                if let Some(body) = body.take() {
+                    body(b, Signature { ..*signature });
+                }
+            };
+            let way = if is_shared { Way::Alone } else { Way::Iterations };
+            return self.launch(reads, writes, &[Phase { extent, way, body: &body }], None);
+        }
+        let is_streamed: Vec<_> = writes.iter().map(|&id| self.is_streamed(id)).collect();
+        let (kernel, ..) = self.kernels.add(None, false, buffers, |b, signature| {
+            let written = signature.buffers[reads.len()..].iter();
+            written.zip(is_streamed).filter(|(_, is_it)| *is_it).for_each(|(&buffer, _)| b.stream(buffer));
+            body(b, signature);
+        });
+        let (reads, writes) = (reads.to_vec(), writes.to_vec());
+        let grain = grain.clamp(1, extent);
+        let call = PendingCall { kernel, reads, writes, extent, grain, task: self.task, launch: None };
+        if !self.is_preparing {
+            return self.calls.push(call);
+        }
+        let ids: Vec<_> = call.reads.iter().chain(&call.writes).copied().collect();
+        let buffers = ids.into_iter().map(|id| self.placed(id).expect("what is prepared is made of constants"));
+        let buffers = buffers.collect();
+        self.pool.prepare.push(Call { kernel: call.kernel, buffers, extent, grain: call.grain, task: 0, launch: None });
+    }
+
+    /// Launches kernels, one after the other, on the buffers of `reads`, then those of `writes`. A library may take their place, with
+    /// kernels that finish what it has computed; it knows the first buffers and the last one.
+    pub(crate) fn launch(
+        &mut self,
+        reads: &[Id],
+        writes: &[Id],
+        phases: &[Phase<'_>],
+        library: Option<(Library, &[Phase<'_>])>,
+    ) {
+        let Some((first, rest)) = phases.split_first() else { return };
+        let (kernel, can_fail) = self.add_phase(first, reads, writes);
+        let then = rest.iter().map(|phase| self.then(phase, reads, writes)).collect();
+        let library = library.map(|(way, phases)| LibraryCall {
+            way,
+            then: phases.iter().map(|phase| self.then(phase, reads, writes)).collect(),
+        });
+        let (blocks, threads) = first.grid();
+        let launch = Some(Launch { blocks, threads, can_fail, then, library, after: vec![] });
+        let (reads, writes, task) = (reads.to_vec(), writes.to_vec(), self.task);
+        self.calls.push(PendingCall { kernel, reads, writes, extent: first.extent, grain: 1, task, launch });
+    }
+
+    fn then(&mut self, phase: &Phase<'_>, reads: &[Id], writes: &[Id]) -> Then {
+        let (blocks, threads) = phase.grid();
+        Then { kernel: self.add_phase(phase, reads, writes).0, blocks, threads, extent: phase.extent }
+    }
+
+    /// The name of a phase's kernel, and whether it can fail.
+    fn add_phase(&mut self, phase: &Phase<'_>, reads: &[Id], writes: &[Id]) -> (String, bool) {
+        const MOST: i64 = i32::MAX as i64;
+        let is_narrow = phase.extent < MOST && reads.iter().chain(writes).all(|&id| self.count(id) < MOST);
+        let grid = match phase.way {
+            Way::Iterations => Grid::Iterations,
+            Way::Blocks(threads) => Grid::Blocks(threads),
+            Way::Alone => Grid::Blocks(1),
+        };
+        let kernels = self.gpu.as_mut().expect("only stages of GPUs are launched");
+        let buffers = reads.len() + writes.len();
+        kernels.add(Some(grid), is_narrow, buffers, |b, signature| (phase.body)(b, &signature))
+    }
+}
