@@ -23,7 +23,7 @@ mod upload;
 mod window;
 
 pub(crate) use choices::Choices;
-pub(crate) use device::{Attempt, Device, Launch};
+pub(crate) use device::{Attempt, Device, Launch, Stamp};
 pub(crate) use driver::{Address, Driver, Gpu};
 pub(crate) use memory::{DeviceMemory, Pinned};
 pub(crate) use real::Cuda;

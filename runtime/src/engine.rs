@@ -6,6 +6,7 @@ use crate::{
     admission::Admission,
     block::Block,
     bundle::{Action, Status, unit},
+    cuda::Stamp,
     error::{Error, Result},
     layout::Layout,
     program::{Planned, Program},
@@ -177,7 +178,7 @@ impl Engine {
 
     /// Whether a GPU is told of a step, and nobody waits for what it does.
     fn is_told(&self, step: &Planned) -> bool {
-        step.is_on_gpu && !step.is_awaited && self.recording.load(Ordering::Relaxed) == Recording::Off as u8
+        step.is_on_gpu && !step.is_awaited && self.recording.load(Ordering::Relaxed) < Recording::Tasks as u8
     }
 
     /// Whether a thread may run a step at another's station. A CPU's threads have cores of their own, unless there is one device.
@@ -260,17 +261,19 @@ impl Engine {
         }
         let recording = self.recording.load(Ordering::Relaxed);
         let is_recording = recording >= Recording::Steps as u8;
-        let record_tasks = (recording >= Recording::Tasks as u8).then_some(id);
         let begin_ns = if is_recording { self.now() } else { 0 };
         let bundle = &self.program.bundle;
         match &bundle.steps[index].action {
             _ if self.program.steps[index].is_on_gpu => {
-                self.perform_on_gpu(seat, slot, index, record_tasks)?;
-                if is_recording {
-                    self.settle(slot)?;
+                let record_tasks = (recording >= Recording::Tasks as u8).then_some(id);
+                let stamp = (is_recording && record_tasks.is_none()).then_some(Stamp { request: id, step: index });
+                self.perform_on_gpu(seat, slot, (index, stamp), record_tasks)?;
+                if record_tasks.is_none() {
+                    return Ok(());
                 }
+                self.settle(slot)?;
             }
-            Action::Launch { .. } => self.launch(seat, slot, request, index, record_tasks)?,
+            Action::Launch { .. } => self.launch(seat, slot, request, index, is_recording.then_some(id))?,
             Action::Transfer { input, output } => self.carry(slot, *input, *output)?,
             Action::Slice { input, output, positions, of, outer, .. } => {
                 let part = unit(bundle.values[*input].tensor.bytes, *of, *outer).unwrap_or(0);

@@ -235,14 +235,19 @@ impl Runtime {
 
     /// Says which spans are kept from now on.
     pub fn record(&self, recording: Recording) {
+        if recording == Recording::Steps {
+            // A GPU whose clock cannot be read tells the next request why.
+            self.engine.program.gpus.iter().flatten().for_each(|gpu| _ = gpu.set_clock(|| self.engine.now()));
+        }
         self.engine.recording.swap(recording as u8, Ordering::Relaxed);
     }
 
     /// The spans that were kept, and how many were too many to keep. They are forgotten.
     pub fn take_spans(&self) -> (Vec<Span>, u64) {
         let (mut all, mut left_out) = (Vec::new(), 0);
-        for station in &self.engine.stations {
-            let spans = std::mem::take(&mut station.seat().spans);
+        let of_stations = self.engine.stations.iter().map(|station| std::mem::take(&mut station.seat().spans));
+        let of_gpus = self.engine.program.gpus.iter().flatten().map(|gpu| gpu.take_spans());
+        for spans in of_stations.chain(of_gpus) {
             all.extend(spans.spans);
             left_out += spans.left_out;
         }

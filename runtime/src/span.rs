@@ -5,9 +5,9 @@
 #[repr(u8)]
 pub enum Recording {
     Off,
-    /// Steps alone, which run as they do else.
+    /// Steps, and tasks of CPUs; all of it runs as it does else.
     Steps,
-    /// Steps and their tasks. A GPU runs these one after the other then.
+    /// Steps and their tasks. A GPU runs these one after the other then, and the host waits for it.
     Tasks,
 }
 

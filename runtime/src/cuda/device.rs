@@ -3,11 +3,14 @@
 mod copies;
 mod launch;
 mod moments;
+mod timeline;
 
 pub(crate) use copies::Attempt;
 pub(crate) use launch::Launch;
+pub(crate) use timeline::Stamp;
 
 use moments::Moments;
+use timeline::Timeline;
 
 use super::{
     chains::CHAINS,
@@ -50,6 +53,7 @@ pub(crate) struct Device {
     inward: Stream,
     outward: Stream,
     moments: Mutex<Moments>,
+    timeline: Mutex<Timeline>,
     /// Whether there are constants that are not here yet.
     is_cold: AtomicBool,
     state: Mutex<State>,
@@ -159,6 +163,7 @@ impl Device {
             inward,
             outward,
             moments: Mutex::new(Moments::default()),
+            timeline: Mutex::new(Timeline::default()),
             is_cold: AtomicBool::new(image.is_some()),
             state: Mutex::new(State {
                 graphs: HashMap::new(),

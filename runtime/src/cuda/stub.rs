@@ -35,6 +35,10 @@ impl Stub {
         self.state.lock().log.iter().filter(|line| line.starts_with(what)).count()
     }
 
+    pub(crate) fn events(&self) -> usize {
+        self.state.lock().events.len()
+    }
+
     /// How many pieces of memory are not freed.
     pub(crate) fn pieces(&self) -> usize {
         self.state.lock().sizes.len()

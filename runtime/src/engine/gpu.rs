@@ -3,7 +3,7 @@
 use super::{Engine, gathered, sliced};
 use crate::{
     bundle::{Action, Port, unit},
-    cuda::{Address, Attempt, Device, Launch},
+    cuda::{Address, Attempt, Device, Launch, Stamp},
     error::{Error, Result},
     request::Outputs,
     slot::Slot,
@@ -14,21 +14,28 @@ use crate::{
 use std::ptr;
 
 impl Engine {
-    /// Runs a step that a GPU has a part in, or tells the GPU to.
-    pub(super) fn perform_on_gpu(&self, seat: &mut Seat, slot: &Slot, index: usize, record: Option<u64>) -> Result<()> {
+    /// Runs a step that a GPU has a part in, or tells the GPU to. The time of the step is wanted if it has a stamp, and those of
+    /// its tasks if there is a request to record them for.
+    pub(super) fn perform_on_gpu(
+        &self,
+        seat: &mut Seat,
+        slot: &Slot,
+        (index, stamp): (usize, Option<Stamp>),
+        record: Option<u64>,
+    ) -> Result<()> {
         let bundle = &self.program.bundle;
         let step = &bundle.steps[index];
         let at = |value: usize| slot.value(value).addr() as Address;
         match &step.action {
-            Action::Launch { stage, .. } => self.launch_on_gpu(seat, slot, (index, *stage), record),
-            Action::Transfer { input, output } => self.carry_by_gpu(slot, index, (*input, *output)),
+            Action::Launch { stage, .. } => self.launch_on_gpu(seat, slot, (index, *stage, stamp), record),
+            Action::Transfer { input, output } => self.carry_by_gpu(slot, (index, stamp), (*input, *output)),
             Action::Slice { input, output, positions, of, outer, .. } => {
                 let Some(gpu) = self.program.gpu_of(*output) else { return Ok(()) };
                 let part = unit(bundle.values[*input].tensor.bytes, *of, *outer).unwrap_or(0);
                 let parts = sliced(positions, *of, *outer, part);
                 let parts = parts.map(|(from, to)| (at(*output) + to, at(*input) + from, part));
                 // SAFETY: a sound bundle's parts are inside both values, and the steps that they depend on are done.
-                unsafe { gpu.copy(&bundle.step_name(step), slot.index, false, parts) }
+                unsafe { gpu.copy(&bundle.step_name(step), (slot.index, stamp), false, parts) }
             }
             Action::Gather { inputs, output, of, outer, .. } => {
                 let Some(gpu) = self.program.gpu_of(*output) else { return Ok(()) };
@@ -36,7 +43,7 @@ impl Engine {
                 let parts = gathered(of, *outer, part);
                 let parts = parts.map(|(which, from, to, bytes)| (at(*output) + to, at(inputs[which]) + from, bytes));
                 // SAFETY: as above.
-                unsafe { gpu.copy(&bundle.step_name(step), slot.index, false, parts) }
+                unsafe { gpu.copy(&bundle.step_name(step), (slot.index, stamp), false, parts) }
             }
         }
     }
@@ -48,7 +55,7 @@ impl Engine {
             let Some(gpu) = &self.program.gpus[self.program.bundle.stages[stage].device] else { continue };
             for slot in &self.slots {
                 let table = self.gpu_table(slot, (step, stage));
-                gpu.prepare_cold(Launch { stage, step, slot: slot.index, table: &table })?;
+                gpu.prepare_cold(Launch { stage, step, slot: slot.index, stamp: None, table: &table })?;
             }
         }
         Ok(())
@@ -65,7 +72,7 @@ impl Engine {
         &self,
         seat: &mut Seat,
         slot: &Slot,
-        (step, stage): (usize, usize),
+        (step, stage, stamp): (usize, usize, Option<Stamp>),
         record: Option<u64>,
     ) -> Result<()> {
         let description = &self.program.bundle.stages[stage];
@@ -74,7 +81,7 @@ impl Engine {
             hook(&description.name);
         }
         let table = self.gpu_table(slot, (step, stage));
-        let launch = Launch { stage, step, slot: slot.index, table: &table };
+        let launch = Launch { stage, step, slot: slot.index, stamp, table: &table };
         let now = || self.now();
         let clock: &dyn Fn() -> u64 = &now;
         // SAFETY: the GPU was told of the steps that it depends on; the arena is this seat's, and outputs are this step's.
@@ -88,7 +95,12 @@ impl Engine {
         Ok(())
     }
 
-    fn carry_by_gpu(&self, slot: &Slot, index: usize, (input, output): (usize, usize)) -> Result<()> {
+    fn carry_by_gpu(
+        &self,
+        slot: &Slot,
+        (index, stamp): (usize, Option<Stamp>),
+        (input, output): (usize, usize),
+    ) -> Result<()> {
         let bundle = &self.program.bundle;
         let (source, target) = (slot.value(input), slot.value(output));
         let (from, to) = (source.addr() as Address, target.addr() as Address);
@@ -97,12 +109,12 @@ impl Engine {
         // elsewhere, and this step's.
         let carried = unsafe {
             match (self.program.gpu_of(input), self.program.gpu_of(output)) {
-                (None, Some(gpu)) => gpu.send(slot.index, [(to, source.cast_const(), bytes)].into_iter()),
-                (Some(gpu), None) => gpu.fetch(slot.index, [(target, from, bytes)].into_iter()),
+                (None, Some(gpu)) => gpu.send((slot.index, stamp), [(to, source.cast_const(), bytes)].into_iter()),
+                (Some(gpu), None) => gpu.fetch((slot.index, stamp), [(target, from, bytes)].into_iter()),
                 (Some(gpu), Some(_)) => {
                     return gpu.copy(
                         &bundle.step_name(&bundle.steps[index]),
-                        slot.index,
+                        (slot.index, stamp),
                         true,
                         [(to, from, bytes)].into_iter(),
                     );
@@ -136,7 +148,7 @@ impl Engine {
                 (slot.value(value).addr() as Address, source, input.len() as u64)
             });
             // SAFETY: the slot was given to this thread, and none of its steps is ready yet.
-            unsafe { gpu.send(slot.index, parts) }
+            unsafe { gpu.send((slot.index, None), parts) }
         })
     }
 
@@ -165,7 +177,7 @@ impl Engine {
                 .iter()
                 .map(|&(port, _, copied_to)| (copied_to, slot.value(value(port)).addr() as Address, bytes(port)));
             // SAFETY: GPUs were told of all steps, and the places are the slot's, or as long as the outputs, which was checked.
-            unsafe { gpu.fetch(slot.index, parts) }?;
+            unsafe { gpu.fetch((slot.index, None), parts) }?;
             for &(port, goes_to, copied_to) in places.iter().filter(|(_, goes_to, copied_to)| goes_to != copied_to) {
                 // SAFETY: as above.
                 unsafe { ptr::copy_nonoverlapping(copied_to, goes_to, bytes(port) as usize) };

@@ -6,10 +6,13 @@ mod compile;
 mod foretold;
 mod gpu;
 mod launch;
+mod machine;
 mod memory;
+mod mixed;
 mod models;
 mod pipeline;
 mod start;
+mod trace;
 
 use crate::arguments::{in_turn, part, seconds};
 
@@ -24,6 +27,7 @@ parts, by default the first:
   memory        the most memory that a run takes, against weights and planned activations
   gpu           times on a GPU against PyTorch, and outputs against those of CPUs
   foretold      what plans promise that are made with what divi-profile measures on this machine, and what comes of it
+  mixed         plans on several devices, for one input, a queue and a pipeline: promises, times, overlap, outputs
 
   --models=NAME,…   models of test/models, by default all vision models and bert_base_128; for pipelines
                     resnet50 and googlenet
@@ -81,6 +85,7 @@ const PARTS: &[(&str, Part)] = &[
     ("memory", memory::memory),
     ("gpu", gpu::gpu),
     ("foretold", foretold::foretold),
+    ("mixed", mixed::mixed),
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {

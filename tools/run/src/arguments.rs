@@ -3,7 +3,7 @@
 use std::{fmt::Display, path::PathBuf, str::FromStr};
 
 use crate::files;
-use divi_runtime::Cold;
+use divi_runtime::{Cold, Recording};
 use lexopt::{
     Parser,
     prelude::{Long, Short, Value, ValueExt},
@@ -25,7 +25,8 @@ usage: divi-run BUNDLE [OPTIONS]
   --choices FILE           which algorithms of libraries and kernels are the fastest on this GPU: what the file does not know is
                            measured and added; without it, all of it is measured whenever a bundle is loaded
   --trace FILE             writes a trace for Chrome or Perfetto: measured and predicted spans
-  --profile-out FILE       writes what tasks took as a profile, which planning can use
+  --profile-out FILE       writes what tasks took as a profile, which planning can use; tasks of GPUs, which are in the trace then,
+                           too, run one after the other
   --check                  verifies the hashes of all files, and runs nothing
   --info                   describes the bundle; with inputs, runs it too and says how much memory that took
   --json                   prints what was measured as JSON
@@ -103,9 +104,13 @@ impl Arguments {
         !self.inputs.is_empty() || !self.archives.is_empty() || self.seed.is_some()
     }
 
-    /// Whether runs are looked at more closely than by the clock.
-    pub(crate) fn wants_spans(&self) -> bool {
-        self.trace.is_some() || self.profile.is_some()
+    /// How closely runs are looked at.
+    pub(crate) fn recording(&self) -> Recording {
+        match (&self.profile, &self.trace) {
+            (Some(_), _) => Recording::Tasks,
+            (None, Some(_)) => Recording::Steps,
+            (None, None) => Recording::Off,
+        }
     }
 }
 

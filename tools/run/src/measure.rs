@@ -36,12 +36,12 @@ pub(crate) fn measure(
     if arguments.warmup > 0 {
         run(runtime, &inputs, arguments.warmup)?;
     }
-    let mut measured = match arguments.wants_spans() {
-        true => recorded(runtime, Recording::Tasks, || run(runtime, &inputs, arguments.repeat))?,
-        false => run(runtime, &inputs, arguments.repeat)?,
+    let mut measured = match arguments.recording() {
+        Recording::Off => run(runtime, &inputs, arguments.repeat)?,
+        recording => recorded(runtime, recording, || run(runtime, &inputs, arguments.repeat))?,
     };
-    if arguments.is_json && !arguments.wants_spans() {
-        // Whoever records waits for what GPUs do, step by step.
+    if arguments.is_json && arguments.recording() == Recording::Off {
+        // Recording takes time, too.
         let runs = arguments.repeat.min(RECORDED_RUNS);
         let steps = recorded(runtime, Recording::Steps, || run(runtime, &inputs, runs))?;
         (measured.spans, measured.left_out) = (steps.spans, steps.left_out);

@@ -1,6 +1,6 @@
 //! What comes to a GPU, goes from it, and is copied on it.
 
-use super::{Device, State, moments::Moment};
+use super::{Device, Stamp, State, moments::Moment};
 use crate::{
     cuda::{
         driver::{Address, Outcome, Stream},
@@ -22,19 +22,19 @@ impl Device {
     pub(crate) unsafe fn copy(
         &self,
         what: &str,
-        slot: usize,
+        (slot, stamp): (usize, Option<Stamp>),
         is_awaited: bool,
-        parts: impl Iterator<Item = (Address, Address, u64)>,
+        mut parts: impl Iterator<Item = (Address, Address, u64)>,
     ) -> Result<()> {
         let (gpu, stream) = (&*self.gpu, self.streams[0]);
         let mut state = self.enter(what)?;
-        let copy = || {
+        let mut copy = || {
             self.follow(slot, Moment::Arrived, stream)?;
             self.await_constants(&mut state, self.constants.newest_value(), stream)?;
-            for (to, from, bytes) in parts {
+            self.timed((slot, stamp), stream, || {
                 // SAFETY: the caller's.
-                unsafe { gpu.copy_within(to, from, bytes, stream) }?;
-            }
+                parts.try_for_each(|(to, from, bytes)| unsafe { gpu.copy_within(to, from, bytes, stream) })
+            })?;
             self.mark(slot, Moment::Computed, stream)?;
             if is_awaited || state.image.is_some() {
                 gpu.finish(stream)?;
@@ -51,11 +51,13 @@ impl Device {
     /// As above; what is copied stays until the request is done, or what is made of it on the GPU is on the host.
     pub(crate) unsafe fn send(
         &self,
-        slot: usize,
+        (slot, stamp): (usize, Option<Stamp>),
         mut parts: impl Iterator<Item = (Address, *const u8, u64)>,
     ) -> Attempt {
-        // SAFETY: the caller's.
-        let sent = parts.try_for_each(|(to, from, bytes)| unsafe { self.gpu.copy_in(to, from, bytes, self.inward) });
+        let sent = self.timed((slot, stamp), self.inward, || {
+            // SAFETY: the caller's.
+            parts.try_for_each(|(to, from, bytes)| unsafe { self.gpu.copy_in(to, from, bytes, self.inward) })
+        });
         let marked = sent.and_then(|()| self.mark(slot, Moment::Arrived, self.inward));
         marked.map(|_| ()).map_err(|fault| self.problem(fault))
     }
@@ -66,7 +68,7 @@ impl Device {
     /// As above.
     pub(crate) unsafe fn fetch(
         &self,
-        slot: usize,
+        (slot, stamp): (usize, Option<Stamp>),
         mut parts: impl Iterator<Item = (*mut u8, Address, u64)>,
     ) -> Attempt {
         let (gpu, stream) = (&*self.gpu, self.outward);
@@ -77,8 +79,10 @@ impl Device {
                 // What is fetched may be a constant.
                 self.await_constants(&mut self.state.lock(), self.constants.newest_value(), stream)?;
             }
-            // SAFETY: the caller's.
-            parts.try_for_each(|(to, from, bytes)| unsafe { gpu.copy_out(to, from, bytes, stream) })?;
+            self.timed((slot, stamp), stream, || {
+                // SAFETY: the caller's.
+                parts.try_for_each(|(to, from, bytes)| unsafe { gpu.copy_out(to, from, bytes, stream) })
+            })?;
             gpu.await_event(self.mark(slot, Moment::Left, stream)?)
         };
         fetch().map_err(|fault| self.problem(fault))

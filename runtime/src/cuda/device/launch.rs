@@ -1,6 +1,6 @@
 //! Stages on a GPU: replayed as graphs, but where they are measured, or constants are not there yet.
 
-use super::{Device, State, moments::Moment};
+use super::{Device, Stamp, State, moments::Moment};
 use crate::{
     bundle::Status,
     cuda::{
@@ -18,6 +18,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) stage: usize,
     pub(crate) step: usize,
     pub(crate) slot: usize,
+    pub(crate) stamp: Option<Stamp>,
     /// The addresses of all buffers; always the same for a step and a slot.
     pub(crate) table: &'a [Address],
 }
@@ -84,11 +85,11 @@ impl Device {
             }
         };
         self.follow(launch.slot, Moment::Arrived, stream)?;
-        match graph {
-            Some(graph) => gpu.launch_graph(graph, stream)?,
+        self.timed((launch.slot, launch.stamp), stream, || match graph {
+            Some(graph) => gpu.launch_graph(graph, stream),
             // SAFETY: the caller's.
-            None => unsafe { self.issue(stage, launch.table) }?,
-        }
+            None => unsafe { self.issue(stage, launch.table) },
+        })?;
         self.mark(launch.slot, Moment::Computed, stream).map(|_| ())
     }
 
@@ -180,19 +181,23 @@ impl Device {
     /// # Safety
     /// As for [`Device::launch`].
     unsafe fn start_cold(&self, stage: &Stage, launch: Launch<'_>, state: &mut State) -> Outcome<()> {
-        self.follow(launch.slot, Moment::Arrived, self.streams[0])?;
-        if let Some((graph, is_last)) = state.cold.get(&(launch.step, launch.slot)).copied() {
-            self.send_constants(state)?;
-            state.image.iter_mut().for_each(|image| image.expect(is_last));
-            self.gpu.launch_graph(graph, self.streams[0])?;
-            self.gpu.finish(self.streams[0])?;
-            return self.forget_image(state);
-        }
-        self.await_constants(state, self.constants.newest_value(), self.streams[0])?;
-        let before = |_, newest| self.await_constants(state, newest, self.streams[0]);
-        // SAFETY: the caller's.
-        unsafe { self.issue_one_by_one(stage, launch.table, before) }?;
-        self.gpu.finish(self.streams[0])?;
+        let stream = self.streams[0];
+        self.follow(launch.slot, Moment::Arrived, stream)?;
+        let graph = state.cold.get(&(launch.step, launch.slot)).copied();
+        self.timed((launch.slot, launch.stamp), stream, || match graph {
+            Some((graph, is_last)) => {
+                self.send_constants(state)?;
+                state.image.iter_mut().for_each(|image| image.expect(is_last));
+                self.gpu.launch_graph(graph, stream)
+            }
+            None => {
+                self.await_constants(state, self.constants.newest_value(), stream)?;
+                let before = |_, newest| self.await_constants(state, newest, stream);
+                // SAFETY: the caller's.
+                unsafe { self.issue_one_by_one(stage, launch.table, before) }
+            }
+        })?;
+        self.gpu.finish(stream)?;
         self.forget_image(state)
     }
 

@@ -67,7 +67,7 @@ impl Device {
         let event = |moment| self.moments.lock().events.get(&(slot, moment)).copied();
         let events = [Moment::Arrived, Moment::Computed, Moment::Left].into_iter().filter_map(event);
         let settled: Outcome<()> = events.into_iter().try_for_each(|event| self.gpu.await_event(event));
-        settled.map_err(|fault| self.problem(fault))?;
+        settled.and_then(|()| self.keep_times(slot)).map_err(|fault| self.problem(fault))?;
         self.moments.lock().running.retain(|&(of, _)| of != slot);
         Ok(())
     }

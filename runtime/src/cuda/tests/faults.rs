@@ -2,7 +2,7 @@
 
 use super::kit::{Maker, SIZE, ask, by, call, product, scale_and_add};
 use crate::{
-    Options,
+    Options, Recording,
     bundle::{Buffer, Convolution, Epilogue, File, Launch, Library},
     cuda::{
         Cuda, Driver,
@@ -38,14 +38,20 @@ fn a_kernel_that_fails_ends_its_request() {
 
 #[test]
 fn a_gpu_that_is_lost_says_so() {
-    let stub = Stub::new();
-    let runtime = scale_and_add(1).load(&stub, Options::default()).unwrap();
-    assert_eq!(ask(&runtime, 1.0).unwrap(), [4.0; SIZE as usize]);
-    stub.state.lock().crashes = Some("add".to_owned());
-    let expected = "value 'y' did not get from 'gpu0' to 'cpu0': an illegal memory access was encountered in stage 'main'; CUDA \
-                    does nothing more on this GPU in this process: start it again";
-    assert_eq!(ask(&runtime, 1.0).unwrap_err().to_string(), expected);
-    assert!(ask(&runtime, 1.0).unwrap_err().to_string().contains("an illegal memory access was encountered"));
+    for recording in [Recording::Off, Recording::Steps] {
+        let stub = Stub::new();
+        let runtime = scale_and_add(1).load(&stub, Options::default()).unwrap();
+        runtime.record(recording);
+        assert_eq!(ask(&runtime, 1.0).unwrap(), [4.0; SIZE as usize]);
+        stub.state.lock().crashes = Some("add".to_owned());
+        let expected = "value 'y' did not get from 'gpu0' to 'cpu0': an illegal memory access was encountered in stage 'main'; \
+                        CUDA does nothing more on this GPU in this process: start it again";
+        assert_eq!(ask(&runtime, 1.0).unwrap_err().to_string(), expected);
+        runtime.record(recording);
+        assert!(ask(&runtime, 1.0).unwrap_err().to_string().contains("an illegal memory access was encountered"));
+        let of_the_first = if recording == Recording::Off { 0 } else { 3 };
+        assert_eq!(runtime.take_spans().0.len(), of_the_first);
+    }
 }
 
 #[test]

@@ -205,6 +205,39 @@ fn tasks_are_measured_by_the_gpus_clock() {
     assert_eq!(tasks[0].end_ns, tasks[1].begin_ns);
 }
 
+/// What is recorded of steps changes nothing of what is done, and when.
+#[test]
+fn steps_are_timed_by_the_gpus_clock_and_not_waited_for() {
+    for by_host in [false, true] {
+        let stub = Stub::new();
+        let runtime = scale_twice(by_host).load(&stub, Options { in_flight: Some(2), ..Options::default() }).unwrap();
+        let log_of = |number: f32| {
+            let before = stub.state.lock().log.len();
+            assert_eq!(ask(&runtime, number).unwrap(), [9.0 * number; SIZE as usize]);
+            stub.state.lock().log[before..].to_vec()
+        };
+        log_of(1.0);
+        let usual = log_of(2.0);
+        runtime.record(Recording::Steps);
+        let recorded = log_of(3.0);
+        let events = stub.events();
+        assert_eq!((recorded, log_of(4.0)), (usual.clone(), usual));
+        assert_eq!(stub.events(), events, "events are used again");
+        runtime.record(Recording::Off);
+        let (spans, left_out) = runtime.take_spans();
+        // In, two stages with the way by the host between them, out; twice.
+        let steps = if by_host { 6 } else { 4 };
+        assert_eq!((spans.len(), left_out), (2 * steps, 0));
+        let in_order: Vec<usize> = spans.iter().map(|span| span.step).collect();
+        assert_eq!(in_order, (0..steps).chain(0..steps).collect::<Vec<_>>());
+        assert!(spans.iter().all(|span| span.task.is_none() && span.end_ns - span.begin_ns == 10_000), "{spans:?}");
+        assert!(spans.windows(2).all(|pair| pair[0].end_ns <= pair[1].begin_ns), "{spans:?}");
+        assert!(spans[..steps].iter().all(|span| span.request == spans[0].request));
+        assert!(spans[steps..].iter().all(|span| span.request == spans[0].request + 1));
+        assert!(runtime.take_spans().0.is_empty());
+    }
+}
+
 #[test]
 fn what_tasks_take_adds_up_to_what_the_stage_takes() {
     let times = |ends: &[f64]| {

@@ -3,15 +3,12 @@
 
 use super::{
     MODELS, Settings,
-    build::{Plan, WEIGHTS, Weights, bundle, original, output_of, program, write},
-    launch::{Launched, launch, repeat},
+    build::{Plan, Weights, bundle},
+    launch::{Launched, repeat},
+    machine::Machine,
 };
 use crate::runs::median;
-use divi_cost::system::{DeviceKind, System};
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
 
 /// Launches of a plan for one input.
 const TURNS: usize = 3;
@@ -93,31 +90,6 @@ impl Pipeline {
     }
 }
 
-/// This machine, and its links as they were measured.
-struct Machine {
-    system: PathBuf,
-    /// Whether copies need none of the processors that compute.
-    has_gpus: bool,
-    seconds: f64,
-    choices: PathBuf,
-}
-
-impl Machine {
-    fn new(settings: &Settings) -> Result<Self, String> {
-        let (system, choices) = (write("host.toml", "")?, write("choices.json", "")?);
-        let profile = system.with_extension("json");
-        // What was measured before may be another build's, and may not be there.
-        [&choices, &profile].into_iter().for_each(|file| _ = std::fs::remove_file(file));
-        let mut command = Command::new(program("divi-profile")?);
-        command.arg("measure").arg("-q").arg("-o").arg(&profile);
-        command.arg(format!("--system={}", settings.system)).arg(format!("--system-out={}", system.display()));
-        output_of(command, "links")?;
-        let known = System::load(&system.display().to_string()).map_err(|error| error.to_string())?;
-        let has_gpus = known.devices.iter().any(|device| device.kind == DeviceKind::Cuda);
-        Ok(Self { system, has_gpus, seconds: settings.seconds, choices })
-    }
-}
-
 /// A model on this machine: planned for one input, and for many of them with all devices and with one.
 struct Bench<'a> {
     machine: &'a Machine,
@@ -129,18 +101,8 @@ struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// Measures the model's tasks, and plans it.
     fn new(model: &str, machine: &'a Machine) -> Result<Self, String> {
-        let system = write(&format!("{model}-host.toml"), "")?;
-        let profile = system.with_extension("json");
-        let kinds = ["json", "sm_80.json", "sm_90.json"].map(|extension| profile.with_extension(extension));
-        kinds.iter().for_each(|file| _ = std::fs::remove_file(file));
-        let mut command = Command::new(program("divi-profile")?);
-        command.arg("measure").arg(original(model)?).args(["-q", "--links=keep", "-o"]).arg(&profile);
-        command.arg(format!("--weights={WEIGHTS}")).arg(format!("--time-limit={}", machine.seconds));
-        command.arg(format!("--system={}", machine.system.display()));
-        command.arg(format!("--system-out={}", system.display()));
-        command.arg(format!("--choices={}", machine.choices.display()));
-        output_of(command, model)?;
-        let cost = if machine.has_gpus { "--pipeline-cost=overlap" } else { "--pipeline-cost=serial" };
+        let system = machine.measure(model, &[])?;
+        let cost = machine.pipeline_cost();
         let plans: [(&str, &[&str]); 3] = [
             ("latency", &[LEAST_GAIN]),
             ("foretold-pipeline", &["--objective=pipeline", cost, LEAST_GAIN]),
@@ -158,14 +120,9 @@ impl<'a> Bench<'a> {
         Ok(Self { machine, latency: latency?, pipeline: pipeline?, single: single? })
     }
 
-    fn launch(&self, bundle: &Path, options: &[String]) -> Result<Launched, String> {
-        let choices = format!("--choices={}", self.machine.choices.display());
-        launch(bundle, &[options, &[choices]].concat())
-    }
-
     fn latency(&self) -> Result<Latency, String> {
         let runs = [repeat(&self.latency, self.machine.seconds / TURNS as f64)?];
-        let launched = (0..TURNS).map(|_| self.launch(&self.latency, &runs)).collect::<Result<Vec<_>, _>>()?;
+        let launched = (0..TURNS).map(|_| self.machine.launch(&self.latency, &runs)).collect::<Result<Vec<_>, _>>()?;
         let measured = numbers(&launched, "/latency_us/median")?;
         let predicted = launched[0].number("/predicted_us")?;
         Ok(Latency { predicted: predicted / 1e3, measured: median(&measured) / 1e3 })
@@ -179,8 +136,8 @@ impl<'a> Bench<'a> {
         let (many, one) = (of(&self.pipeline)?, of(&self.single)?);
         let (mut together, mut alone) = (vec![], vec![]);
         for _ in 0..PIPELINE_TURNS {
-            together.push(self.launch(&self.pipeline, &many)?);
-            alone.push(self.launch(&self.single, &one)?);
+            together.push(self.machine.launch(&self.pipeline, &many)?);
+            alone.push(self.machine.launch(&self.single, &one)?);
         }
         let (measured, of_one) = (numbers(&together, "/throughput_per_s")?, numbers(&alone, "/throughput_per_s")?);
         let predicted = together[0].number("/predicted_throughput_per_s")?;
@@ -194,7 +151,7 @@ impl<'a> Bench<'a> {
         let (mut gains, mut foretold) = (vec![], None);
         for _ in 0..COLD_TURNS {
             let [overlap, first] =
-                ["overlap", "copy-first"].map(|mode| self.launch(&self.latency, &[format!("--cold={mode}")]));
+                ["overlap", "copy-first"].map(|mode| self.machine.launch(&self.latency, &[format!("--cold={mode}")]));
             let (overlap, first) = (overlap?, first?);
             let predicted = |mode: &str| overlap.number(&format!("/predicted_cold_us/{mode}"));
             let (Ok(short), Ok(long)) = (predicted("overlap"), predicted("copy-first")) else { return Ok(None) };

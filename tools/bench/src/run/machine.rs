@@ -1,0 +1,68 @@
+//! What plans for this machine are made with: what `divi-profile` measures on it.
+
+use super::{
+    Settings,
+    build::{WEIGHTS, original, output_of, program, write},
+    launch::{Launched, launch},
+};
+use divi_cost::system::{DeviceKind, System};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// This machine, and its links as they were measured.
+pub(super) struct Machine {
+    system: PathBuf,
+    /// Whether copies need none of the processors that compute.
+    has_gpus: bool,
+    pub(super) seconds: f64,
+    choices: PathBuf,
+}
+
+impl Machine {
+    pub(super) fn new(settings: &Settings) -> Result<Self, String> {
+        let (system, choices) = (write("host.toml", "")?, write("choices.json", "")?);
+        let profile = system.with_extension("json");
+        // What was measured before may be another build's, and may not be there.
+        [&choices, &profile].into_iter().for_each(|file| _ = std::fs::remove_file(file));
+        let mut command = Command::new(program("divi-profile")?);
+        command.arg("measure").arg("-q").arg("-o").arg(&profile);
+        command.arg(format!("--system={}", settings.system)).arg(format!("--system-out={}", system.display()));
+        output_of(command, "links")?;
+        let known = System::load(&system.display().to_string()).map_err(|error| error.to_string())?;
+        let has_gpus = known.devices.iter().any(|device| device.kind == DeviceKind::Cuda);
+        Ok(Self { system, has_gpus, seconds: settings.seconds, choices })
+    }
+
+    /// Measures a model's tasks, at so many inputs at once if there are batches, and returns the system that knows of it.
+    pub(super) fn measure(&self, model: &str, batches: &[u32]) -> Result<PathBuf, String> {
+        let system = write(&format!("{model}-host.toml"), "")?;
+        let profile = system.with_extension("json");
+        let kinds = ["json", "sm_80.json", "sm_90.json"].map(|extension| profile.with_extension(extension));
+        kinds.iter().for_each(|file| _ = std::fs::remove_file(file));
+        let mut command = Command::new(program("divi-profile")?);
+        command.arg("measure").arg(original(model)?).args(["-q", "--links=keep", "-o"]).arg(&profile);
+        command.arg(format!("--weights={WEIGHTS}")).arg(format!("--time-limit={}", self.seconds));
+        command.arg(format!("--system={}", self.system.display()));
+        command.arg(format!("--system-out={}", system.display()));
+        command.arg(format!("--choices={}", self.choices.display()));
+        if !batches.is_empty() {
+            let sizes: Vec<String> = batches.iter().map(u32::to_string).collect();
+            command.arg(format!("--batch={}", sizes.join(",")));
+        }
+        output_of(command, model)?;
+        Ok(system)
+    }
+
+    /// What a stage of a pipeline costs here, as an option of `divi-opt`.
+    pub(super) fn pipeline_cost(&self) -> &'static str {
+        if self.has_gpus { "--pipeline-cost=overlap" } else { "--pipeline-cost=serial" }
+    }
+
+    /// Runs a bundle, on GPUs by the algorithms that were measured.
+    pub(super) fn launch(&self, bundle: &Path, options: &[String]) -> Result<Launched, String> {
+        let choices = format!("--choices={}", self.choices.display());
+        launch(bundle, &[options, &[choices]].concat())
+    }
+}
