@@ -94,11 +94,12 @@ impl Engine {
     pub(crate) fn drive(&self, hand: &Hand, is_enough: impl Fn() -> bool) {
         self.end(hand);
         while let Some(station) = hand.next.take() {
-            let is_enough = || hand.next.get().is_some() || hand.ended.get().is_some() || is_enough();
-            // Who has been let in elsewhere to tell a GPU something does not wait for it.
+            let is_enough = || hand.ended.get().is_some() || is_enough();
+            // Who has been let in elsewhere to tell a GPU something does not wait for it, and nobody waits before all is told.
             let may_run = |ready: Ready| {
                 let step = self.program.steps.get(ready.step as usize);
-                hand.waits_for.is_some() || step.is_some_and(|step| self.is_told(step))
+                let may_wait = hand.waits_for.is_some() && hand.next.get().is_none();
+                may_wait || step.is_some_and(|step| self.is_told(step))
             };
             self.stations[station].drive(|seat, ready| self.run(seat, ready, hand), may_run, is_enough);
             self.end(hand);
@@ -155,6 +156,7 @@ impl Engine {
             let mut progress = slot.progress.lock();
             progress.current = Some(Current { request, outputs, failure });
             progress.steps_left = steps.len();
+            progress.are_told.fill(false);
             for (wait, step) in progress.waits.iter_mut().zip(steps) {
                 *wait = step.dependencies.len() as u32;
             }
@@ -176,9 +178,14 @@ impl Engine {
         self.stations[station].push(lane, ready);
     }
 
+    /// Whether GPUs are told what to do before it is needed.
+    fn tells_ahead(&self) -> bool {
+        self.recording.load(Ordering::Relaxed) < Recording::Tasks as u8
+    }
+
     /// Whether a GPU is told of a step, and nobody waits for what it does.
     fn is_told(&self, step: &Planned) -> bool {
-        step.is_on_gpu && !step.is_awaited && self.recording.load(Ordering::Relaxed) < Recording::Tasks as u8
+        step.is_on_gpu && !step.is_awaited && self.tells_ahead()
     }
 
     /// Whether a thread may run a step at another's station. A CPU's threads have cores of their own, unless there is one device.
@@ -202,6 +209,7 @@ impl Engine {
             let result = catch_unwind(AssertUnwindSafe(|| self.perform(seat, slot, &request, index, ready.request)));
             result.unwrap_or_else(|panic| Err(self.panicked(index, &*panic))).err()
         });
+        let mut fetches = vec![];
         let is_last = {
             let mut progress = slot.progress.lock();
             if let Some(current) = &mut progress.current
@@ -211,13 +219,23 @@ impl Engine {
             }
             for &dependent in &self.program.steps[index].dependents {
                 progress.waits[dependent] -= 1;
-                if progress.waits[dependent] == 0 {
-                    self.make_ready(slot_index, ready.request, (dependent, &self.program.steps[dependent]), hand);
+                if progress.waits[dependent] > 0 {
+                    continue;
+                }
+                let step = &self.program.steps[dependent];
+                if step.is_fetch && self.tells_ahead() {
+                    fetches.push(dependent);
+                } else {
+                    self.make_ready(slot_index, ready.request, (dependent, step), hand);
                 }
             }
             progress.steps_left -= 1;
             progress.steps_left == 0
         };
+        for fetch in fetches {
+            self.fetch_ahead(slot, ready.request, fetch);
+            self.make_ready(slot_index, ready.request, (fetch, &self.program.steps[fetch]), hand);
+        }
         if is_last {
             hand.ended.set(Some((slot_index, ready.request)));
         }

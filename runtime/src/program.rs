@@ -35,6 +35,8 @@ pub(crate) struct Planned {
     pub(crate) is_on_gpu: bool,
     /// Whether it is done only when the GPU has done it, instead of when the GPU was told.
     pub(crate) is_awaited: bool,
+    /// Whether a GPU copies a value to the host.
+    pub(crate) is_fetch: bool,
     /// The first of those that could run is the one with the lowest.
     pub(crate) rank: u32,
     /// The steps that write what it reads.
@@ -217,7 +219,8 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes) -> Vec<Planned> {
             Action::Transfer { input, .. } => is_gpu(bundle.values[*input].device),
             Action::Slice { .. } | Action::Gather { .. } => false,
         };
-        steps.push(Planned { lane, is_on_gpu, is_awaited, rank: 0, dependencies, dependents: vec![], table });
+        let is_fetch = matches!(&step.action, Action::Transfer { output, .. } if is_awaited && !is_gpu(bundle.values[*output].device));
+        steps.push(Planned { lane, is_on_gpu, is_awaited, is_fetch, rank: 0, dependencies, dependents: vec![], table });
         if let Action::Launch { stage, .. } = &step.action {
             table += bundle.stages[*stage].calls.iter().map(|call| call.buffers.len()).sum::<usize>();
         }

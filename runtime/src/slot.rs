@@ -65,6 +65,8 @@ pub(crate) struct Progress {
     pub(crate) current: Option<Current>,
     /// How many steps each step still waits for.
     pub(crate) waits: Vec<u32>,
+    /// Which steps a GPU was told of before they were run.
+    pub(crate) are_told: Vec<bool>,
     pub(crate) steps_left: usize,
 }
 
@@ -104,8 +106,8 @@ impl Slot {
                 Buffer::Constant(index) => program.constant_on(stage.device, *index),
             }));
         }
-        let waits = vec![0; bundle.steps.len()];
-        let progress = Mutex::new(Progress { current: None, waits, steps_left: 0 });
+        let (waits, are_told) = (vec![0; bundle.steps.len()], vec![false; bundle.steps.len()]);
+        let progress = Mutex::new(Progress { current: None, waits, are_told, steps_left: 0 });
         let (inputs, outputs) = (Staging::new(program, &bundle.inputs)?, Staging::new(program, &bundle.outputs)?);
         Ok(Self { index, blocks, inputs, outputs, pointers: UnsafeCell::new(Pointers { values, table }), progress })
     }

@@ -7,11 +7,11 @@ use crate::{
     error::{Error, Result},
     request::Outputs,
     slot::Slot,
-    span::Span,
+    span::{Recording, Span},
     station::Seat,
     tensor::TensorRef,
 };
-use std::ptr;
+use std::{ptr, sync::atomic::Ordering};
 
 impl Engine {
     /// Runs a step that a GPU has a part in, or tells the GPU to. The time of the step is wanted if it has a stamp, and those of
@@ -102,6 +102,14 @@ impl Engine {
         (input, output): (usize, usize),
     ) -> Result<()> {
         let bundle = &self.program.bundle;
+        if self.program.steps[index].is_fetch {
+            let is_told = std::mem::take(&mut slot.progress.lock().are_told[index]);
+            if !is_told {
+                self.fetch(slot, (index, stamp))?;
+            }
+            let fetched = self.program.gpu_of(input).map_or(Ok(()), |gpu| gpu.await_fetched(slot.index, Some(index)));
+            return fetched.map_err(|problem| self.not_carried((input, output), problem));
+        }
         let (source, target) = (slot.value(input), slot.value(output));
         let (from, to) = (source.addr() as Address, target.addr() as Address);
         let bytes = bundle.values[input].tensor.bytes;
@@ -110,8 +118,7 @@ impl Engine {
         let carried = unsafe {
             match (self.program.gpu_of(input), self.program.gpu_of(output)) {
                 (None, Some(gpu)) => gpu.send((slot.index, stamp), [(to, source.cast_const(), bytes)].into_iter()),
-                (Some(gpu), None) => gpu.fetch((slot.index, stamp), [(target, from, bytes)].into_iter()),
-                (Some(gpu), Some(_)) => {
+                (Some(gpu), _) => {
                     return gpu.copy(
                         &bundle.step_name(&bundle.steps[index]),
                         (slot.index, stamp),
@@ -122,9 +129,38 @@ impl Engine {
                 (None, None) => Ok(()),
             }
         };
+        carried.map_err(|problem| self.not_carried((input, output), problem))
+    }
+
+    /// Has a GPU copy a value to the host.
+    fn fetch(&self, slot: &Slot, (index, stamp): (usize, Option<Stamp>)) -> Result<()> {
+        let Action::Transfer { input, output } = self.program.bundle.steps[index].action else { return Ok(()) };
+        let Some(gpu) = self.program.gpu_of(input) else { return Ok(()) };
+        let (from, bytes) = (slot.value(input).addr() as Address, self.program.bundle.values[input].tensor.bytes);
+        let parts = [(slot.value(output), from, bytes)].into_iter();
+        // SAFETY: the GPU was told of the step that the value depends on; the other one is as long, and this step's.
+        let fetched = unsafe { gpu.fetch((slot.index, stamp), Some(index), parts) };
+        fetched.map_err(|problem| self.not_carried((input, output), problem))
+    }
+
+    /// The same as soon as the GPU was told to compute the value: the step itself waits for it only.
+    pub(super) fn fetch_ahead(&self, slot: &Slot, request: u64, index: usize) {
+        if slot.progress.lock().current.as_ref().is_none_or(|current| current.failure.is_some()) {
+            return;
+        }
+        let is_recording = self.recording.load(Ordering::Relaxed) == Recording::Steps as u8;
+        let fetched = self.fetch(slot, (index, is_recording.then_some(Stamp { request, step: index })));
+        let mut progress = slot.progress.lock();
+        progress.are_told[index] = true;
+        if let (Err(error), Some(current)) = (fetched, &mut progress.current) {
+            current.failure.get_or_insert(error);
+        }
+    }
+
+    fn not_carried(&self, (input, output): (usize, usize), problem: String) -> Error {
+        let bundle = &self.program.bundle;
         let device = |value: usize| bundle.devices[bundle.values[value].device].id.clone();
-        let (name, from, to) = (&bundle.values[input].name, device(input), device(output));
-        carried.map_err(|problem| Error::Transfer { value: name.clone(), from, to, problem })
+        Error::Transfer { value: bundle.values[input].name.clone(), from: device(input), to: device(output), problem }
     }
 
     /// Whether GPUs copy from and to memory of the host by themselves.
@@ -177,7 +213,8 @@ impl Engine {
                 .iter()
                 .map(|&(port, _, copied_to)| (copied_to, slot.value(value(port)).addr() as Address, bytes(port)));
             // SAFETY: GPUs were told of all steps, and the places are the slot's, or as long as the outputs, which was checked.
-            unsafe { gpu.fetch((slot.index, None), parts) }?;
+            unsafe { gpu.fetch((slot.index, None), None, parts) }?;
+            gpu.await_fetched(slot.index, None)?;
             for &(port, goes_to, copied_to) in places.iter().filter(|(_, goes_to, copied_to)| goes_to != copied_to) {
                 // SAFETY: as above.
                 unsafe { ptr::copy_nonoverlapping(copied_to, goes_to, bytes(port) as usize) };

@@ -62,13 +62,14 @@ impl Device {
         marked.map(|_| ()).map_err(|fault| self.problem(fault))
     }
 
-    /// Copies values of a slot to the host and waits for it: `(to, from, bytes)`.
+    /// Has values of a slot copied to the host, for a step or for the end of the request: `(to, from, bytes)`.
     ///
     /// # Safety
     /// As above.
     pub(crate) unsafe fn fetch(
         &self,
         (slot, stamp): (usize, Option<Stamp>),
+        step: Option<usize>,
         mut parts: impl Iterator<Item = (*mut u8, Address, u64)>,
     ) -> Attempt {
         let (gpu, stream) = (&*self.gpu, self.outward);
@@ -83,9 +84,14 @@ impl Device {
                 // SAFETY: the caller's.
                 parts.try_for_each(|(to, from, bytes)| unsafe { gpu.copy_out(to, from, bytes, stream) })
             })?;
-            gpu.await_event(self.mark(slot, Moment::Left, stream)?)
+            self.mark(slot, Moment::Left(step), stream)
         };
-        fetch().map_err(|fault| self.problem(fault))
+        fetch().map(|_| ()).map_err(|fault| self.problem(fault))
+    }
+
+    /// Waits for what was fetched.
+    pub(crate) fn await_fetched(&self, slot: usize, step: Option<usize>) -> Attempt {
+        self.await_moment(slot, Moment::Left(step)).map_err(|fault| self.problem(fault))
     }
 
     /// Has a stream wait for constants up to one of the upload's order. Calls are on the first stream until all are here, so

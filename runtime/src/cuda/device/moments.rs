@@ -12,8 +12,8 @@ pub(super) enum Moment {
     Arrived,
     /// Stages and copies between them are done.
     Computed,
-    /// Values are on the host.
-    Left,
+    /// What a step, or the end of the request, wants on the host is there.
+    Left(Option<usize>),
 }
 
 #[derive(Default)]
@@ -44,6 +44,12 @@ impl Device {
         }
     }
 
+    /// Waits for something that was said of a slot's request.
+    pub(super) fn await_moment(&self, slot: usize, moment: Moment) -> Outcome<()> {
+        let event = self.moments.lock().events.get(&(slot, moment)).copied();
+        event.map_or(Ok(()), |event| self.gpu.await_event(event))
+    }
+
     /// Notes a stage that nobody has waited for.
     pub(super) fn note(&self, slot: usize, stage: usize) {
         self.moments.lock().running.push((slot, stage));
@@ -64,9 +70,11 @@ impl Device {
 
     /// Waits until all is done that the GPU was told to do for a slot's request.
     pub(crate) fn settle(&self, slot: usize) -> Attempt {
-        let event = |moment| self.moments.lock().events.get(&(slot, moment)).copied();
-        let events = [Moment::Arrived, Moment::Computed, Moment::Left].into_iter().filter_map(event);
-        let settled: Outcome<()> = events.into_iter().try_for_each(|event| self.gpu.await_event(event));
+        let events: Vec<Event> = {
+            let moments = self.moments.lock();
+            moments.events.iter().filter(|((of, _), _)| *of == slot).map(|(_, &event)| event).collect()
+        };
+        let settled = events.into_iter().try_for_each(|event| self.gpu.await_event(event));
         settled.and_then(|()| self.keep_times(slot)).map_err(|fault| self.problem(fault))?;
         self.moments.lock().running.retain(|&(of, _)| of != slot);
         Ok(())

@@ -155,7 +155,7 @@ impl State {
 
     /// Does no more than what has to be done for an event to have been recorded so often.
     pub(super) fn await_event(&mut self, event: Event, count: u64) -> Outcome<()> {
-        while self.events[event.0].happened < count {
+        while !self.is_lost && self.events[event.0].happened < count {
             let is_record = |queued: &Queued| match queued {
                 Queued::Operation(Operation::Record { event: other }) => *other == event,
                 _ => false,

@@ -37,6 +37,36 @@ fn gpus_are_told_ahead() {
     assert!(last_launch < first_kernel && last_launch.is_some(), "{log:?}");
 }
 
+/// What the host wants is fetched as soon as it is computed, and what comes next is told before anybody waits for it.
+#[test]
+fn values_are_fetched_while_the_gpu_goes_on() {
+    let stub = Stub::new();
+    let mut maker = Maker::new(1);
+    let three = maker.constant(3.0);
+    let scale = || vec![call("scale", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(three)], &[])];
+    let x = maker.input("x", 1);
+    let (x, between, y) = (maker.transfer(x, 0), maker.value("between", 0), maker.value("y", 0));
+    maker.launch("first", scale(), &[x], &[between]);
+    let here = maker.transfer(between, 1);
+    maker.launch("second", scale(), &[between], &[y]);
+    let y = maker.transfer(y, 1);
+    maker.output("y", y);
+    maker.output("between", here);
+    let runtime = maker.load(&stub, Options::default()).unwrap();
+    for number in [1.0, 2.0] {
+        let before = stub.state.lock().log.len();
+        let outputs = runtime.run(&[("x", full(number).view())]).unwrap();
+        let numbers: Vec<_> = outputs.iter().map(|(_, tensor)| tensor.to_f32().unwrap()).collect();
+        assert_eq!(numbers, [[9.0 * number; SIZE as usize], [3.0 * number; SIZE as usize]]);
+        let log = &stub.state.lock().log[before..];
+        let parts: Vec<&[String]> = log.split(|line| line == "await").collect();
+        let times = |part: &[String], what: &str| part.iter().filter(|line| line.starts_with(what)).count();
+        assert_eq!(times(parts[0], "launch graph"), 2, "{log:?}");
+        // The first value is there when one kernel is done, and the second is waited for by itself.
+        assert_eq!((times(parts[1], "kernel"), times(parts[2], "kernel")), (1, 1), "{log:?}");
+    }
+}
+
 #[test]
 fn requests_overtake_nothing_they_need() {
     for by_host in [false, true] {

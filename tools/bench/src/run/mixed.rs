@@ -18,20 +18,20 @@ use std::{
 const MODELS: [&str; 4] = ["googlenet", "resnet18", "squeezenet1_1", "mobilenet_v2"];
 
 /// Inputs of a queue.
-const QUEUED: u32 = 16;
+const QUEUED: u32 = 8;
 /// Batches that a queue may be cut into.
-const BATCHES: [u32; 5] = [1, 2, 4, 8, QUEUED];
-/// How much of the memory that one input takes on the fastest device there is, so that one device is not enough.
+const BATCHES: [u32; 4] = [1, 2, 4, QUEUED];
+/// How much of the memory that the fastest device alone takes there is, so that one device is not enough.
 const MEMORY: f64 = 0.6;
-/// The plan and one device alone take turns so often.
+/// The plan and the one that it is compared with take turns so often.
 const TURNS: usize = 5;
 
 pub(super) fn mixed(settings: &Settings) -> Result<(), String> {
     println!(
-        "plans on several devices: for one input and for {QUEUED} queued ones, if the last device has {:.0} % of the memory that one input\n\
-         takes there, and for a pipeline, with all memory. Milliseconds for the input, the queue, or an input of the pipeline, medians of\n\
-         {TURNS} turns; how many times as fast as one device alone, as promised and as measured; for how much of the time two devices\n\
-         were at work; how far outputs are from those of a CPU",
+        "plans on several devices: for one input and for {QUEUED} queued ones, if the last device has {:.0} % of the memory that it takes for\n\
+         that alone, and for a pipeline, with all memory. Milliseconds for the input, the queue, or an input of the pipeline, medians of\n\
+         {TURNS} turns; how many times as fast as --algorithm=single, which fills that device, or as a pipeline of one device, as promised\n\
+         and as measured; for how much of the time two devices were at work; how far outputs are from those of a CPU",
         MEMORY * 100.0
     );
     println!(
@@ -41,9 +41,8 @@ pub(super) fn mixed(settings: &Settings) -> Result<(), String> {
     let machine = Machine::new(settings)?;
     for model in settings.models_or(&MODELS) {
         let system = machine.measure(&model, &BATCHES)?;
-        let small = too_small(&model, &system, &machine)?;
-        for (kind, system) in [(Kind::Input, &small), (Kind::Queue, &small), (Kind::Pipeline, &system)] {
-            let row = Bench::new(&model, kind, system, &machine)?.row()?;
+        for kind in [Kind::Input, Kind::Queue, Kind::Pipeline] {
+            let row = Bench::new(&model, kind, &system, &machine)?.row()?;
             println!(
                 "{model:<20} {:<9} {:>9.3} {:>9.3} {:>+6.1} % {:>6.2}x {:>6.2}x {:>6.1} % {:>8.1e}",
                 kind.name(),
@@ -68,6 +67,9 @@ enum Kind {
     Pipeline,
 }
 
+/// Everything on one device, as long as there is room.
+const SINGLE: &str = "--algorithm=single";
+
 impl Kind {
     fn name(self) -> &'static str {
         match self {
@@ -78,7 +80,7 @@ impl Kind {
     }
 }
 
-/// A plan for several devices beside one for the best of them, and one for a CPU to compare outputs with.
+/// A plan for several devices beside one that is for a single one if there is room, and one for a CPU to compare outputs with.
 struct Bench<'a> {
     kind: Kind,
     machine: &'a Machine,
@@ -91,7 +93,7 @@ struct Row {
     /// In microseconds.
     promised: f64,
     measured: f64,
-    /// As many times as fast as one device alone, as promised and as measured.
+    /// As many times as fast as the other plan, as promised and as measured.
     gain: [f64; 2],
     at_once: f64,
     off: f64,
@@ -105,13 +107,20 @@ impl<'a> Bench<'a> {
             Kind::Queue => vec![&queued],
             Kind::Pipeline => vec!["--objective=pipeline", machine.pipeline_cost()],
         };
-        let make = |name: &str, special: &[&str]| {
+        let make = |name: &str, system: &Path, special: &[&str]| {
             let options = shared.iter().chain(special).map(|&option| option.to_owned()).collect();
             let name = format!("mixed-{}-{name}", kind.name());
             bundle(model, &name, Weights::Seed, &Plan { system: system.to_owned(), options }).map(|(folder, _)| folder)
         };
-        let single = if kind == Kind::Pipeline { "--k=1" } else { "--algorithm=single" };
-        let (together, alone) = (make("together", &[])?, make("alone", &[single])?);
+        let (together, alone) = match kind {
+            Kind::Pipeline => (make("together", system, &[])?, make("alone", system, &["--k=1"])?),
+            Kind::Input | Kind::Queue => {
+                let roomy = machine.launch(&make("roomy", system, &[SINGLE])?, &[])?;
+                let taken: f64 = ["weights", "arena", "values"].map(|what| roomy.sum_of_devices(what)).iter().sum();
+                let system = bounded(system, (taken * MEMORY) as u64)?;
+                (make("together", &system, &[])?, make("alone", &system, &[SINGLE])?)
+            }
+        };
         let mut plan = Plan::single(1)?;
         plan.options.extend((kind == Kind::Queue).then(|| format!("--batch={QUEUED}")));
         let (reference, _) = bundle(model, &format!("mixed-{}-cpu", kind.name()), Weights::Seed, &plan)?;
@@ -165,14 +174,6 @@ impl<'a> Bench<'a> {
         };
         Ok((launched.number("/predicted_us")?, measured))
     }
-}
-
-/// The system with so little memory on its last device that the model, for one input, does not fit there.
-fn too_small(model: &str, system: &Path, machine: &Machine) -> Result<PathBuf, String> {
-    let plan = Plan { system: system.to_owned(), options: vec!["--algorithm=single".into()] };
-    let launched = machine.launch(&bundle(model, "mixed-roomy", Weights::Seed, &plan)?.0, &[])?;
-    let taken: f64 = ["weights", "arena", "values"].map(|what| launched.sum_of_devices(what)).iter().sum();
-    bounded(system, (taken * MEMORY) as u64)
 }
 
 /// A system whose last device has so many bytes of memory.
