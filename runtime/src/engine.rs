@@ -6,7 +6,6 @@ use crate::{
     admission::Admission,
     block::Block,
     bundle::{Action, Status, unit},
-    cuda::Stamp,
     error::{Error, Result},
     layout::Layout,
     program::{Planned, Program},
@@ -94,12 +93,13 @@ impl Engine {
     pub(crate) fn drive(&self, hand: &Hand, is_enough: impl Fn() -> bool) {
         self.end(hand);
         while let Some(station) = hand.next.take() {
-            let is_enough = || hand.ended.get().is_some() || is_enough();
-            // Who has been let in elsewhere to tell a GPU something does not wait for it, and nobody waits before all is told.
+            let has_next = || hand.next.get().is_some();
+            // Who waits for a request tells all that is to be told before he waits for anything; others go on where they are needed.
+            let is_enough = || hand.ended.get().is_some() || (has_next() && hand.waits_for.is_none()) || is_enough();
+            // Who has been let in elsewhere to tell a GPU something does not wait for it.
             let may_run = |ready: Ready| {
                 let step = self.program.steps.get(ready.step as usize);
-                let may_wait = hand.waits_for.is_some() && hand.next.get().is_none();
-                may_wait || step.is_some_and(|step| self.is_told(step))
+                (hand.waits_for.is_some() && !has_next()) || step.is_some_and(|step| self.is_told(step))
             };
             self.stations[station].drive(|seat, ready| self.run(seat, ready, hand), may_run, is_enough);
             self.end(hand);
@@ -269,6 +269,7 @@ impl Engine {
         };
         // Who has the slot next may write what GPUs read until now.
         let settled = self.settle(slot);
+        self.program.gpus.iter().flatten().for_each(|gpu| gpu.keep_times(slot_index));
         request.finish(outcome.and_then(|outputs| settled.map(|()| outputs)));
         self.admission.leave(slot_index);
     }
@@ -284,8 +285,7 @@ impl Engine {
         match &bundle.steps[index].action {
             _ if self.program.steps[index].is_on_gpu => {
                 let record_tasks = (recording >= Recording::Tasks as u8).then_some(id);
-                let stamp = (is_recording && record_tasks.is_none()).then_some(Stamp { request: id, step: index });
-                self.perform_on_gpu(seat, slot, (index, stamp), record_tasks)?;
+                self.perform_on_gpu(seat, slot, (index, self.stamp(id, index)), record_tasks)?;
                 if record_tasks.is_none() {
                     return Ok(());
                 }

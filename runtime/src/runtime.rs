@@ -236,7 +236,7 @@ impl Runtime {
     /// Says which spans are kept from now on.
     pub fn record(&self, recording: Recording) {
         if recording == Recording::Steps {
-            // A GPU whose clock cannot be read tells the next request why.
+            // Spans of a GPU whose clock cannot be read are left out, and are counted.
             self.engine.program.gpus.iter().flatten().for_each(|gpu| _ = gpu.set_clock(|| self.engine.now()));
         }
         self.engine.recording.swap(recording as u8, Ordering::Relaxed);

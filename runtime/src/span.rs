@@ -11,7 +11,7 @@ pub enum Recording {
     Tasks,
 }
 
-/// Spans that are kept of each thread that runs steps; more are counted only.
+/// Spans that are kept of each thread that runs steps, and of each GPU; more are counted only.
 const LIMIT: usize = 1 << 20;
 
 /// A step, or a task of a launch.
@@ -28,7 +28,7 @@ pub struct Span {
     pub end_ns: u64,
 }
 
-/// What one thread measured.
+/// What one thread, or a GPU, measured.
 #[derive(Default)]
 pub(crate) struct Spans {
     pub(crate) spans: Vec<Span>,

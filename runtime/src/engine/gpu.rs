@@ -118,6 +118,7 @@ impl Engine {
         let carried = unsafe {
             match (self.program.gpu_of(input), self.program.gpu_of(output)) {
                 (None, Some(gpu)) => gpu.send((slot.index, stamp), [(to, source.cast_const(), bytes)].into_iter()),
+                // Fetches are above.
                 (Some(gpu), _) => {
                     return gpu.copy(
                         &bundle.step_name(&bundle.steps[index]),
@@ -143,13 +144,18 @@ impl Engine {
         fetched.map_err(|problem| self.not_carried((input, output), problem))
     }
 
-    /// The same as soon as the GPU was told to compute the value: the step itself waits for it only.
+    /// A step's, if the times of steps are wanted and those of tasks are not.
+    pub(super) fn stamp(&self, request: u64, step: usize) -> Option<Stamp> {
+        let is_wanted = self.recording.load(Ordering::Relaxed) == Recording::Steps as u8;
+        is_wanted.then_some(Stamp { request, step })
+    }
+
+    /// Fetches as soon as the GPU was told to compute the value: the step itself only waits for it.
     pub(super) fn fetch_ahead(&self, slot: &Slot, request: u64, index: usize) {
         if slot.progress.lock().current.as_ref().is_none_or(|current| current.failure.is_some()) {
             return;
         }
-        let is_recording = self.recording.load(Ordering::Relaxed) == Recording::Steps as u8;
-        let fetched = self.fetch(slot, (index, is_recording.then_some(Stamp { request, step: index })));
+        let fetched = self.fetch(slot, (index, self.stamp(request, index)));
         let mut progress = slot.progress.lock();
         progress.are_told[index] = true;
         if let (Err(error), Some(current)) = (fetched, &mut progress.current) {

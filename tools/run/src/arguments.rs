@@ -25,8 +25,8 @@ usage: divi-run BUNDLE [OPTIONS]
   --choices FILE           which algorithms of libraries and kernels are the fastest on this GPU: what the file does not know is
                            measured and added; without it, all of it is measured whenever a bundle is loaded
   --trace FILE             writes a trace for Chrome or Perfetto: measured and predicted spans
-  --profile-out FILE       writes what tasks took as a profile, which planning can use; tasks of GPUs, which are in the trace then,
-                           too, run one after the other
+  --profile-out FILE       writes what tasks took as a profile, which planning can use. GPUs run tasks one after the other for that,
+                           and a trace has them
   --check                  verifies the hashes of all files, and runs nothing
   --info                   describes the bundle; with inputs, runs it too and says how much memory that took
   --json                   prints what was measured as JSON

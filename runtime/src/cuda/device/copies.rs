@@ -62,10 +62,11 @@ impl Device {
         marked.map(|_| ()).map_err(|fault| self.problem(fault))
     }
 
-    /// Has values of a slot copied to the host, for a step or for the end of the request: `(to, from, bytes)`.
+    /// Has values of a slot copied to the host, for a step or for the end of the request: `(to, from, bytes)`. See
+    /// [`Device::await_fetched`].
     ///
     /// # Safety
-    /// As above.
+    /// As for [`Device::copy`]; the places stay, and are nobody else's, until that was waited for, or the slot has settled.
     pub(crate) unsafe fn fetch(
         &self,
         (slot, stamp): (usize, Option<Stamp>),

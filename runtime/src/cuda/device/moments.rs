@@ -75,7 +75,7 @@ impl Device {
             moments.events.iter().filter(|((of, _), _)| *of == slot).map(|(_, &event)| event).collect()
         };
         let settled = events.into_iter().try_for_each(|event| self.gpu.await_event(event));
-        settled.and_then(|()| self.keep_times(slot)).map_err(|fault| self.problem(fault))?;
+        settled.map_err(|fault| self.problem(fault))?;
         self.moments.lock().running.retain(|&(of, _)| of != slot);
         Ok(())
     }

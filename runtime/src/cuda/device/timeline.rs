@@ -28,19 +28,16 @@ impl Device {
     /// Says what the host's clock shows now, so that the GPU's can be told from it.
     pub(crate) fn set_clock(&self, now: impl FnOnce() -> u64) -> Attempt {
         let set = || {
-            // No stage is captured meanwhile.
-            let _state = self.state.lock();
-            let mut timeline = self.timeline.lock();
-            let event = match timeline.origin.take() {
-                Some((event, _)) => event,
-                None => self.gpu.event()?,
-            };
+            let event = self.spare_event()?;
             self.gpu.record(event, self.outward)?;
-            self.gpu.finish(self.outward)?;
-            timeline.origin = Some((event, now()));
-            Ok(())
+            self.gpu.await_event(event)?;
+            Ok((event, now()))
         };
-        set().map_err(|fault| self.problem(fault))
+        let origin = set().map_err(|fault| self.problem(fault))?;
+        let mut timeline = self.timeline.lock();
+        let before = timeline.origin.replace(origin);
+        timeline.spare.extend(before.map(|(event, _)| event));
+        Ok(())
     }
 
     /// Puts something on a stream, between events if its time is wanted.
@@ -51,8 +48,7 @@ impl Device {
         issue: impl FnOnce() -> Outcome<()>,
     ) -> Outcome<()> {
         let Some(stamp) = stamp else { return issue() };
-        let event = || self.timeline.lock().spare.pop().map_or_else(|| self.gpu.event(), Ok);
-        let events = [event()?, event()?];
+        let events = [self.spare_event()?, self.spare_event()?];
         self.gpu.record(events[0], stream)?;
         issue()?;
         self.gpu.record(events[1], stream)?;
@@ -60,18 +56,31 @@ impl Device {
         Ok(())
     }
 
+    fn spare_event(&self) -> Outcome<Event> {
+        let spare = self.timeline.lock().spare.pop();
+        spare.map_or_else(|| self.gpu.event(), Ok)
+    }
+
     /// Keeps the times of a slot's steps, all of which are done.
-    pub(super) fn keep_times(&self, slot: usize) -> Outcome<()> {
+    pub(crate) fn keep_times(&self, slot: usize) {
         let mut timeline = self.timeline.lock();
         let Timeline { origin, steps, spare, spans } = &mut *timeline;
         for (_, Stamp { request, step }, events) in steps.extract_if(.., |(of, ..)| *of == slot) {
+            match self.times(*origin, events) {
+                Some((begin_ns, end_ns)) => spans.push(Span { request, step, task: None, begin_ns, end_ns }),
+                None => spans.left_out += 1,
+            }
             spare.extend(events);
-            let Some((origin, clock)) = *origin else { continue };
-            let at = |event| Ok(clock + (self.gpu.micros_between(origin, event)? * 1e3) as u64);
-            let (begin_ns, end_ns) = (at(events[0])?, at(events[1])?);
-            spans.push(Span { request, step, task: None, begin_ns, end_ns });
         }
-        Ok(())
+    }
+
+    /// When two events happened by the host's clock. CUDA tells times the less exactly the longer they are, so the second one's is
+    /// told from the first.
+    fn times(&self, origin: Option<(Event, u64)>, [begin, end]: [Event; 2]) -> Option<(u64, u64)> {
+        let nanos = |from, to| self.gpu.micros_between(from, to).map(|micros| (micros * 1e3) as i64).ok();
+        let (origin, clock) = origin?;
+        let begin_ns = clock.saturating_add_signed(nanos(origin, begin)?);
+        Some((begin_ns, begin_ns.saturating_add_signed(nanos(begin, end)?)))
     }
 
     /// The spans of steps whose requests are done.

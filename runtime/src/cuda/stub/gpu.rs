@@ -134,7 +134,9 @@ impl Gpu for StubGpu {
     fn micros_between(&self, first: Event, second: Event) -> Outcome<f64> {
         let state = self.state.lock();
         let [first, second] = [first, second].map(|event| state.events[event.0]);
-        match [first, second].iter().all(|event| event.happened > 0 && event.happened == event.ordered) {
+        match !state.is_lost
+            && [first, second].iter().all(|event| event.happened > 0 && event.happened == event.ordered)
+        {
             true => Ok(second.time - first.time),
             false => Err(Fault::Other("an event has not happened".to_owned())),
         }

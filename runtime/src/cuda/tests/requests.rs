@@ -268,6 +268,28 @@ fn steps_are_timed_by_the_gpus_clock_and_not_waited_for() {
     }
 }
 
+/// What is recorded may change while requests are on their way.
+#[test]
+fn recording_changes_while_requests_run() {
+    let stub = Stub::new();
+    let runtime = scale_twice(true).load(&stub, Options { in_flight: Some(3), ..Options::default() }).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let runtime = &runtime;
+            scope.spawn(move || {
+                for round in 0..60 {
+                    runtime.record([Recording::Steps, Recording::Tasks, Recording::Off][(thread + round) % 3]);
+                    let number = (thread * 100 + round) as f32;
+                    assert_eq!(ask(runtime, number).unwrap(), [9.0 * number; SIZE as usize]);
+                }
+            });
+        }
+    });
+    let (spans, left_out) = runtime.take_spans();
+    assert!(!spans.is_empty() && left_out == 0);
+    assert!(spans.iter().all(|span| span.begin_ns <= span.end_ns), "{spans:?}");
+}
+
 #[test]
 fn what_tasks_take_adds_up_to_what_the_stage_takes() {
     let times = |ends: &[f64]| {

@@ -202,6 +202,9 @@ fn off(outputs: &Path, others: &Path) -> Result<f64, String> {
         if ours.len() != theirs.len() {
             return Err(failed(&path, &format!("{} numbers instead of {}", ours.len(), theirs.len())));
         }
+        if let Some(number) = theirs.iter().find(|number| !number.is_finite()) {
+            return Err(failed(&other, &format!("{number} is nothing to compare with")));
+        }
         let largest = theirs.iter().fold(0f32, |largest, number| largest.max(number.abs()));
         let apart = ours.iter().zip(&theirs).map(|(one, other)| if one == other { 0.0 } else { (one - other).abs() });
         let apart = apart.fold(0f32, |most, apart| if apart.is_nan() { f32::INFINITY } else { most.max(apart) });
