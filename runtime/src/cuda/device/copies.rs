@@ -59,7 +59,7 @@ impl Device {
             parts.try_for_each(|(to, from, bytes)| unsafe { self.gpu.copy_in(to, from, bytes, self.inward) })
         });
         let marked = sent.and_then(|()| self.mark(slot, Moment::Arrived, self.inward));
-        marked.map(|_| ()).map_err(|fault| self.problem(fault))
+        marked.map_err(|fault| self.problem(fault))
     }
 
     /// Has values of a slot copied to the host, for a step or for the end of the request: `(to, from, bytes)`. See
@@ -87,7 +87,7 @@ impl Device {
             })?;
             self.mark(slot, Moment::Left(step), stream)
         };
-        fetch().map(|_| ()).map_err(|fault| self.problem(fault))
+        fetch().map_err(|fault| self.problem(fault))
     }
 
     /// Waits for what was fetched.

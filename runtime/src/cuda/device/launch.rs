@@ -90,7 +90,7 @@ impl Device {
             // SAFETY: the caller's.
             None => unsafe { self.issue(stage, launch.table) },
         })?;
-        self.mark(launch.slot, Moment::Computed, stream).map(|_| ())
+        self.mark(launch.slot, Moment::Computed, stream)
     }
 
     /// Runs a stage one call after the other, as a graph with an event at each task's beginning, and then as it is run else: what

@@ -3,7 +3,7 @@
 
 use super::{Attempt, Device};
 use crate::cuda::driver::{Event, Outcome, Stream};
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 /// What happens on one stream on behalf of a slot's request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,35 +19,49 @@ pub(super) enum Moment {
 #[derive(Default)]
 pub(super) struct Moments {
     /// By slot. A later one of the same kind is behind the earlier ones, on the same stream.
-    events: HashMap<(usize, Moment), Event>,
+    events: HashMap<(usize, Moment), Expected>,
     /// Slots, and stages that may not be done yet.
     running: Vec<(usize, usize)>,
 }
 
+#[derive(Clone, Copy)]
+struct Expected {
+    event: Event,
+    /// How often it was recorded, and for how many of these somebody has waited.
+    marked: u64,
+    awaited: u64,
+}
+
 impl Device {
     /// Says that what is on a stream by now, its last part, is that of a slot's request.
-    pub(super) fn mark(&self, slot: usize, moment: Moment, stream: Stream) -> Outcome<Event> {
+    pub(super) fn mark(&self, slot: usize, moment: Moment, stream: Stream) -> Outcome<()> {
         let mut moments = self.moments.lock();
-        let event = match moments.events.get(&(slot, moment)) {
-            Some(&event) => event,
-            None => *moments.events.entry((slot, moment)).or_insert(self.gpu.event()?),
+        let expected = match moments.events.entry((slot, moment)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Expected { event: self.gpu.event()?, marked: 0, awaited: 0 }),
         };
-        self.gpu.record(event, stream)?;
-        Ok(event)
+        expected.marked += 1;
+        self.gpu.record(expected.event, stream)
     }
 
     /// Has a stream wait for what was said of a slot's request so far.
     pub(super) fn follow(&self, slot: usize, moment: Moment, stream: Stream) -> Outcome<()> {
         match self.moments.lock().events.get(&(slot, moment)) {
-            Some(&event) => self.gpu.wait(stream, event),
+            Some(expected) => self.gpu.wait(stream, expected.event),
             None => Ok(()),
         }
     }
 
     /// Waits for something that was said of a slot's request.
     pub(super) fn await_moment(&self, slot: usize, moment: Moment) -> Outcome<()> {
-        let event = self.moments.lock().events.get(&(slot, moment)).copied();
-        event.map_or(Ok(()), |event| self.gpu.await_event(event))
+        let expected = self.moments.lock().events.get(&(slot, moment)).copied();
+        let Some(Expected { event, marked, .. }) = expected.filter(|it| it.awaited < it.marked) else { return Ok(()) };
+        self.gpu.await_event(event)?;
+        // It may have been recorded again meanwhile.
+        if let Some(expected) = self.moments.lock().events.get_mut(&(slot, moment)) {
+            expected.awaited = expected.awaited.max(marked);
+        }
+        Ok(())
     }
 
     /// Notes a stage that nobody has waited for.
@@ -70,11 +84,9 @@ impl Device {
 
     /// Waits until all is done that the GPU was told to do for a slot's request.
     pub(crate) fn settle(&self, slot: usize) -> Attempt {
-        let events: Vec<Event> = {
-            let moments = self.moments.lock();
-            moments.events.iter().filter(|((of, _), _)| *of == slot).map(|(_, &event)| event).collect()
-        };
-        let settled = events.into_iter().try_for_each(|event| self.gpu.await_event(event));
+        let moments: Vec<Moment> =
+            self.moments.lock().events.keys().filter(|(of, _)| *of == slot).map(|&(_, moment)| moment).collect();
+        let settled = moments.into_iter().try_for_each(|moment| self.await_moment(slot, moment));
         settled.map_err(|fault| self.problem(fault))?;
         self.moments.lock().running.retain(|&(of, _)| of != slot);
         Ok(())
