@@ -21,6 +21,29 @@ const REASSOCIATE: (&str, &str) = ("fastmath", "#arith.fastmath<reassoc,contract
 const ORDERLESS: (&str, &str) = ("fastmath", "#arith.fastmath<nnan,nsz>");
 
 impl Builder {
+    /// Applies a float operation that is never contracted with a neighbour, or the integer one.
+    ///
+    /// Nodes of a model round their results one by one, as they do in other runtimes: a sum that swallowed the product of
+    /// the node before it would be off by a unit in the last place, which quantization amplifies to a step of its own.
+    fn rounded(&self, a: V, b: V, float: &str, integer: &str) -> V {
+        self.op(if self.is_float(self.type_of(a)) { float } else { integer }, &[a, b], self.type_of(a), &[])
+    }
+
+    /// Adds as a node of its own: the result is rounded by itself.
+    pub(crate) fn add_rounded(&self, a: V, b: V) -> V {
+        self.rounded(a, b, "arith.addf", "arith.addi")
+    }
+
+    /// Subtracts as a node of its own: the result is rounded by itself.
+    pub(crate) fn sub_rounded(&self, a: V, b: V) -> V {
+        self.rounded(a, b, "arith.subf", "arith.subi")
+    }
+
+    /// Multiplies as a node of its own: the result is rounded by itself.
+    pub(crate) fn mul_rounded(&self, a: V, b: V) -> V {
+        self.rounded(a, b, "arith.mulf", "arith.muli")
+    }
+
     fn either(&self, a: V, b: V, float: &str, integer: &str) -> V {
         let ty = self.type_of(a);
         if self.is_float(ty) { self.op(float, &[a, b], ty, &[CONTRACT]) } else { self.op(integer, &[a, b], ty, &[]) }

@@ -127,9 +127,9 @@ impl Function {
         let ty = b.type_of(x);
         let float = |value| b.float(value, ty);
         match self {
-            Self::Add => b.add(x, values[1]),
-            Self::Sub => b.sub(x, values[1]),
-            Self::Mul => b.mul(x, values[1]),
+            Self::Add => b.add_rounded(x, values[1]),
+            Self::Sub => b.sub_rounded(x, values[1]),
+            Self::Mul => b.mul_rounded(x, values[1]),
             Self::Div => b.div(x, values[1], false),
             Self::Max => b.max(x, values[1], false),
             Self::Min => b.min(x, values[1], false),
@@ -158,7 +158,7 @@ impl Function {
                 let inner = b.mul(b.fma(cube, float(0.044_715), x), float((2.0 / std::f64::consts::PI).sqrt()));
                 b.mul(b.mul(x, float(0.5)), b.add(b.tanh(inner), float(1.0)))
             }
-            Self::Square => b.mul(x, x),
+            Self::Square => b.mul_rounded(x, x),
         }
     }
 }

@@ -12,9 +12,9 @@ use divi_runtime::bundle::Status;
 
 pub(super) fn find(op: &str) -> Option<Lower> {
     Some(match op {
-        "Add" => |cx, node| binary(cx, node, |b, _, x, y| b.add(x, y)),
-        "Sub" => |cx, node| binary(cx, node, |b, _, x, y| b.sub(x, y)),
-        "Mul" => |cx, node| binary(cx, node, |b, _, x, y| b.mul(x, y)),
+        "Add" => |cx, node| binary(cx, node, |b, _, x, y| b.add_rounded(x, y)),
+        "Sub" => |cx, node| binary(cx, node, |b, _, x, y| b.sub_rounded(x, y)),
+        "Mul" => |cx, node| binary(cx, node, |b, _, x, y| b.mul_rounded(x, y)),
         "Div" => div,
         "Mod" => modulo,
         "Pow" => pow,
@@ -132,8 +132,8 @@ fn pow(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     });
     match known {
         Some(power) if power == 2.0 || power == 3.0 => map(cx, &[base], output, |b, values| {
-            let square = b.mul(values[0], values[0]);
-            if power == 2.0 { square } else { b.mul(square, values[0]) }
+            let square = b.mul_rounded(values[0], values[0]);
+            if power == 2.0 { square } else { b.mul_rounded(square, values[0]) }
         }),
         // A constant in the code, so that the compiler can make something better of it.
         Some(power) if from.is_float() => {

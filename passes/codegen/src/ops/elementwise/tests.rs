@@ -343,3 +343,32 @@ fn dropout_keeps_everything() {
     let error = evaluate("Dropout", &[x], &[floats(&[], &[0.5]), training], &[], &results).unwrap_err();
     assert!(error.contains("random"), "{error}");
 }
+
+/// Nodes that become one loop round one by one: contracting a product into the next node's sum would change the last bit.
+#[test]
+fn fused_nodes_round_by_themselves() {
+    let count = 4096;
+    let noise = |seed: u64| -> Vec<f32> {
+        let next =
+            |i: u64| (i.wrapping_mul(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f32 / 16_777_216.0 - 0.5;
+        (1..=count as u64).map(next).collect()
+    };
+    let (a, b, c) = (noise(3), noise(5), noise(7));
+    let tensor = |values: &[f32]| floats(&[count], &values.iter().map(|&value| f64::from(value)).collect::<Vec<_>>());
+    type Reference = fn(f32, f32, f32) -> f32;
+    let cases: [(&str, Reference); 3] =
+        [("Add", |a, b, c| a * b + c), ("Sub", |a, b, c| a * b - c), ("Sum", |a, b, c| a * b + c)];
+    for (op, reference) in cases {
+        let mut graph = Graph::default();
+        let inputs = [(); 3].map(|()| graph.input(DType::F32, &[count]));
+        let product = graph.apply("Mul", &inputs[..2], &[], DType::F32, &[count]);
+        let sum = graph.apply(op, &[product, inputs[2]], &[], DType::F32, &[count]);
+        graph.outputs = vec![graph.apply("Relu", &[sum], &[], DType::F32, &[count])];
+        for cpu in ["native", "x86-64-v3"] {
+            let outputs = graph.run(cpu, &[tensor(&a), tensor(&b), tensor(&c)]).unwrap();
+            let expected: Vec<_> =
+                (0..count as usize).map(|i| f64::from(reference(a[i], b[i], c[i]).max(0.0))).collect();
+            assert_eq!(outputs[0].floats().unwrap(), expected, "{op} for {cpu}");
+        }
+    }
+}
