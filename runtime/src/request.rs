@@ -5,9 +5,12 @@ use crate::{
     sync::{Condition, Mutex},
     tensor::TensorData,
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 /// What the engine and those who wait for it share of a request.
@@ -15,8 +18,14 @@ pub(crate) struct Request {
     is_cancelled: AtomicBool,
     /// Inputs that are read where they are.
     kept: Mutex<Vec<Arc<TensorData>>>,
-    outcome: Mutex<Option<Result<Outputs>>>,
+    outcome: Mutex<Outcome>,
     done: Condition,
+}
+
+/// Result of a request, which can be taken once.
+struct Outcome {
+    is_done: bool,
+    result: Option<Result<Outputs>>,
 }
 
 /// Where outputs go.
@@ -48,7 +57,7 @@ impl Request {
         Arc::new(Self {
             is_cancelled: AtomicBool::new(false),
             kept: Mutex::new(inputs),
-            outcome: Mutex::new(None),
+            outcome: Mutex::new(Outcome { is_done: false, result: None }),
             done: Condition::new(),
         })
     }
@@ -62,26 +71,44 @@ impl Request {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn finish(&self, outcome: Result<Outputs>) {
+    pub(crate) fn finish(&self, result: Result<Outputs>) {
         self.kept.lock().clear();
-        let mut place = self.outcome.lock();
-        *place = Some(outcome);
+        let mut outcome = self.outcome.lock();
+        *outcome = Outcome { is_done: true, result: Some(result) };
         self.done.notify_all();
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.outcome.lock().is_some()
+        self.outcome.lock().is_done
     }
 
-    /// Waits for the outcome, which can be had once.
-    pub(crate) fn wait(&self) -> Result<Outputs> {
+    /// Waits until the request is done, or for as long as the timeout. Returns whether it is done.
+    pub(crate) fn wait_done(&self, timeout: Duration) -> bool {
+        // Timeouts that the clock cannot represent never pass.
+        let deadline = Instant::now().checked_add(timeout);
         let mut outcome = self.outcome.lock();
-        loop {
-            match outcome.take() {
-                Some(outcome) => return outcome,
+        while !outcome.is_done {
+            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                Some(Duration::ZERO) => return false,
+                Some(left) => self.done.wait_timeout(&mut outcome, left),
                 None => self.done.wait(&mut outcome),
             }
         }
+        true
+    }
+
+    /// Takes the result, if the request is done and it was not taken yet.
+    pub(crate) fn try_take(&self) -> Option<Result<Outputs>> {
+        self.outcome.lock().result.take()
+    }
+
+    /// Waits for the result and takes it. A second caller gets an error.
+    pub(crate) fn wait(&self) -> Result<Outputs> {
+        let mut outcome = self.outcome.lock();
+        while !outcome.is_done {
+            self.done.wait(&mut outcome);
+        }
+        outcome.result.take().unwrap_or_else(|| Err(Error::WrongOutput { reason: "they were taken already".into() }))
     }
 }
 
@@ -113,15 +140,31 @@ impl Ticket {
         Canceller(self.request.clone())
     }
 
+    /// Waits until the request is done, with or without success, or for as long as the timeout. Returns whether
+    /// [`Ticket::wait`] will return at once. Several threads may wait.
+    pub fn wait_timeout(&self, timeout: Duration) -> bool {
+        self.request.wait_done(timeout)
+    }
+
     /// Waits for the outputs.
     pub fn wait(self) -> Result<Vec<(String, TensorData)>> {
-        match self.request.wait()? {
+        self.named(self.request.wait())
+    }
+
+    /// Takes the outputs of a request that is done. `None` if it is not, or if they were taken already.
+    pub fn try_take(&self) -> Option<Result<Vec<(String, TensorData)>>> {
+        self.request.try_take().map(|result| self.named(result))
+    }
+
+    fn named(&self, result: Result<Outputs>) -> Result<Vec<(String, TensorData)>> {
+        match result? {
             Outputs::Owned(tensors) => Ok(self.names.iter().cloned().zip(tensors).collect()),
-            Outputs::Lent(_) => Err(Error::WrongOutput { reason: "they are somebody else's".into() }),
+            Outputs::Lent(_) => Err(Error::WrongOutput { reason: "they are in memory of the caller".into() }),
         }
     }
 }
 
+/// Cancels a request from any thread, as often as wanted, also when it is done.
 #[derive(Clone)]
 pub struct Canceller(Arc<Request>);
 

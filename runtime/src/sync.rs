@@ -5,6 +5,7 @@ use std::{
     cell::UnsafeCell,
     marker::PhantomData,
     ops::{Deref, DerefMut},
+    time::Duration,
 };
 
 /// As in `std`, but never poisoned: what it guards is sound between any two statements.
@@ -94,8 +95,15 @@ unsafe impl Sync for Condition {}
 impl Condition {
     pub(crate) fn new() -> Self {
         let raw = Box::new(UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER));
-        // SAFETY: as for a mutex.
-        unsafe { libc::pthread_cond_init(raw.get(), std::ptr::null()) };
+        // Timeouts are measured on the monotonic clock.
+        let mut attributes = std::mem::MaybeUninit::<libc::pthread_condattr_t>::uninit();
+        // SAFETY: the attributes are initialised before they are used and destroyed after; the condition as for a mutex.
+        unsafe {
+            libc::pthread_condattr_init(attributes.as_mut_ptr());
+            libc::pthread_condattr_setclock(attributes.as_mut_ptr(), libc::CLOCK_MONOTONIC);
+            libc::pthread_cond_init(raw.get(), attributes.as_ptr());
+            libc::pthread_condattr_destroy(attributes.as_mut_ptr());
+        }
         Self { raw }
     }
 
@@ -103,6 +111,20 @@ impl Condition {
     pub(crate) fn wait<T>(&self, guard: &mut Guard<'_, T>) {
         // SAFETY: both are initialised, and this thread has the lock.
         unsafe { libc::pthread_cond_wait(self.raw.get(), guard.mutex.raw.get()) };
+    }
+
+    /// As [`Condition::wait`], for at most as long as the timeout.
+    pub(crate) fn wait_timeout<T>(&self, guard: &mut Guard<'_, T>, timeout: Duration) {
+        const SECOND: i64 = 1_000_000_000;
+        let mut deadline = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the place for the time outlives the call.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut deadline) };
+        let nanoseconds = deadline.tv_nsec + i64::from(timeout.subsec_nanos());
+        let seconds = i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX).saturating_add(nanoseconds / SECOND);
+        deadline.tv_sec = deadline.tv_sec.saturating_add(seconds);
+        deadline.tv_nsec = nanoseconds % SECOND;
+        // SAFETY: both are initialised, and this thread has the lock; the deadline outlives the call.
+        unsafe { libc::pthread_cond_timedwait(self.raw.get(), guard.mutex.raw.get(), &deadline) };
     }
 
     pub(crate) fn notify_one(&self) {
