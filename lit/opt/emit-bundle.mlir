@@ -20,13 +20,13 @@
 // RUN: not divi-opt %s --emit=bundle --system=cpu-2 --cpu=z80 -q -o %t.none 2>&1 | FileCheck %s --check-prefix=CPU
 // RUN: not divi-opt %s --partition --system=cpu-2 --cpu=native -q 2>&1 | FileCheck %s --check-prefix=FOR-BUNDLE
 // RUN: not divi-opt %s --emit=bundle --system=%S/Inputs/old-gpu.toml -q -o %t.none 2>&1 | FileCheck %s --check-prefix=GPU
-// RUN: not divi-opt %s --emit=bundle --system=cpu-2 -q -o %S 2>&1 | FileCheck %s --check-prefix=NOT-OURS
+// RUN: not divi-opt %s --emit=bundle --system=cpu-2 -q -o %S/Inputs 2>&1 | FileCheck %s --check-prefix=NOT-OURS
 // RUN: not ls %t.none
 // FOLDER: divi-opt: error: --emit=bundle writes a folder: name it with -o
 // CPU: error: there are no kernels for the processor 'z80': choose native, x86-64-v3 or x86-64-v4
 // FOR-BUNDLE: divi-opt: error: --cpu is for --emit=bundle: nothing else is compiled
 // GPU: error: there are no kernels for the GPU architecture 'sm_70': choose sm_80 or a newer one, as sm_90
-// NOT-OURS: error: '{{.*}}' is not empty, and no bundle.json says that it is a bundle: choose another folder, or an empty one
+// NOT-OURS: error: cannot write '{{.*}}': '{{.*}}' is in it, which divi did not write: move it, or choose another folder
 
 func.func @main(%x: tensor<1x4xf32> {onnx.name = "x"}) -> (tensor<1x4xf32> {onnx.name = "y"}) {
   %one = onnx.Constant dense<1.0> : tensor<f32>

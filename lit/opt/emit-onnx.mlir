@@ -20,8 +20,8 @@
 // STAGE: func.func @main(
 
 // A module of one function is one model.
-// RUN: divi-opt %models/squeezenet1_1.onnx --divi-emit-onnx="output=%t/whole.onnx weights=random:1" -o /dev/null
-// RUN: divi-opt %t/whole.onnx | FileCheck %s --check-prefix=STAGE
+// RUN: divi-opt %models/squeezenet1_1.onnx --divi-emit-onnx="output=%t.whole.onnx weights=random:1" -o /dev/null
+// RUN: divi-opt %t.whole.onnx | FileCheck %s --check-prefix=STAGE
 
 // What cannot be written is refused, and nothing is.
 // RUN: not divi-opt %models/squeezenet1_1.onnx --emit=onnx --system=cpu-2 --iterations=10 -q -o %t.none 2>&1 | FileCheck %s --check-prefix=NO-WEIGHTS
@@ -36,4 +36,4 @@
 // FOLDER: divi-opt: error: --emit=onnx writes a folder, with a model a stage: name it with -o
 // FOR-ONNX: divi-opt: error: --weights is for --emit=onnx and --emit=bundle: nothing else needs the bytes of weights
 // MISSING: error: output is missing: name a folder for stages, or a file that ends in .onnx for one model
-// NOT-OURS: error: '{{.*}}' has '{{.*}}' in it, which divi did not write: choose another folder, or an empty one
+// NOT-OURS: error: cannot write '{{.*}}': '{{.*}}' is in it, which divi did not write: move it, or choose another folder

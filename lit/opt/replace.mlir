@@ -6,7 +6,7 @@
 // RUN: not divi-opt model.onnx -o deep/link.onnx 2>&1 | FileCheck %s --check-prefix=MODEL
 // RUN: not divi-opt deep/link.onnx -o ./model.onnx 2>&1 | FileCheck %s --check-prefix=MODEL
 // RUN: cmp model.onnx %S/../../test/models/alexnet.onnx
-// MODEL: divi-opt: error: cannot write '{{.*}}.onnx': it is the model itself, whose weights the output refers to
+// MODEL: divi-opt: error: cannot write '{{.*}}.onnx': it is the model itself: choose another name
 
 // Tests that an empty file is no model.
 // RUN: touch empty.onnx
@@ -32,12 +32,12 @@
 // RUN: not divi-opt %s -o deep 2>&1 | FileCheck %s --check-prefix=FOLDER
 // RUN: not divi-opt %s -o /proc/out.mlir 2>&1 | FileCheck %s --check-prefix=PROC
 // RUN: not divi-opt %s -o /sys/out.mlir 2>&1 | FileCheck %s --check-prefix=SYS
-// FOLDER: divi-opt: error: cannot write 'deep': Is a directory
+// FOLDER: divi-opt: error: cannot write 'deep': it is a folder: name a file
 // PROC: divi-opt: error: cannot write '/proc/out.mlir':
 // SYS: divi-opt: error: cannot write '/sys/out.mlir':
 
 // Tests that no temporary file stays.
-// RUN: not ls -d .divi-opt-* deep/.divi-opt-*
+// RUN: not ls -d .*.tmp deep/.*.tmp
 func.func @main() {
   return
 }

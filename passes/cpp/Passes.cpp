@@ -55,6 +55,8 @@ bool diviRunEmitOnnx(MlirOperation module, MlirStringRef output, MlirStringRef w
                      DiviSession *session);
 bool diviRunEmitBundle(MlirOperation module, MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights,
                        MlirStringRef cpu, MlirStringRef model);
+/// Writes a file, or stdout for `-`; false, with an error on the module, if it cannot be written.
+bool diviRunWriteText(MlirOperation module, MlirStringRef file, MlirStringRef text);
 bool diviRunPose(MlirOperation module, const DiviPartitionOptions *options);
 bool diviRunPartition(MlirOperation module, const DiviPartitionOptions *options, DiviSession *session);
 struct OutlineCounts {
@@ -194,13 +196,7 @@ struct Writer {
       *stream << text;
       return success();
     }
-    llvm::Error error = llvm::writeToOutput(file, [&](raw_ostream &os) {
-      os << text;
-      return llvm::Error::success();
-    });
-    if (error)
-      return module->emitError() << "cannot write '" << file << "': " << llvm::toString(std::move(error));
-    return success();
+    return success(diviRunWriteText(wrap(module), wrap(StringRef(file)), wrap(StringRef(text))));
   }
 };
 

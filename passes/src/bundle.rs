@@ -9,16 +9,18 @@ mod steps;
 pub use pass::emit_bundle;
 
 use crate::{
-    export::{Draft, Recipes},
+    export::Recipes,
     ir::{Failure, error},
     paths::relative,
+    weights::check_outputs,
 };
 use constants::Constants;
 use divi_codegen::Target;
-use divi_runtime::bundle::DESCRIPTION;
+use divi_files::Draft;
+use divi_runtime::bundle::check_replaceable;
 use mlir_sys::MlirOperation;
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -34,42 +36,26 @@ pub struct Options {
     pub random_seed: Option<u64>,
 }
 
-/// Writes a bundle. A folder that is there already is replaced if it is empty or a bundle.
+/// Writes a bundle. A folder that is there already is replaced if it is empty or has only what a bundle lists.
 pub fn write_bundle(module: MlirOperation, folder: &Path, options: &Options) -> Result<(), Failure> {
     let fail = |message: &str| {
         error(module, message);
         Failure
     };
     let cannot = |problem: io::Error| fail(&format!("cannot write '{}': {problem}", folder.display()));
-    if let Some(problem) = objection(folder) {
-        return Err(fail(&problem));
-    }
+    check_outputs(module, &options.ir_folder, &[], Some(folder))?;
+    // Problems of the folder come before those of the plan.
+    let draft = Draft::folder(folder, check_replaceable).map_err(cannot)?;
     let recipes = options.random_seed.map(|_| Recipes::of(module));
     let constants = Constants::new(&options.ir_folder, recipes.as_ref().zip(options.random_seed));
     let program = steps::program(module, &options.model, &constants)?;
-    let draft = Draft::folder(folder).map_err(cannot)?;
     let refer = |path: &str| {
-        // The draft is beside the folder, which may be a link that it takes the place of.
+        // The draft is beside the folder that it replaces: the same path leads to the weights from both.
         let path = relative(&options.ir_folder.join(path), draft.path());
         path.to_str().map(str::to_owned)
     };
     let settings =
         divi_codegen::Options { target: options.target.clone(), weights_folder: &options.ir_folder, refer: &refer };
     divi_codegen::write(program, draft.path(), &settings).map_err(|problem| fail(&problem.to_string()))?;
-    draft.finish().map_err(cannot)
-}
-
-/// Why a folder cannot be written to, if so.
-fn objection(folder: &Path) -> Option<String> {
-    let mut entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(problem) if problem.kind() == io::ErrorKind::NotFound => return None,
-        Err(problem) => return Some(format!("cannot write '{}': {problem}", folder.display())),
-    };
-    (entries.next().is_some() && !folder.join(DESCRIPTION).is_file()).then(|| {
-        format!(
-            "'{}' is not empty, and no {DESCRIPTION} says that it is a bundle: choose another folder, or an empty one",
-            folder.display()
-        )
-    })
+    draft.commit().map_err(cannot)
 }

@@ -8,7 +8,6 @@ mod attributes;
 mod constants;
 mod graph;
 mod names;
-mod output;
 mod pass;
 pub mod proto;
 mod random;
@@ -26,11 +25,12 @@ use crate::{
     import::proto::ModelProto,
     ir::{Failure, error},
     tasks,
+    weights::check_outputs,
 };
 use constants::Constants;
+use divi_files::Draft;
 use graph::Signature;
 use mlir_sys::MlirOperation;
-pub(crate) use output::Draft;
 use prost::Message;
 use sink::Sink;
 use std::{
@@ -85,6 +85,11 @@ pub fn write_model(module: MlirOperation, file: &Path, options: &Options) -> Res
     let Some(location) = weights_name.to_str() else {
         return Err(cannot(&io::Error::new(io::ErrorKind::InvalidInput, "the name is not UTF-8")));
     };
+    check_outputs(module, &options.ir_folder, &[file, &weights], None)?;
+    if weights.exists() && !file.exists() {
+        let reason = format!("'{}' is there, which is not of a model of this name: move it", weights.display());
+        return Err(cannot(&io::Error::other(reason)));
+    }
     let model_draft = Draft::file(file).map_err(|problem| cannot(&problem))?;
     let weights_draft = Draft::file(&weights).map_err(|problem| cannot(&problem))?;
     let sink = Sink::file(weights_draft.path().to_owned(), location);
@@ -96,9 +101,9 @@ pub fn write_model(module: MlirOperation, file: &Path, options: &Options) -> Res
         fs::write(model_draft.path(), exported.model.encode_to_vec())?;
         counts.weight_bytes = constants.finish()?;
         if counts.weight_bytes > 0 {
-            weights_draft.finish()?;
+            weights_draft.commit()?;
         }
-        model_draft.finish()?;
+        model_draft.commit()?;
         Ok(counts)
     };
     write().map_err(|problem: io::Error| cannot(&problem))
@@ -108,7 +113,7 @@ pub fn write_model(module: MlirOperation, file: &Path, options: &Options) -> Res
 /// `stages/weights.bin`, and `stages.json`, which says in which order they run and on what. `beside` are further files to
 /// put into the folder.
 ///
-/// A folder that is there already is replaced if it is empty or was written by this function.
+/// A folder that is there already is replaced if it is empty or has only what this function wrote.
 pub fn write_stages(
     module: MlirOperation,
     folder: &Path,
@@ -116,11 +121,8 @@ pub fn write_stages(
     beside: &[(&str, &[u8])],
 ) -> Result<Counts, Failure> {
     let cannot = |problem: io::Error| cannot_write(module, folder, &problem);
-    if let Some(problem) = stages::objection(folder, beside) {
-        error(module, &problem);
-        return Err(Failure);
-    }
-    let draft = Draft::folder(folder).map_err(cannot)?;
+    check_outputs(module, &options.ir_folder, &[], Some(folder))?;
+    let draft = Draft::folder(folder, stages::check_replaceable).map_err(cannot)?;
     let models = draft.path().join(stages::MODELS);
     fs::create_dir(&models).map_err(cannot)?;
     let recipes = recipes(module, options);
@@ -138,7 +140,7 @@ pub fn write_stages(
     }
     counts.random_weights = constants.made_up.len();
     counts.weight_bytes = constants.finish().map_err(cannot)?;
-    draft.finish().map_err(cannot)?;
+    draft.commit().map_err(cannot)?;
     Ok(counts)
 }
 

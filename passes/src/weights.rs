@@ -1,17 +1,24 @@
-//! Passes over constants whose bytes lie in files: `divi-verify-weights`, `divi-rebase-weights`.
+//! Constants whose bytes lie in files: passes `divi-verify-weights` and `divi-rebase-weights`, and the files as inputs.
 
 use crate::{
     ir::{Failure, attribute, describe, error, operation_name, run, walk},
     paths::relative,
 };
 use divi_dialect::{ExternalAttribute, elements_of};
+use divi_files::Inputs;
 use divi_runtime::weights::{check_extent, size};
 use melior::{
     StringRef,
     ir::{Attribute, AttributeLike, Location, Type},
 };
 use mlir_sys::*;
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    io::Write,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
 /// A path that MLIR owns; it need not be UTF-8.
 ///
@@ -37,6 +44,65 @@ fn constants(module: MlirOperation) -> Vec<(MlirOperation, Attribute<'static>)> 
         }
     });
     constants
+}
+
+/// Checks that files and a folder that are about to be written do not replace weights of a module. `ir_folder` is the folder that
+/// paths of weights are relative to.
+pub fn check_outputs(
+    module: MlirOperation,
+    ir_folder: &Path,
+    files: &[&Path],
+    folder: Option<&Path>,
+) -> Result<(), Failure> {
+    let paths: BTreeSet<PathBuf> = constants(module)
+        .into_iter()
+        .filter_map(|(_, value)| Some(ir_folder.join(ExternalAttribute::from_attribute(value)?.path())))
+        .collect();
+    let mut inputs = Inputs::default();
+    paths.iter().for_each(|path| inputs.add("a file with weights of the model", path));
+    let outcome = files
+        .iter()
+        .try_for_each(|file| inputs.check_file(file))
+        .and_then(|()| folder.map_or(Ok(()), |folder| inputs.check_folder(folder)));
+    outcome.map_err(|message| {
+        error(module, &message);
+        Failure
+    })
+}
+
+/// `files` is a list of paths with NUL between them; `folder` may be empty.
+#[unsafe(no_mangle)]
+extern "C" fn diviRunCheckOutputs(
+    module: MlirOperation,
+    ir_folder: MlirStringRef,
+    files: MlirStringRef,
+    folder: MlirStringRef,
+) -> bool {
+    run(module, || {
+        // SAFETY: the caller's strings outlive the call.
+        let (ir_folder, files, folder) = unsafe { (path(ir_folder), path(files), path(folder)) };
+        let files = files.as_os_str().as_bytes().split(|&byte| byte == 0);
+        let files: Vec<_> =
+            files.filter(|file| !file.is_empty()).map(|file| Path::new(OsStr::from_bytes(file))).collect();
+        check_outputs(module, ir_folder, &files, (!folder.as_os_str().is_empty()).then_some(folder))
+    })
+}
+
+/// Writes what a pass has to say to a file, or to stdout for `-`.
+#[unsafe(no_mangle)]
+extern "C" fn diviRunWriteText(module: MlirOperation, file: MlirStringRef, text: MlirStringRef) -> bool {
+    run(module, || {
+        // SAFETY: the caller's strings outlive the call.
+        let (file, text) = unsafe { (path(file), path(text).as_os_str().as_bytes()) };
+        if file == Path::new("-") {
+            return std::io::stdout().write_all(text).map_err(|_| Failure);
+        }
+        check_outputs(module, Path::new(""), &[file], None)?;
+        divi_files::write(file, text).map_err(|problem| {
+            error(module, &format!("cannot write '{}': {problem}", file.display()));
+            Failure
+        })
+    })
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,6 +7,7 @@ mod gpu;
 mod steps;
 mod validate;
 
+pub use file::check_replaceable;
 pub(crate) use file::write_whole;
 pub use gpu::{Convolution, Epilogue, GpuCode, Launch, Library, LibraryCall, Link, Product, Then};
 pub use steps::Lanes;

@@ -287,9 +287,9 @@ fn errors_say_what_cannot_be_written() {
     fs::create_dir(folder.join("other")).unwrap();
     fs::write(folder.join("other/thesis.txt"), "precious").unwrap();
     let random = export_options(Some(SEED));
-    fail(DIAMOND, "other", &random, "has 'thesis.txt' in it, which divi did not write");
+    fail(DIAMOND, "other", &random, "'thesis.txt' is in it, which divi did not write");
     fs::create_dir_all(folder.join("half/stages")).unwrap();
-    fail(DIAMOND, "half", &random, "is not empty, and no stages.json says that divi wrote it");
+    fail(DIAMOND, "half", &random, "'stages' is in it, which divi did not write");
     fail(DIAMOND, "new", &export_options(None), "'onnx.Constant' op 'w' refers to");
     fail(DIAMOND_MODEL, "new", &random, "'onnx.MatMul' op is no step of a plan");
     let linalg = DIAMOND.replace("\"onnx.Tanh\"(%y) {onnx_node_name = \"right\"}", "\"math.tanh\"(%y)");

@@ -29,31 +29,17 @@ pub(super) const DESCRIPTION: &str = "stages.json";
 const PLAN: &str = "plan.json";
 const FORMAT: &str = "divi-stages/1";
 
-/// Why a folder cannot be written to, if so.
-pub(super) fn objection(folder: &Path, beside: &[(&str, &[u8])]) -> Option<String> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => return None,
-        Err(problem) => return Some(format!("cannot write '{}': {problem}", folder.display())),
-    };
-    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-    let is_ours = |name: &std::ffi::OsString| {
-        name == MODELS || name == DESCRIPTION || name == PLAN || beside.iter().any(|(other, _)| name == other)
-    };
-    if let Some(name) = names.iter().find(|name| !is_ours(name)) {
-        return Some(format!(
-            "'{}' has '{}' in it, which divi did not write: choose another folder, or an empty one",
-            folder.display(),
-            name.display()
-        ));
+/// Checks that everything in a folder was written by [`super::write_stages`], so that other stages may replace it. The error says
+/// what was not.
+pub(super) fn check_replaceable(folder: &Path) -> Result<(), String> {
+    let text = fs::read(folder.join(DESCRIPTION)).unwrap_or_default();
+    let description: Value = serde_json::from_slice(&text).unwrap_or_default();
+    if !description["format"].as_str().is_some_and(|format| format.starts_with("divi-stages/")) {
+        return divi_files::check_listed(folder, []);
     }
-    let description = fs::read_to_string(folder.join(DESCRIPTION)).unwrap_or_default();
-    (!names.is_empty() && !description.contains(FORMAT)).then(|| {
-        format!(
-            "'{}' is not empty, and no {DESCRIPTION} says that divi wrote it: choose another folder, or an empty one",
-            folder.display()
-        )
-    })
+    let weights = format!("{MODELS}/{WEIGHTS}");
+    let models = description["stages"].as_array().into_iter().flatten().filter_map(|stage| stage["model"].as_str());
+    divi_files::check_listed(folder, models.chain([DESCRIPTION, PLAN, &weights]))
 }
 
 /// The models of a plan and the steps of its entry function.

@@ -1,11 +1,14 @@
 //! Bundles as folders: `bundle.json`, and the hashes of what is beside it.
 
-use super::{Bundle, DESCRIPTION, FORMAT, File};
-use crate::error::{Error, Result};
+use super::{Bundle, DESCRIPTION, FORMAT, File, Source};
+use crate::{
+    error::{Error, Result},
+    prepare::Expression,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::{fmt::Write as _, fs, io::Read, path::Path};
+use std::{collections::BTreeSet, fmt::Write as _, fs, io::Read, path::Path};
 
 impl Bundle {
     /// Reads the description of the bundle in a folder and checks that it is sound by itself. The other files are not
@@ -45,6 +48,27 @@ impl Bundle {
         write_whole(path, &text)
     }
 
+    /// Returns the model's own files that the bundle reads weights from, by paths relative to its folder.
+    pub fn weight_files(&self) -> BTreeSet<&str> {
+        fn add<'a>(expression: &'a Expression, files: &mut BTreeSet<&'a str>) {
+            if let Expression::File { path, .. } = expression {
+                files.insert(path);
+            }
+            expression.parts().into_iter().for_each(|part| add(part, files));
+        }
+        let mut files = BTreeSet::new();
+        for constant in &self.constants {
+            match &constant.source {
+                Source::File { path, .. } => {
+                    files.insert(path.as_str());
+                }
+                Source::Made(expression) => add(expression, &mut files),
+                Source::Packed { .. } | Source::Computed => {}
+            }
+        }
+        files
+    }
+
     /// Checks that every file is there as it was written. Those without a hash, the model's own, are checked for their size.
     pub fn check(&self, folder: &Path) -> Result<()> {
         self.files.iter().try_for_each(|file| file.check(folder))
@@ -64,15 +88,28 @@ impl Bundle {
     }
 }
 
+/// Checks that everything in a folder was written as part of a bundle, so that another bundle may replace it. The error says
+/// what was not.
+pub fn check_replaceable(folder: &Path) -> std::result::Result<(), String> {
+    #[derive(Deserialize)]
+    struct Listing {
+        format: String,
+        files: Vec<Listed>,
+    }
+    #[derive(Deserialize)]
+    struct Listed {
+        path: String,
+    }
+    let text = fs::read(folder.join(DESCRIPTION)).unwrap_or_default();
+    let listing = serde_json::from_slice::<Listing>(&text).ok();
+    let listing = listing.filter(|listing| listing.format.starts_with("divi-bundle/"));
+    let files = listing.iter().flat_map(|listing| &listing.files).map(|file| file.path.as_str());
+    divi_files::check_listed(folder, files.chain(listing.as_ref().map(|_| DESCRIPTION)))
+}
+
 /// Writes a file, whole or not at all.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
-        // It may not even be there; the error that matters is the first.
-        let _ = fs::remove_file(&temporary);
-        Error::Unreadable { path: path.to_owned(), error }
-    })
+    divi_files::write(path, text).map_err(Error::unreadable(path))
 }
 
 /// Writes an object with a line for each field, and one for each item of a list of objects. Items of the lists that are

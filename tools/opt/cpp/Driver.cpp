@@ -50,6 +50,10 @@ MlirPass diviCreateVerifyPlan();
 MlirPass diviCreateOutline(int64_t minStageOps, DiviSession *session);
 MlirPass diviCreateEmitBundle(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights, MlirStringRef cpu,
                               MlirStringRef model);
+/// Fails if files (with NUL between them) or a folder are weights of the module or contain them.
+bool diviRunCheckOutputs(MlirOperation module, MlirStringRef irFolder, MlirStringRef files, MlirStringRef folder);
+/// Removes temporary files when a signal ends the process.
+void diviCleanUpOnSignals();
 MlirPass diviCreateEmitOnnx(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights, DiviSession *session);
 /// `title` is what the model is called.
 DiviSession *diviSessionCreate(bool showProgress, MlirStringRef title);
@@ -74,9 +78,27 @@ static LogicalResult complain(const llvm::Twine &message) {
 /// Whether what is written is a folder, which a pass fills.
 static bool writesFolder() { return emitted == Emit::Onnx || emitted == Emit::Bundle; }
 
-static LogicalResult cannotWrite(StringRef file, std::error_code code) {
-  return complain("cannot write '" + file + "': " + code.message());
+static LogicalResult cannotWrite(StringRef file, StringRef reason) {
+  return complain("cannot write '" + file + "': " + reason);
 }
+
+/// Refuses outputs that would replace weights of the module.
+struct CheckOutputs : PassWrapper<CheckOutputs, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckOutputs)
+  CheckOutputs(StringRef irFolder, StringRef output) : irFolder(irFolder), output(output) {}
+  StringRef getArgument() const override { return "check-outputs"; }
+  void runOnOperation() override {
+    std::string files = report;
+    if (!writesFolder() && !isStream(output))
+      files += StringRef("\0", 1).str() + output;
+    StringRef folder = writesFolder() ? StringRef(output) : StringRef();
+    if (!diviRunCheckOutputs(wrap(getOperation().getOperation()), wrap(StringRef(irFolder)), wrap(StringRef(files)),
+                             wrap(folder)))
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+  std::string irFolder, output;
+};
 
 /// From a model to what is written of it.
 static void addPhases(PassManager &manager, StringRef input, StringRef output, StringRef weightsFolder, llvm::raw_ostream *stream,
@@ -121,9 +143,13 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
   // IR that goes to a stream keeps its paths: nobody knows where it will be.
   bool rebase = !isModel && !writesText() && (!weightsDir.empty() || (!isStream(output) && absoluteFrom != absoluteTo));
   bool reshape = !isModel && (batch != 0 || !inputShapes.empty());
-  if (!rebase && !reshape && batch == 0 && !writesText() && !plans())
+  bool writesFile = !isStream(output) || !report.empty();
+  if (!rebase && !reshape && batch == 0 && !writesText() && !plans() && !writesFile)
     return;
+  std::string irFolder = isModel ? (writesFolder() ? "" : folderOf(output)) : from;
   config.setPassPipelineSetupFn([=](PassManager &manager) -> LogicalResult {
+    if (writesFile)
+      manager.addPass(std::make_unique<CheckOutputs>(irFolder, target));
     if (reshape) {
       SmallVector<MlirStringRef> shapes;
       for (const std::string &shape : inputShapes)
@@ -162,10 +188,6 @@ static std::unique_ptr<llvm::MemoryBuffer> read(StringRef input, StringRef outpu
     return nullptr;
   }
   bool isFile = isRegular(input);
-  if (isFile && !isStream(output) && fs::equivalent(input, output)) {
-    (void)complain("cannot write '" + output + "': it is the model itself, whose weights the output refers to");
-    return nullptr;
-  }
   std::string shapes = llvm::join(inputShapes, ","), irFolder = writesFolder() ? "" : folderOf(output);
   std::string name = isStream(input) ? "<stdin>" : input.str();
   DiviImportOptions options = {wrap(StringRef(shapes)), wrap(StringRef(weightsDir)), wrap(StringRef(irFolder)), batch,
@@ -195,12 +217,12 @@ static LogicalResult showPlan(DiviSession *session, llvm::raw_ostream &os) {
     return failure();
   if (!report.empty()) {
     Output file;
-    if (std::error_code code = file.open(report))
-      return cannotWrite(report, code);
+    if (std::string reason = file.open(report); !reason.empty())
+      return cannotWrite(report, reason);
     if (failed(show(session, StringRef(report).ends_with(".svg") ? "svg" : "html", "", file.stream())))
       return failure();
-    if (std::error_code code = file.keep())
-      return cannotWrite(report, code);
+    if (std::string reason = file.keep(); !reason.empty())
+      return cannotWrite(report, reason);
   }
   return quiet ? success() : show(session, asJson ? "json" : "summary", "", llvm::errs());
 }
@@ -229,10 +251,13 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
   std::unique_ptr<llvm::MemoryBuffer> buffer = read(input, output, isModel);
   if (!buffer)
     return failure();
+  // MLIR can be written over itself, as with mlir-opt.
+  if (std::string reason = objection(input, output, writesFolder(), !isModel && !writesText()); !reason.empty())
+    return complain(reason);
   Output file;
   // A folder is written by the pass that fills it.
-  if (std::error_code code = file.open(writesFolder() ? "/dev/null" : output))
-    return cannotWrite(output, code);
+  if (std::string reason = file.open(writesFolder() ? "/dev/null" : output); !reason.empty())
+    return cannotWrite(output, reason);
   StringRef title = isStream(input) ? "" : path::stem(input);
   std::unique_ptr<DiviSession, void (*)(DiviSession *)> session(diviSessionCreate(!quiet, wrap(title)),
                                                                 diviSessionDestroy);
@@ -247,13 +272,14 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
   if (writesText() && !writesFolder() && text.empty())
     return complain("there is nothing to write: '" + input + "' has no builtin.module");
   file.stream() << text;
-  if (std::error_code code = file.keep())
-    return cannotWrite(output, code);
+  if (std::string reason = file.keep(); !reason.empty())
+    return cannotWrite(output, reason);
   return success();
 }
 
 extern "C" int diviOptMain(int argc, char **argv) {
   llvm::InitLLVM initialized(argc, argv);
+  diviCleanUpOnSignals();
   registerAllPasses();
   diviRegisterPasses();
   DialectRegistry registry;

@@ -121,6 +121,8 @@ bool plans() {
          !report.empty() || !explained.empty();
 }
 
+std::pair<StringRef, StringRef> readByPlanning() { return {plan, placement}; }
+
 bool writesText() { return emitted != Emit::Mlir || costTable != Table::None || !explained.empty(); }
 
 StringRef wantsOneModule() {

@@ -42,6 +42,8 @@ extern llvm::cl::opt<bool> asJson;
 bool plans();
 /// Whether something else than the module is written.
 bool writesText();
+/// The files of a plan and of placements that are read; empty where there are none.
+std::pair<llvm::StringRef, llvm::StringRef> readByPlanning();
 /// The name of the option that asks for something about one module alone; "" if none does.
 llvm::StringRef wantsOneModule();
 /// What contradicts itself; "" if nothing does.

@@ -4,10 +4,13 @@
 #define DIVI_OPT_OUTPUT_H
 
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/raw_ostream.h"
 #include <memory>
+#include <optional>
 #include <string>
-#include <system_error>
+
+/// A file in the making (crate divi-files).
+struct DiviDraft;
 
 namespace divi::opt {
 /// Whether a name stands for standard input or output.
@@ -17,19 +20,26 @@ bool isRegular(llvm::StringRef file);
 /// The folder of a file, "" for a stream: the working directory.
 std::string folderOf(llvm::StringRef file);
 
-/// A file that is written beside the one that it replaces in the end. What is not kept leaves no trace.
+/// Returns why outputs cannot be written: they are inputs or contain them, or two are the same. Empty if they can. The main
+/// output is a folder if `isFolder`; `inPlace` allows it to replace the input.
+std::string objection(llvm::StringRef input, llvm::StringRef output, bool isFolder, bool inPlace);
+
+/// A file that is written beside the one that it replaces in the end. Without `keep` it leaves no trace.
 class Output {
 public:
-  /// Opens it. Devices and pipes cannot be renamed over; what goes there goes there directly.
-  std::error_code open(llvm::StringRef name);
-  llvm::raw_ostream &stream() { return file->os(); }
-  /// Puts the file in its place.
-  std::error_code keep();
+  Output() = default;
+  Output(const Output &) = delete;
+  ~Output();
+  /// Opens it; returns what is wrong, or "". Devices and pipes are written to directly.
+  std::string open(llvm::StringRef name);
+  llvm::raw_ostream &stream() { return isStandard ? llvm::outs() : *file; }
+  /// Puts the file in its place; returns what is wrong, or "".
+  std::string keep();
 
 private:
-  bool replaceable = false;
-  std::string target, temporary;
-  std::unique_ptr<llvm::ToolOutputFile> file;
+  bool isStandard = false;
+  DiviDraft *draft = nullptr;
+  std::optional<llvm::raw_fd_ostream> file;
 };
 } // namespace divi::opt
 

@@ -1,5 +1,6 @@
 //! `divi-opt`: everything that `mlir-opt` does, with divi's dialects and passes, and ONNX models as input.
 
+mod outputs;
 mod planning;
 
 use bytes::Bytes;

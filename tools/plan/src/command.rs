@@ -78,7 +78,19 @@ impl Arguments {
         if self.files.iter().filter(|file| files::is_standard(file)).count() > 1 {
             return Err("stdin can be only one of the files".to_owned());
         }
+        self.check_outputs(&[])?;
         Ok(std::array::from_fn(|index| &self.files[index]))
+    }
+
+    /// Checks that `-o` and outputs of other options are neither files that are read nor the same.
+    fn check_outputs(&self, others: &[(&str, &PathBuf)]) -> Result<(), String> {
+        let mut inputs = divi_files::Inputs::default();
+        self.files.iter().filter(|file| !files::is_standard(file)).for_each(|file| inputs.add("an input", file));
+        let all = self.output.iter().map(|output| ("-o", output)).chain(others.iter().copied());
+        let outputs: Vec<_> =
+            all.filter(|(_, path)| !files::is_standard(path)).map(|(o, path)| (o, path.as_path())).collect();
+        outputs.iter().try_for_each(|(_, output)| inputs.check_file(output))?;
+        divi_files::check_distinct(&outputs)
     }
 }
 

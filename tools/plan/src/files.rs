@@ -1,8 +1,8 @@
 //! Files in and out: whole or not at all.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use divi_planner::{Plan, Problem};
 
@@ -32,41 +32,10 @@ pub(crate) fn print(text: &str) -> Result<(), String> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| format!("stdout: {error}"))
 }
 
-/// Writes a file through a temporary one beside it, so that a reader never sees half of it; `-` and no path are stdout.
+/// Writes a file whole or not at all; `-` and no path are stdout.
 pub(crate) fn write(path: Option<&Path>, text: &str) -> Result<(), String> {
     let Some(path) = path.filter(|path| !is_standard(path)) else { return print(text) };
-    write_whole(path, text).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    // A link stays a link, and what it leads to is replaced.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let existing = fs::metadata(&target).ok();
-    if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
-        // Devices and pipes cannot be replaced; folders say so themselves.
-        return OpenOptions::new().write(true).open(&target)?.write_all(text.as_bytes());
-    }
-    let temporary = beside(&target);
-    let written = OpenOptions::new().write(true).create_new(true).open(&temporary).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        if let Some(metadata) = existing {
-            file.set_permissions(metadata.permissions())?;
-        }
-        drop(file);
-        fs::rename(&temporary, &target)
-    });
-    if written.is_err() {
-        // It may not even be there; the error that matters is the first.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
-    path.with_file_name(name)
+    divi_files::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 pub(crate) fn is_standard(path: &Path) -> bool {

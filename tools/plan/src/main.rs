@@ -21,6 +21,8 @@ A file named - is stdin or stdout. 'divi-plan COMMAND --help' says more.
 ";
 
 fn main() -> ExitCode {
+    // Without it, the next run for the same output removes what is left.
+    let _ = divi_files::clean_up_on_signals();
     let mut arguments = lexopt::Parser::from_env();
     match run(&mut arguments) {
         Ok(()) => ExitCode::SUCCESS,

@@ -327,3 +327,27 @@ fn edge_networks() {
     fails(&divi_plan(&["generate", "chain", "--splits=4"]), "splits is 4; it must be at least 1 and at most 3");
     fails(&divi_plan(&["generate", "chain", "--ratios=0.1,0.01,1"]), "do not fit");
 }
+
+/// A file that is read is not written over, by whatever name.
+#[test]
+fn outputs_do_not_replace_inputs() {
+    let folder = folder("inputs");
+    let copy = folder.join("problem.json");
+    fs::copy(problem("rwnn/rwnn_ER_N32_m1_c1_sdep_s1.json"), &copy).unwrap();
+    let link = folder.join("link.json");
+    std::os::unix::fs::symlink("problem.json", &link).unwrap();
+    let before = fs::read(&copy).unwrap();
+    let [copy, link] = [&copy, &link].map(|path| path.to_str().unwrap());
+    let plan = folder.join("plan.json");
+    let plan = plan.to_str().unwrap();
+    let solve = ["solve", copy, "--algorithm=heft", "-q"];
+    for output in [&["-o", copy][..], &["-o", link], &["-o", plan, "--write-problem", copy]] {
+        fails(&divi_plan(&[&solve[..], output].concat()), "it is an input itself: choose another name");
+    }
+    fails(&divi_plan(&[&solve[..], &["-o", plan, "--write-problem", plan]].concat()), "both write");
+    assert_eq!(fs::read(copy).unwrap(), before);
+    assert!(divi_plan(&[&solve[..], &["-o", plan]].concat()).status.success());
+    let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["link.json", "plan.json", "problem.json"]);
+}

@@ -1,6 +1,8 @@
 //! Arguments: options with a value, and files.
 
 use divi_cost::fit::Kind;
+use divi_files::{Inputs, check_distinct};
+use std::path::Path;
 
 /// What a command is called with.
 #[derive(Debug, Default)]
@@ -52,6 +54,20 @@ impl Arguments {
             read.options.push((option.to_owned(), value));
         }
         Ok(read)
+    }
+
+    /// Checks that outputs, each with its option, are neither among the files that are read nor the same.
+    pub(crate) fn check_outputs(&self, outputs: &[&str], read: &[&str]) -> Result<(), String> {
+        let mut inputs = Inputs::default();
+        let named = read.iter().filter_map(|option| self.option(option));
+        let files = self.files.iter().map(String::as_str).chain(named).filter(|file| *file != "-");
+        files.for_each(|file| inputs.add("an input", Path::new(file)));
+        let outputs: Vec<_> = outputs
+            .iter()
+            .filter_map(|option| Some((*option, Path::new(self.option(option).filter(|file| *file != "-")?))))
+            .collect();
+        outputs.iter().try_for_each(|(_, output)| inputs.check_file(output))?;
+        check_distinct(&outputs)
     }
 
     pub(crate) fn option(&self, name: &str) -> Option<&str> {

@@ -10,6 +10,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         return files::write(None, USAGE);
     }
     let [file] = &arguments.files[..] else { return Err("convert needs one table (see --help)".to_owned()) };
+    arguments.check_outputs(&["o"], &[])?;
     let text = files::read(file)?;
     let kind = arguments.kind()?.unwrap_or(Kind::Cuda);
     let wrong = |error: divi_cost::json::Error| format!("{file}: {error}");

@@ -1,7 +1,7 @@
 //! Reading and writing files.
 
 use std::io::{Read, Write};
-use std::{fs, io, path::Path, process};
+use std::{fs, io, path::Path};
 
 /// The text of a file, or of standard input.
 pub(crate) fn read(name: &str) -> Result<String, String> {
@@ -20,11 +20,5 @@ pub(crate) fn write(name: Option<&str>, text: &str) -> Result<(), String> {
         let written = io::stdout().write_all(text.as_bytes());
         return written.map_err(|error| format!("standard output: {error}"));
     };
-    let temporary = format!("{name}.{}.tmp", process::id());
-    let renamed = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, Path::new(name)));
-    renamed.map_err(|error| {
-        // Best effort: the error that counts is the one that is returned.
-        let _ = fs::remove_file(&temporary);
-        format!("{name}: {error}")
-    })
+    divi_files::write(Path::new(name), text).map_err(|error| format!("{name}: {error}"))
 }

@@ -20,6 +20,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if arguments.is_help {
         return files::write(None, USAGE);
     }
+    arguments.check_outputs(&["o"], &["graphs"])?;
     let texts = read(&arguments.files)?;
     let kind = match arguments.kind()? {
         Some(kind) => kind,

@@ -45,6 +45,8 @@ measure   compiles models for the devices of a system, runs them on this machine
 ";
 
 fn main() -> ExitCode {
+    // Without it, the next run for the same output removes what is left.
+    let _ = divi_files::clean_up_on_signals();
     let arguments: Vec<String> = match std::env::args_os().skip(1).map(|argument| argument.into_string()).collect() {
         Ok(arguments) => arguments,
         Err(argument) => return fail(&format!("{} is not UTF-8", argument.to_string_lossy())),

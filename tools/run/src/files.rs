@@ -1,7 +1,12 @@
 //! Files in and out: whole or not at all.
 
 use crate::{arguments::Arguments, measure::Measured};
-use divi_runtime::{Runtime, TensorData, npy, profiles, trace};
+use divi_files::{Inputs, check_distinct};
+use divi_runtime::{
+    Runtime, TensorData,
+    bundle::{Bundle, DESCRIPTION},
+    npy, profiles, trace,
+};
 use std::{
     collections::HashSet,
     fs,
@@ -18,21 +23,50 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Writes a file through a temporary one beside it, so that a reader never sees half of it.
+/// Writes a file whole or not at all.
 fn write(path: &Path, contents: &[u8]) -> Result<(), String> {
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
-        // Devices and pipes cannot be replaced.
-        return fs::write(path, contents).map_err(|error| format!("{}: {error}", path.display()));
+    divi_files::write(path, contents).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Checks that outputs do not replace inputs, the bundle, or weights that it refers to. `bundle` is `None` if it cannot be read,
+/// which is an error of its own later.
+pub(crate) fn check_outputs(arguments: &Arguments, bundle: Option<&Bundle>) -> Result<(), String> {
+    let mut inputs = Inputs::default();
+    arguments.inputs.iter().for_each(|(_, path)| inputs.add("an input", path));
+    arguments.archives.iter().for_each(|path| inputs.add("an input", path));
+    for path in bundle.iter().flat_map(|bundle| bundle.weight_files()) {
+        inputs.add("a file with weights of the bundle", &arguments.bundle.join(path));
     }
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    fs::write(&temporary, contents).and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
-        // It may not even be there; the error that matters is the first.
-        let _ = fs::remove_file(&temporary);
-        format!("{}: {error}", path.display())
-    })
+    // Choices are read and written, and may be kept in the bundle's folder, but not in the place of a file of it.
+    if let Some(path) = &arguments.choices {
+        let mut files = inputs.clone();
+        let listed = bundle.iter().flat_map(|bundle| &bundle.files).map(|file| file.path.as_str());
+        listed.chain([DESCRIPTION]).for_each(|file| files.add("a file of the bundle", &arguments.bundle.join(file)));
+        files.check_file(path)?;
+    }
+    inputs.add("the bundle", &arguments.bundle);
+    let mut outputs = vec![];
+    for (option, path) in [("--trace", &arguments.trace), ("--profile-out", &arguments.profile)] {
+        if let Some(path) = path {
+            inputs.check_file(path)?;
+            outputs.push((option, path.clone()));
+        }
+    }
+    if let Some(path) = &arguments.choices {
+        outputs.push(("--choices", path.clone()));
+    }
+    if let Some(folder) = &arguments.output {
+        // The folder is only added to: its other files stay.
+        inputs.check_file(folder)?;
+        let mut taken = HashSet::new();
+        for port in bundle.iter().flat_map(|bundle| &bundle.outputs) {
+            let path = folder.join(file_name(&port.name, &mut taken));
+            inputs.check_file(&path)?;
+            outputs.push(("--output", path));
+        }
+    }
+    let outputs: Vec<_> = outputs.iter().map(|(option, path)| (*option, path.as_path())).collect();
+    check_distinct(&outputs)
 }
 
 pub(crate) fn write_outputs(arguments: &Arguments, outputs: &[(String, TensorData)]) -> Result<(), String> {

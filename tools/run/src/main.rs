@@ -45,6 +45,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         files::print(&describe::bundle(&bundle, arguments.in_flight))?;
         return Ok(ExitCode::SUCCESS);
     }
+    files::check_outputs(arguments, Bundle::read(folder).ok().as_ref())?;
     let signals = signals::Signals::watch()?;
     let start = Instant::now();
     let &Arguments { threads, in_flight, cold, .. } = arguments;

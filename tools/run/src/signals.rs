@@ -53,7 +53,10 @@ impl Signals {
         match runtime {
             Some(runtime) if !is_second => runtime.close(),
             // Nothing runs yet, or nothing helps.
-            _ => std::process::exit(INTERRUPTED.into()),
+            _ => {
+                divi_files::discard_all();
+                std::process::exit(INTERRUPTED.into())
+            }
         }
     }
 

@@ -45,21 +45,50 @@ fn error(folder: &Folder, arguments: &[&str]) -> String {
 
 #[test]
 fn outputs_are_written_as_files() {
-    let folder = scale_and_add().write();
-    let (input, out) = (folder.join("x.npy"), folder.join("out"));
+    let (folder, outputs) = (scale_and_add().write(), Folder::new());
+    let (input, out) = (folder.join("x.npy"), outputs.join("out"));
     let (input, out) = (input.to_str().unwrap(), out.to_str().unwrap());
     fs::write(input, npy::write(full(2.0).view())).unwrap();
-    let read = || npy::read(&fs::read(folder.join("out/y.npy")).unwrap()).unwrap().to_f32().unwrap();
+    let read = || npy::read(&fs::read(outputs.join("out/y.npy")).unwrap()).unwrap().to_f32().unwrap();
     for input in [format!("x={input}"), input.to_owned()] {
         let text = output(&folder, &["--input", &input, "--output", out, "--repeat", "3"]);
         assert!(text.starts_with("latency   median "), "{text}");
         assert_eq!(read(), [8.0; 64]);
-        fs::remove_file(folder.join("out/y.npy")).unwrap();
+        fs::remove_file(outputs.join("out/y.npy")).unwrap();
     }
     fs::write(folder.join("x.npz"), npz::write(&[("x", full(3.0).view())])).unwrap();
     let archive = folder.join("x.npz");
     assert_eq!(output(&folder, &["--input-npz", archive.to_str().unwrap(), "--output", out, "-q"]), "");
     assert_eq!(read(), [12.0; 64]);
+}
+
+/// Nothing that is read is written over, and nothing is put into a bundle.
+#[test]
+fn outputs_do_not_replace_inputs() {
+    let (folder, outputs) = (scale_and_add().write(), Folder::new());
+    let input = outputs.join("y.npy");
+    fs::write(&input, npy::write(full(2.0).view())).unwrap();
+    let [bundle, places, input] = [folder.path(), outputs.path(), &input].map(|path| path.to_str().unwrap().to_owned());
+    let description = fs::read(folder.join("bundle.json")).unwrap();
+    for (option, path, expected) in [
+        ("--output", bundle.clone(), "cannot write 'FOLDER': it is the bundle itself"),
+        ("--output", format!("{bundle}/out"), "cannot write 'FOLDER/out': it is in the bundle 'FOLDER'"),
+        ("--trace", format!("{bundle}/bundle.json"), "cannot write 'FOLDER/bundle.json': it is in the bundle 'FOLDER'"),
+        ("--profile-out", format!("{bundle}/p.json"), "cannot write 'FOLDER/p.json': it is in the bundle 'FOLDER'"),
+        ("--choices", format!("{bundle}/bundle.json"), "cannot write 'FOLDER/bundle.json': it is a file of the bundle"),
+        ("--output", places.clone(), "y.npy': it is an input itself: choose another name"),
+        ("--trace", input.clone(), "y.npy': it is an input itself: choose another name"),
+    ] {
+        let message = error(&folder, &["--input", &input, option, &path]);
+        assert!(message.contains(expected), "{message}");
+    }
+    let trace = outputs.join("trace.json");
+    let trace = trace.to_str().unwrap();
+    let message = error(&folder, &["--input", &input, "--trace", trace, "--profile-out", trace]);
+    assert!(message.contains("--trace and --profile-out both write"), "{message}");
+    assert_eq!(fs::read(folder.join("bundle.json")).unwrap(), description);
+    assert_eq!(fs::read(&input).unwrap(), npy::write(full(2.0).view()));
+    assert_eq!(fs::read_dir(outputs.path()).unwrap().count(), 1);
 }
 
 #[test]
@@ -82,7 +111,8 @@ fn inputs_that_are_missing_are_listed() {
 fn inputs_that_are_made_up_depend_on_the_seed() {
     let folder = scale_and_add().write();
     let run = |seed: &str| {
-        let out = folder.join("out");
+        let outputs = Folder::new();
+        let out = outputs.join("out");
         output(&folder, &[seed, "--output", out.to_str().unwrap()]);
         fs::read(out.join("y.npy")).unwrap()
     };
@@ -136,7 +166,8 @@ fn traces_and_profiles_are_written() {
     let entry = json!({"ops": ["Mul", "Add"], "in": [[64]], "out": [64], "dtype": "f32"});
     maker.bundle.stages[0].tasks[0].profile = Some(Profile { batch: 1, entry });
     let folder = maker.write();
-    let (trace, profile) = (folder.join("trace.json"), folder.join("profile.json"));
+    let outputs = Folder::new();
+    let (trace, profile) = (outputs.join("trace.json"), outputs.join("profile.json"));
     let [trace, profile] = [&trace, &profile].map(|path| path.to_str().unwrap());
     output(&folder, &["--random-inputs", "--repeat", "5", "--trace", trace, "--profile-out", profile]);
     let read = |path| serde_json::from_str::<Value>(&fs::read_to_string(path).unwrap()).unwrap();

@@ -50,6 +50,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     })?;
     let Some(arguments) = parsed else { return Ok(()) };
     let [problem] = arguments.files(["PROBLEM"])?;
+    arguments.check_outputs(&svg.iter().map(|file| ("--svg", file)).collect::<Vec<_>>())?;
     let problem = files::problem(problem)?;
     let region = Region::new(&problem, &options).map_err(|error| error.to_string())?;
     let boundaries = region.boundaries().map_err(|error| error.to_string())?;

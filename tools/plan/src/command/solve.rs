@@ -91,6 +91,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     })?;
     let Some(arguments) = parsed else { return Ok(()) };
     let [problem_file] = arguments.files(["PROBLEM"])?;
+    arguments.check_outputs(&cold.file.iter().map(|file| ("--write-problem", file)).collect::<Vec<_>>())?;
     if as_json && arguments.output.as_deref().is_some_and(files::is_standard) {
         return Err("--json writes to stdout, so the plan cannot go there too".to_owned());
     }

@@ -1,40 +1,24 @@
-//! A folder for what nobody keeps.
+//! Temporary folder for bundles and their inputs.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::{fs, path::PathBuf};
 
-/// The folder; gone when dropped.
-pub(super) struct Scratch(PathBuf);
+/// The folder; removed when dropped.
+pub(super) struct Scratch(divi_files::Scratch);
 
 impl Scratch {
     pub(super) fn new() -> Result<Self, String> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("divi-profile-{}-{number}", process::id()));
-        fs::create_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Self(path))
+        divi_files::Scratch::new("divi-profile").map(Self).map_err(|error| format!("temporary folder: {error}"))
     }
 
-    /// A place in it.
+    /// Returns the path of a file in it.
     pub(super) fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
-    /// Writes a file in it, and says where that is.
+    /// Writes a file in it; returns its path.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, String> {
         let path = self.join(name);
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Nobody can be told any more; the name says what it is.
-        let _ = fs::remove_dir_all(Path::new(&self.0));
     }
 }

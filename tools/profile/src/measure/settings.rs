@@ -48,6 +48,7 @@ impl Settings {
         if system_output.as_deref() == Some(output) {
             return Err(format!("{output}: is where the profile goes: give --system-out another name"));
         }
+        arguments.check_outputs(&["o", "system-out", "choices"], &["system"])?;
         for file in [Some(output), system_output.as_deref()].into_iter().flatten() {
             check_folder(file)?;
         }

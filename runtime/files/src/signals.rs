@@ -1,0 +1,64 @@
+//! Cleaning up when a signal ends the process.
+
+use crate::temporary::discard_all;
+use std::{
+    io, mem, ptr,
+    sync::atomic::{AtomicI32, Ordering},
+    thread,
+};
+
+const SIGNALS: [libc::c_int; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
+
+/// Where the handler writes signals to.
+static PIPE: AtomicI32 = AtomicI32::new(-1);
+
+/// Removes the temporary files of this process when SIGHUP, SIGINT or SIGTERM ends it; it still ends by that signal.
+///
+/// For the `main` of tools: libraries leave signals to their host. Signals that are ignored stay so.
+pub fn clean_up_on_signals() -> io::Result<()> {
+    let mut ends = [0; 2];
+    // SAFETY: there is room for two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    PIPE.store(ends[1], Ordering::SeqCst);
+    let [reader, _] = ends;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || wait(reader))?;
+    for signal in SIGNALS {
+        // SAFETY: the handler only writes to a pipe, which may be done at any time.
+        unsafe {
+            let mut action: libc::sigaction = mem::zeroed();
+            let mut before: libc::sigaction = mem::zeroed();
+            action.sa_sigaction = handle as extern "C" fn(libc::c_int) as usize;
+            action.sa_flags = libc::SA_RESTART;
+            libc::sigemptyset(&mut action.sa_mask);
+            libc::sigaction(signal, ptr::null(), &mut before);
+            if before.sa_sigaction != libc::SIG_IGN {
+                libc::sigaction(signal, &action, ptr::null_mut());
+            }
+        }
+    }
+    Ok(())
+}
+
+extern "C" fn handle(signal: libc::c_int) {
+    let byte = signal as u8;
+    // SAFETY: it is one byte, and errno is restored for the code that was interrupted.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::write(PIPE.load(Ordering::SeqCst), (&raw const byte).cast(), 1);
+        *libc::__errno_location() = errno;
+    }
+}
+
+fn wait(reader: libc::c_int) {
+    let mut signal = 0_u8;
+    // SAFETY: there is room for one byte.
+    while unsafe { libc::read(reader, (&raw mut signal).cast(), 1) } != 1 {}
+    discard_all();
+    // SAFETY: the process ends by the signal, as without a handler.
+    unsafe {
+        libc::signal(signal.into(), libc::SIG_DFL);
+        libc::kill(libc::getpid(), signal.into());
+    }
+}

@@ -1,0 +1,204 @@
+//! Temporary files and folders: named by their process, removed with it.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, DirBuilder, File, OpenOptions},
+    io,
+    os::unix::{
+        ffi::{OsStrExt, OsStringExt},
+        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    },
+    path::{Path, PathBuf},
+    process,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+pub(crate) const TEMPORARY: &str = "tmp";
+pub(crate) const OLD: &str = "old";
+/// Longest part of a target's name in a temporary name: file systems allow 255 bytes in all.
+const LONGEST: usize = 200;
+
+/// Temporary paths of this process.
+static REGISTRY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Locks the list of temporary paths. Whoever holds it can rename without being interrupted by [`discard_all`].
+pub(crate) fn registry() -> MutexGuard<'static, Vec<PathBuf>> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all temporary files and folders of this process, which is about to end.
+pub fn discard_all() {
+    for path in registry().drain(..) {
+        // Other threads may still write into a folder.
+        for _ in 0..10 {
+            if remove(&path).is_ok() {
+                break;
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File { mode: u32 },
+    Folder,
+}
+
+/// A temporary file or folder, removed when dropped.
+pub(crate) struct Temporary {
+    path: PathBuf,
+    /// Held as long as the process uses it: another process (of another container, too) does not take it for a leftover.
+    _lock: Option<File>,
+    is_finished: bool,
+}
+
+impl Temporary {
+    /// Creates a temporary file or folder for `target`, beside it, after removing those of dead processes.
+    pub(crate) fn beside(target: &Path, kind: Kind) -> io::Result<Self> {
+        let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        remove_stale(crate::path::parent(target), name, Some(target));
+        Self::create(&|number| target.with_file_name(name_of(name, number, TEMPORARY)), kind)
+    }
+
+    fn create(path: &dyn Fn(u32) -> PathBuf, kind: Kind) -> io::Result<Self> {
+        let mut number = 0;
+        loop {
+            let path = path(number);
+            let mut registry = registry();
+            let created = match kind {
+                Kind::File { mode } => {
+                    OpenOptions::new().write(true).create_new(true).mode(mode).open(&path).map(|_| ())
+                }
+                Kind::Folder => DirBuilder::new().mode(0o777).create(&path),
+            };
+            match created {
+                // Another draft for the same target, of this process.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    registry.push(path.clone());
+                    let lock = File::open(&path).ok().filter(|file| file.try_lock().is_ok());
+                    return Ok(Self { path, _lock: lock, is_finished: false });
+                }
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes what is at the path now. Then the name is free for others.
+    pub(crate) fn finish(&mut self, registry: &mut Vec<PathBuf>) {
+        // A later run removes what remains.
+        let _ = remove(&self.path);
+        registry.retain(|path| *path != self.path);
+        self.is_finished = true;
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.finish(&mut registry());
+        }
+    }
+}
+
+/// A temporary folder in the system's folder for temporary files, removed when dropped.
+pub struct Scratch(Temporary);
+
+impl Scratch {
+    /// Creates `.NAME.PID.tmp`, after removing those of dead processes.
+    pub fn new(name: &str) -> io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let folder = std::env::temp_dir();
+        remove_stale(&folder, OsStr::new(name), None);
+        let first = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = |number| folder.join(name_of(OsStr::new(name), first + number, TEMPORARY));
+        Temporary::create(&path, Kind::Folder).map(Self)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// Returns `.NAME.PID.tmp`, or `.NAME.PID-2.tmp` for a third of the same name.
+pub(crate) fn name_of(name: &OsStr, number: u32, suffix: &str) -> OsString {
+    let mut bytes = prefix(name);
+    bytes.extend(process::id().to_string().into_bytes());
+    if number > 0 {
+        bytes.extend(format!("-{number}").into_bytes());
+    }
+    bytes.extend(format!(".{suffix}").into_bytes());
+    OsString::from_vec(bytes)
+}
+
+fn prefix(name: &OsStr) -> Vec<u8> {
+    let name = name.as_bytes();
+    [b".", &name[..name.len().min(LONGEST)], b"."].concat()
+}
+
+/// Returns the process and the suffix that a temporary name for `name` has.
+fn parse<'a>(entry: &'a OsStr, name: &OsStr) -> Option<(u32, &'a str)> {
+    let rest = std::str::from_utf8(entry.as_bytes().strip_prefix(&prefix(name)[..])?).ok()?;
+    let (numbers, suffix) = rest.split_once('.')?;
+    let (pid, number) = numbers.split_once('-').unwrap_or((numbers, "0"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_ours = is_number(pid) && is_number(number) && (suffix == TEMPORARY || suffix == OLD);
+    is_ours.then_some(())?;
+    Some((pid.parse().ok()?, suffix))
+}
+
+/// Removes temporary files and folders for `name` whose processes are dead. A folder that a dead process has moved out of its
+/// target's place, and for which it has not put a new one there, goes back.
+fn remove_stale(folder: &Path, name: &OsStr, target: Option<&Path>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let entry_name = entry.file_name();
+        let Some((pid, suffix)) = parse(&entry_name, name) else { continue };
+        let path = entry.path();
+        // SAFETY: it asks for a number.
+        let is_ours = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.uid() == unsafe { libc::geteuid() });
+        // Nothing of this process has the name and no lock: a process before it had the same number.
+        if !is_ours || (pid != process::id() && is_alive(pid)) || is_locked(&path) {
+            continue;
+        }
+        if let (OLD, Some(target)) = (suffix, target)
+            && fs::symlink_metadata(target).is_err()
+        {
+            let _ = fs::rename(&path, target);
+        } else {
+            let _ = remove(&path);
+        }
+    }
+}
+
+fn is_alive(pid: u32) -> bool {
+    let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
+    // SAFETY: signal 0 is not delivered.
+    pid > 0 && (unsafe { libc::kill(pid, 0) } == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH))
+}
+
+fn is_locked(path: &Path) -> bool {
+    // Opening a pipe would wait for its other end.
+    let is_plain = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() || metadata.is_dir());
+    let lock = is_plain.then(|| File::open(path).map(|file| file.try_lock()));
+    matches!(lock, Some(Ok(Err(fs::TryLockError::WouldBlock))))
+}
+
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    let outcome = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match outcome {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,61 @@
+//! Temporary files of processes that are interrupted or killed. The test runs itself as the process.
+#![cfg(test)]
+
+use divi_files::{Draft, Scratch, clean_up_on_signals};
+use std::{
+    env, fs,
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+const FOLDER: &str = "DIVI_FILES_FOLDER";
+
+/// The process: drafts in the making, until a signal comes. Without the variable, nothing.
+#[test]
+fn process_with_drafts() {
+    let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
+    clean_up_on_signals().unwrap();
+    let bundle = Draft::folder(&folder.join("bundle"), |_| Ok(())).unwrap();
+    fs::write(bundle.path().join("code"), "x").unwrap();
+    let _file = Draft::file(&folder.join("report")).unwrap();
+    fs::write(folder.join("ready"), "").unwrap();
+    thread::sleep(Duration::from_secs(60));
+}
+
+/// Starts the process, sends it a signal when it is ready, and returns what is left.
+fn interrupted_by(signal: i32, folder: &Path) -> Vec<String> {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "process_with_drafts"]).env(FOLDER, folder).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    while !folder.join("ready").exists() {
+        thread::sleep(Duration::from_millis(2));
+    }
+    // SAFETY: the process is our own child, which has not been waited for.
+    unsafe { libc::kill(child.id() as libc::pid_t, signal) };
+    assert_eq!(child.wait().unwrap().signal(), Some(signal));
+    let mut names: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn signals_leave_nothing_and_end_the_process() {
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        let scratch = Scratch::new("divi-files-signals").unwrap();
+        assert_eq!(interrupted_by(signal, scratch.path()), ["ready"]);
+    }
+}
+
+#[test]
+fn the_next_run_removes_what_a_kill_leaves() {
+    let scratch = Scratch::new("divi-files-signals").unwrap();
+    let left = interrupted_by(libc::SIGKILL, scratch.path());
+    assert_eq!(left.len(), 3, "{left:?}");
+    drop(Draft::folder(&scratch.path().join("bundle"), |_| Ok(())).unwrap());
+    divi_files::write(&scratch.path().join("report"), "x").unwrap();
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);
+}
