@@ -2,6 +2,7 @@
 
 use super::layout::Margin;
 use crate::{
+    emit::Compare,
     error::Result,
     graph::{Id, Node},
     lowering::Lowering,
@@ -80,7 +81,6 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
     cx.call(rows, grain, &[input], &[result], |b, kernel| {
         let ty = b.vector();
         let area = (window.kernel.0 * window.kernel.1) as f64;
-        let start = b.float(if window.is_maximum { f64::NEG_INFINITY } else { 0.0 }, ty);
         b.for_each(kernel.begin, kernel.end, 1, |number| {
             let (plane, y) = match is_by_rows {
                 true => {
@@ -93,12 +93,21 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
             b.repeat(target.width, |x| {
                 let left = b.plus(b.times(x, window.strides.1), -window.padding.1);
                 let corner = source.at(b, plane, top, left);
+                // The first pixel on the image: not-a-number is the maximum exactly if it comes first, as in ONNX's reference.
+                let start = match window.is_maximum {
+                    true => {
+                        let inside = |at, padding| if padding > 0 { b.max(at, b.index(0), false) } else { at };
+                        let first = (inside(top, window.padding.0), inside(left, window.padding.1));
+                        b.load_vector(kernel.buffers[0], source.at(b, plane, first.0, first.1), ty)
+                    }
+                    false => b.float(0.0, ty),
+                };
                 let sums = b.for_with(b.index(0), b.index(window.kernel.0), 1, &[start], |ky, state| {
                     let row = b.add(corner, b.times(ky, source.row()));
                     let columns = 0..window.kernel.1;
                     let pixels = columns.map(|kx| b.load_vector(kernel.buffers[0], b.plus(row, kx * source.lanes), ty));
                     vec![pixels.fold(state[0], |state, pixel| match window.is_maximum {
-                        true => b.max(state, pixel, false),
+                        true => b.select(b.compare(Compare::Greater, pixel, state, false), pixel, state),
                         false => b.add(state, pixel),
                     })]
                 });

@@ -41,11 +41,21 @@ fn axes(cx: &Lowering<'_>, node: &Node) -> Result<Vec<Axis>> {
     sliding(node, &image[2..], &positions[2..], kernel)
 }
 
-/// Pools each window: elements are combined with a start value, and the outcome is finished by its coordinates.
+/// Initial value of each window.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// The neutral element.
+    Neutral,
+    /// The window's first element on the image; the neutral element where it has none.
+    First,
+}
+
+/// Pools each window: elements are combined from an initial value on, and the outcome is finished by its coordinates.
 fn pool(
     cx: &mut Lowering<'_>,
     node: &Node,
-    start: impl FnOnce(&Builder) -> V,
+    start: Start,
+    neutral: impl FnOnce(&Builder) -> V,
     combine: impl Fn(&Builder, V, V) -> V,
     finish: impl Fn(&Builder, &[Axis], &[V], V) -> V,
 ) -> Result<()> {
@@ -60,16 +70,26 @@ fn pool(
     let kernel_count: i64 = axes.iter().map(|axis| axis.kernel).product();
     let extent = Slide::extent(cx, &result);
     cx.call(extent, grain(kernel_count * result[result.len() - 1]), &[x], &[y], |b, kernel| {
-        let start = start(b);
+        let neutral = neutral(b);
+        let load = |offset| b.load(kernel.buffers[0], dtype, offset);
         let slide = Slide {
             axes: &axes,
             lead: &result[..2],
             depth: 1,
             accumulator: accumulator(dtype),
-            start: &|_| start,
+            start: &|place| match start {
+                Start::Neutral => neutral,
+                Start::First => {
+                    let (offset, is_there) = first_element(b, &axes, place, &x_steps);
+                    is_there.map_or_else(
+                        || load(offset),
+                        |is_there| b.select(is_there, load(b.select(is_there, offset, b.index(0))), neutral),
+                    )
+                }
+            },
             plane: &|place, _| b.offset(&place[..2], &x_steps),
-            factor: &|_, _, _| start,
-            combine: &|sum, offset, _| combine(b, sum, b.load(kernel.buffers[0], dtype, offset)),
+            factor: &|_, _, _| neutral,
+            combine: &|sum, offset, _| combine(b, sum, load(offset)),
             finish: &|place, value| {
                 let value = finish(b, &axes, &place[2..], value);
                 b.store(value, kernel.buffers[1], dtype, b.offset(place, &y_steps));
@@ -80,6 +100,24 @@ fn pool(
     Ok(())
 }
 
+/// Offset of the first element on the image of the window at a place (batch, channel, positions), and the condition that there
+/// is one, unless there always is.
+fn first_element(b: &Builder, axes: &[Axis], place: &[V], steps: &[i64]) -> (V, Option<V>) {
+    let mut at = place[..2].to_vec();
+    let mut is_there = None;
+    for (axis, &position) in axes.iter().zip(&place[2..]) {
+        if axis.is_inside() {
+            at.push(axis.place(b, position, b.index(0)));
+            continue;
+        }
+        let (first, last) = axis.elements(b, position, 0, axis.image);
+        let has_some = b.less(first, last);
+        is_there = Some(is_there.map_or(has_some, |all| b.and(all, has_some)));
+        at.push(axis.place(b, position, first));
+    }
+    (b.offset(&at, steps), is_there)
+}
+
 /// The padding counts where the node says so, but never what is beyond it, as the last window may be.
 fn average_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let counts_padding = node.attributes().flag("count_include_pad", false)?;
@@ -87,6 +125,7 @@ fn average_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     pool(
         cx,
         node,
+        Start::Neutral,
         |b| b.zero(b.computed(sum)),
         |b, sum, value| b.accumulate(sum, value),
         |b, axes, position, sum| {
@@ -108,6 +147,7 @@ fn lp_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     pool(
         cx,
         node,
+        Start::Neutral,
         |b| b.zero(b.computed(sum)),
         |b, sum, value| b.accumulate(sum, power(b, value, p)),
         |b, _, _, sum| root(b, sum, p),

@@ -6,7 +6,7 @@ use super::{
     elementwise::map,
 };
 use crate::{
-    emit::{Builder, Type, V},
+    emit::{Builder, Compare, Type, V},
     error::{Result, unsupported},
     graph::{Id, Node, strides},
     lowering::Lowering,
@@ -22,7 +22,8 @@ pub(super) fn find(op: &str) -> Option<Lower> {
     })
 }
 
-/// A whole floating-point number as an integer of a type, the nearest one where it does not fit. Not-a-number is 0.
+/// A whole floating-point number as an integer of a type, the nearest one where it does not fit. Not-a-number is the least one, as
+/// for ONNX Runtime and ONNX's reference.
 pub(super) fn saturate(b: &Builder, value: V, dtype: DType) -> V {
     let ty = b.type_of(value);
     let bits = dtype.bits() as i32;
@@ -30,8 +31,8 @@ pub(super) fn saturate(b: &Builder, value: V, dtype: DType) -> V {
         true => (0.0, 2f64.powi(bits) - 1.0),
         false => (-2f64.powi(bits - 1), 2f64.powi(bits - 1) - 1.0),
     };
-    let number = b.select(b.is_nan(value), b.zero(ty), value);
-    let clamped = b.max(b.min(number, b.float(most, ty), false), b.float(least, ty), false);
+    let at_least = b.select(b.compare(Compare::Greater, value, b.float(least, ty), false), value, b.float(least, ty));
+    let clamped = b.select(b.less(at_least, b.float(most, ty)), at_least, b.float(most, ty));
     b.resize(b.float_to_int(clamped, b.int(32), false), computed_integer(b, dtype), true)
 }
 
@@ -185,7 +186,10 @@ fn dynamic_quantize_linear(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         let width = b.sub(range[1], range[0]);
         let is_flat = b.equal(width, float(0.0));
         let scale = b.div(b.select(is_flat, float(1.0), width), float(255.0), false);
-        let zero_point = b.round_even(b.div(b.neg(range[0]), scale, false));
+        // Clamped before it is rounded: not-a-number is 255, as for ONNX Runtime and ONNX's reference.
+        let zero_point = b.div(b.neg(range[0]), scale, false);
+        let zero_point = b.select(b.less(zero_point, float(255.0)), zero_point, float(255.0));
+        let zero_point = b.round_even(zero_point);
         b.store(scale, kernel.buffers[1], DType::F32, b.index(0));
         b.store(saturate(b, zero_point, DType::U8), kernel.buffers[2], DType::U8, b.index(0));
     });

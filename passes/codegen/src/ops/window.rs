@@ -144,7 +144,7 @@ pub(super) struct Slide<'a> {
     pub(super) depth: i64,
     /// What intermediate results are kept as.
     pub(super) accumulator: DType,
-    /// What a row starts with.
+    /// Initial value of a position, by its coordinates.
     pub(super) start: &'a dyn Fn(&[V]) -> V,
     /// The first element of a plane, by the row's coordinates and the plane's number.
     pub(super) plane: &'a dyn Fn(&[V], V) -> V,
@@ -181,8 +181,8 @@ impl Slide<'_> {
             b.for_each(b.index(0), b.index(length), CHUNK, |first| {
                 let last = b.min(b.plus(first, CHUNK), b.index(length), false);
                 let at = |position| b.sub(position, first);
-                let start = (self.start)(&place);
-                b.for_each(first, last, 1, |i| b.store(start, scratch, self.accumulator, at(i)));
+                let whole = |position| [&place[..], &[position]].concat();
+                b.for_each(first, last, 1, |i| b.store((self.start)(&whole(i)), scratch, self.accumulator, at(i)));
                 b.repeat(self.depth, |plane| {
                     let origin = (self.plane)(&place, plane);
                     self.over_outer(b, outer, &place[self.lead.len()..], origin, |origin, element| {
@@ -192,9 +192,7 @@ impl Slide<'_> {
                 });
                 b.for_each(first, last, 1, |i| {
                     let value = b.load(scratch, self.accumulator, at(i));
-                    let mut place = place.clone();
-                    place.push(i);
-                    (self.finish)(&place, value);
+                    (self.finish)(&whole(i), value);
                 });
             });
         });
@@ -210,7 +208,7 @@ impl Slide<'_> {
         b.for_each(begin, end, 1, |number| {
             let place = b.coordinates(number, &shape);
             let row = &place[..place.len() - 1];
-            let start = (self.start)(row);
+            let start = (self.start)(&place);
             let result = b.fold_nest(&window, &[start], |element, state| {
                 let (plane, element) = (element[0], &element[1..]);
                 let mut offset = (self.plane)(row, plane);

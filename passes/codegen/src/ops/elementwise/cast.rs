@@ -2,7 +2,7 @@
 
 use super::{Lower, is_unsigned, map};
 use crate::{
-    emit::{Builder, Compare, V},
+    emit::{Builder, Compare, Type, V},
     error::{Result, unsupported},
     graph::Node,
     lowering::Lowering,
@@ -56,8 +56,8 @@ fn bit_cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// An element of one type as one of another. Integers wrap; floating-point numbers are truncated towards zero, and are
-/// whatever the machine makes of them where they do not fit.
+/// Converts an element to another type. Integers wrap; floating-point numbers are truncated towards zero. Where those do not fit,
+/// the result is that of x86's instructions, which ONNX Runtime and ONNX's reference (NumPy) agree on, on every device.
 pub(in crate::ops) fn convert(b: &Builder, value: V, from: DType, to: DType) -> V {
     let ty = b.computed(to);
     if from == to {
@@ -70,14 +70,33 @@ pub(in crate::ops) fn convert(b: &Builder, value: V, from: DType, to: DType) -> 
         (true, true) if from == DType::F64 && to.bits() == 16 => round_to_odd(b, value),
         (true, true) => b.resize_float(value, ty),
         (true, false) => match to {
-            DType::U64 => b.float_to_int(value, ty, true),
-            // Wide enough for all numbers of the type, so that negative ones wrap.
-            DType::I64 | DType::U32 => b.resize(b.float_to_int(value, b.i64(), false), ty, false),
-            _ => b.resize(b.float_to_int(value, b.int(32), false), ty, false),
+            DType::U32 if from.bits() > 16 => to_unsigned(b, value, ty),
+            DType::U64 => to_unsigned(b, value, ty),
+            DType::I64 | DType::U32 => b.resize(to_signed(b, value, b.i64()), ty, false),
+            _ => b.resize(to_signed(b, value, b.int(32)), ty, false),
         },
         (false, true) => b.int_to_float(value, ty, is_unsigned(from)),
         (false, false) => b.resize(value, ty, is_unsigned(from)),
     }
+}
+
+/// Truncates to a signed integer; the least one for what does not fit and for not-a-number.
+fn to_signed(b: &Builder, value: V, ty: Type) -> V {
+    let float = b.type_of(value);
+    let bits = b.bits(ty);
+    let half = 2f64.powi(bits as i32 - 1);
+    let is_above = b.compare(Compare::GreaterOrEqual, value, b.float(-half, float), false);
+    let fits = b.and(is_above, b.less(value, b.float(half, float)));
+    let safe = b.select(fits, value, b.zero(float));
+    b.select(fits, b.float_to_int(safe, ty, false), b.integer(i64::MIN >> (64 - bits), ty))
+}
+
+/// Truncates to an unsigned integer: numbers of its lower half as signed ones, so that negative ones wrap; others less that half.
+fn to_unsigned(b: &Builder, value: V, ty: Type) -> V {
+    let half = b.float(2f64.powi(b.bits(ty) as i32 - 1), b.type_of(value));
+    let top = b.integer(i64::MIN >> (64 - b.bits(ty)), ty);
+    let upper = b.xor(to_signed(b, b.sub(value, half), ty), top);
+    b.select(b.compare(Compare::GreaterOrEqual, value, half, false), upper, to_signed(b, value, ty))
 }
 
 /// A number as `f32` such that rounding that to 16 bits is rounding the number itself: an inexact result gets an odd last

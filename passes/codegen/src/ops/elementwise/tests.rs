@@ -293,6 +293,18 @@ fn casts_truncate_wrap_and_round_once() {
     assert_eq!(case(x.clone(), DType::I32).ints().unwrap(), [-2, 2, 300, 0]);
     assert_eq!(case(x.clone(), DType::U8).ints().unwrap(), [254, 2, 44, 0]);
     assert_eq!(case(x, DType::Bool).ints().unwrap(), [1, 1, 1, 1]);
+    // What does not fit, as NumPy and ONNX Runtime convert it.
+    let x = floats(&[5], &[f64::NAN, f64::INFINITY, -1e30, 3e9, -300.0]);
+    let least = i64::from(i32::MIN);
+    assert_eq!(case(x.clone(), DType::I32).ints().unwrap(), [least, least, least, least, -300]);
+    assert_eq!(case(x.clone(), DType::I64).ints().unwrap(), [i64::MIN, i64::MIN, i64::MIN, 3_000_000_000, -300]);
+    assert_eq!(case(x.clone(), DType::U32).ints().unwrap(), [-least, 0, -least, 3_000_000_000, 4_294_966_996]);
+    assert_eq!(case(x.clone(), DType::I8).ints().unwrap(), [0, 0, 0, 0, -44]);
+    let unsigned = case(x, DType::U64);
+    let words: Vec<_> = unsigned.bytes().chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
+    assert_eq!(words, [1 << 63, 0, 1 << 63, 3_000_000_000, -300_i64 as u64]);
+    let half = Tensor::from_floats(DType::F16, vec![2], &[f64::NAN, f64::INFINITY]).unwrap();
+    assert_eq!(case(half, DType::U32).ints().unwrap(), [0, 0]);
     let x = ints(DType::U32, &[2], &[4_000_000_000, 255]);
     assert_eq!(case(x.clone(), DType::F64).floats().unwrap(), [4e9, 255.0]);
     assert_eq!(case(x.clone(), DType::I64).ints().unwrap(), [4_000_000_000, 255]);

@@ -1,6 +1,6 @@
 //! The largest elements, where they were, and back.
 
-use super::{axes, pool};
+use super::{Start, axes, pool};
 use crate::{
     emit::{Builder, Compare, V},
     error::Result,
@@ -21,14 +21,17 @@ fn least(b: &Builder, dtype: DType) -> V {
     }
 }
 
+/// The first element of a window is replaced by larger ones, so that not-a-number is the result exactly if it comes first, as in
+/// ONNX's reference.
 pub(super) fn max_pool_values(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let dtype = cx.dtype(node.input(0)?);
     let is_unsigned = dtype.is_unsigned_int();
     pool(
         cx,
         node,
+        Start::First,
         |b| least(b, accumulator(dtype)),
-        |b, most, value| b.max(most, value, is_unsigned),
+        |b, most, value| b.select(b.compare(Compare::Greater, value, most, is_unsigned), value, most),
         |_, _, _, most| most,
     )
 }

@@ -28,6 +28,26 @@ fn the_largest_elements_and_where_they_are() {
     assert_eq!(y.ints().unwrap(), [-5, -3, -3, -128]);
 }
 
+/// Not-a-number is the maximum exactly if it is the first element of a window that is on the image.
+#[test]
+fn not_a_number_is_the_maximum_where_it_comes_first() {
+    const N: f64 = f64::NAN;
+    let shown = |y: Tensor| y.floats().unwrap().into_iter().map(|v| format!("{v}")).collect::<Vec<_>>().join(" ");
+    for dtype in [DType::F64, DType::F32, DType::F16] {
+        let x = Tensor::from_floats(dtype, vec![1, 1, 2, 4], &[N, 1.0, 3.0, N, 2.0, 4.0, N, N]).unwrap();
+        let base = [("kernel_shape", ints(&[2, 2])), ("strides", ints(&[2, 2]))];
+        let y = run("MaxPoolSingleOut", std::slice::from_ref(&x), &base, dtype, &[1, 1, 1, 2]);
+        assert_eq!(shown(y), "NaN 3", "{dtype}");
+        let padded = [&base[..], &[("pads", ints(&[0, 1, 0, 1]))]].concat();
+        let y = run("MaxPoolSingleOut", std::slice::from_ref(&x), &padded, dtype, &[1, 1, 1, 3]);
+        assert_eq!(shown(y), "NaN 4 NaN", "{dtype}");
+        let dilated = [("kernel_shape", ints(&[2])), ("dilations", ints(&[2])), ("pads", ints(&[2, 2]))];
+        let line = Tensor::from_floats(dtype, vec![1, 1, 3], &[N, N, 5.0]).unwrap();
+        let y = run("MaxPoolSingleOut", &[line], &dilated, dtype, &[1, 1, 5]);
+        assert_eq!(shown(y), "NaN NaN NaN NaN 5", "{dtype}");
+    }
+}
+
 #[test]
 fn averages_count_what_they_are_told_to() {
     let x = floats(&[1, 1, 5], &[2.0, 4.0, 6.0, 8.0, 10.0]);

@@ -10,10 +10,10 @@ fn numbers_are_rounded_to_even_and_saturate() {
     let x = floats(&[6], &[1.0, 3.0, 5.0, 1000.0, -1000.0, f64::NAN]);
     for (dtype, expected) in [
         (DType::U8, [10, 12, 12, 255, 0, 0]),
-        (DType::I8, [10, 12, 12, 127, -128, 0]),
-        (DType::I4, [7, 7, 7, 7, -8, 0]),
+        (DType::I8, [10, 12, 12, 127, -128, -128]),
+        (DType::I4, [7, 7, 7, 7, -8, -8]),
         (DType::U2, [3, 3, 3, 3, 0, 0]),
-        (DType::I16, [10, 12, 12, 510, -490, 0]),
+        (DType::I16, [10, 12, 12, 510, -490, -32768]),
     ] {
         let zero =
             if dtype.bits() < 8 { i64::from(dtype == DType::U2) * 3 + i64::from(dtype == DType::I4) * 7 } else { 10 };
@@ -55,6 +55,10 @@ fn ranges_are_found() {
     graph.outputs = vec![y, scale, zero];
     let outputs = graph.run("native", &[floats(&[4], &[-51.0, 0.0, 102.0, 204.0])]).unwrap();
     assert_eq!(outputs[0].ints().unwrap(), [0, 51, 153, 255]);
+    let outputs_of = |x: &[f64; 4]| graph.run("native", &[floats(&[4], x)]).unwrap();
+    let endless = outputs_of(&[f64::NEG_INFINITY, 0.0, 1.0, 2.0]);
+    assert_eq!((endless[0].ints().unwrap(), endless[2].ints().unwrap()), (vec![0, 255, 255, 255], vec![255]));
+    assert_eq!(outputs_of(&[f64::NAN; 4])[2].ints().unwrap(), [255]);
     assert_eq!((outputs[1].floats().unwrap(), outputs[2].ints().unwrap()), (vec![1.0], vec![51]));
 }
 

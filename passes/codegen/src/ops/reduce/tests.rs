@@ -157,15 +157,19 @@ fn cumulation_goes_either_way() {
 #[test]
 fn top_k_is_sorted_and_stable() {
     let x = floats(&[2, 5], &[1.0, 4.0, 2.0, 4.0, 3.0, 5.0, 4.0, 3.0, 2.0, 1.0]);
-    let case = |k, axis, largest, shape: &[i64]| {
+    let with_nan = floats(&[1, 5], &[1.0, f64::NAN, 2.0, f64::NAN, 3.0]);
+    let case_of = |x: &Tensor, k, axis, largest, shape: &[i64]| {
         let attributes = [("axis", Attr::Int(axis)), ("largest", Attr::Int(largest))];
         let results = [(DType::F32, shape), (DType::I64, shape)];
         let k = [Tensor::from_shape(&[k])];
-        let outputs = evaluate("TopK", from_ref(&x), &k, &attributes, &results).unwrap();
+        let outputs = evaluate("TopK", from_ref(x), &k, &attributes, &results).unwrap();
         (outputs[0].floats().unwrap(), outputs[1].ints().unwrap())
     };
+    let case = |k, axis, largest, shape: &[i64]| case_of(&x, k, axis, largest, shape);
     assert_eq!(case(3, -1, 1, &[2, 3]), (vec![4.0, 4.0, 3.0, 5.0, 4.0, 3.0], vec![1, 3, 4, 0, 1, 2]));
     assert_eq!(case(2, 1, 0, &[2, 2]), (vec![1.0, 2.0, 1.0, 2.0], vec![0, 2, 4, 3]));
     assert_eq!(case(1, 0, 1, &[1, 5]), (vec![5.0, 4.0, 3.0, 4.0, 3.0], vec![1, 0, 1, 0, 0]));
     assert_eq!(case(5, 1, 1, &[2, 5]).1, [1, 3, 4, 2, 0, 0, 1, 2, 3, 4]);
+    assert_eq!(case_of(&with_nan, 3, 1, 1, &[1, 3]).1, [1, 3, 4]);
+    assert_eq!(case_of(&with_nan, 4, 1, 0, &[1, 4]).1, [0, 2, 4, 1]);
 }

@@ -11,7 +11,7 @@ use crate::{
 use divi_onnx::{DType, node::normalize_axis};
 
 /// Goes through each line of elements and keeps the best ones so far, sorted, in the results: a better one goes behind all
-/// that are not worse, so that of equal ones the first wins.
+/// that are not worse, so that of equal ones the first wins. Not-a-number is larger than all numbers, as in ONNX's reference.
 pub(super) fn top_k(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     check_numbers(cx, node)?;
     let input = node.input(0)?;
@@ -19,7 +19,8 @@ pub(super) fn top_k(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let attributes = node.attributes();
     let shape = cx.shape(input).to_vec();
     let axis = normalize_axis(attributes.int_or("axis", -1)?, shape.len())?;
-    let how = if attributes.flag("largest", true)? { Compare::Greater } else { Compare::Less };
+    let is_largest = attributes.flag("largest", true)?;
+    let how = if is_largest { Compare::Greater } else { Compare::Less };
     let k = cx.known_ints(node.input(1)?, "k")?.first().copied().unwrap_or(0);
     let (outer, size, inner) = around(&shape, axis);
     let mut result = shape.clone();
@@ -37,7 +38,15 @@ pub(super) fn top_k(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             b.for_with(b.index(0), b.index(size), 1, &[b.index(0)], |i, state| {
                 let x = b.load(source, dtype, b.add(from, b.times(i, inner)));
                 let kept = state[0];
-                let beats = |place| b.compare(how, x, b.load(values, dtype, at(place)), is_unsigned(dtype));
+                let beats = |place| {
+                    let other = b.load(values, dtype, at(place));
+                    let is_better = b.compare(how, x, other, is_unsigned(dtype));
+                    if !dtype.is_float() {
+                        return is_better;
+                    }
+                    let (more, less) = if is_largest { (x, other) } else { (other, x) };
+                    b.or(is_better, b.and(b.is_nan(more), b.not(b.is_nan(less))))
+                };
                 let is_full = b.equal(kept, b.index(k));
                 // Nothing is kept yet where the last place is looked at before it is full, which does no harm.
                 let enters = b.or(b.not(is_full), beats(b.index(k - 1)));
