@@ -213,6 +213,10 @@ fn used(posed: &Posed, plan: &Plan) -> Vec<bool> {
 
 /// A device that nothing runs on is said.
 fn warn_of_idle_devices(module: MlirOperation, posed: &Posed, plan: &Plan) {
+    // A model that folds to constants leaves nothing to run.
+    if posed.tasks.is_empty() {
+        return;
+    }
     let used = used(posed, plan);
     let idle: Vec<_> = posed.problem.devices.iter().zip(used).filter(|(_, used)| !used).collect();
     for (device, _) in idle {

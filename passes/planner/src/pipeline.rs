@@ -105,6 +105,9 @@ pub(crate) fn has_plan(problem: &Problem, options: &Options) -> bool {
 /// Every bound by name, weakest first, each with its share of the limit.
 pub fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
     problem.check_form()?;
+    if problem.nodes.is_empty() {
+        return Ok(vec![Bound::new(0.0, "no tasks")]);
+    }
     if problem.mtpp.is_none() {
         let on_network = problem.edge.is_some();
         return if on_network { edge::all_bounds(problem, options) } else { fleet::all_bounds(problem, options) };

@@ -15,7 +15,7 @@ use crate::infeasible;
 use crate::instance::Instance;
 use crate::milp;
 use crate::pipeline::{self, OrderSearch, PipelineCost};
-use crate::plan::{Bound, Limit, Objective, Plan, Schedule};
+use crate::plan::{Bound, Limit, Objective, Plan, Schedule, Stages};
 use crate::problem::{Contention, Problem};
 use crate::replicated;
 use crate::search;
@@ -273,6 +273,9 @@ fn solve_as_is(
         let message = format!("a cold start is for one input, objective latency, not {objective}");
         return Err(Error::Unsupported(message));
     }
+    if problem.nodes.is_empty() {
+        return Ok(empty_plan(problem, objective, algorithm, options));
+    }
     let options = &options.named(algorithm.name);
     let (solution, moves) = if bus::is_needed(problem, objective) {
         let bus::Answer { timed, bound } = bus::solve(problem, objective, algorithm, options)?;
@@ -302,6 +305,26 @@ fn solve_as_is(
     }
     check(problem, &plan)?;
     Ok(plan)
+}
+
+/// Plan of a problem without tasks, such as a model that folds to constants: takes no time, which is optimal.
+fn empty_plan(problem: &Problem, objective: Objective, algorithm: &Algorithm, options: &Options) -> Plan {
+    let schedule = match objective {
+        Objective::Latency => Schedule::Latency { device: vec![], start: vec![], makespan: 0.0 },
+        Objective::Batch => Schedule::Batch { batches: vec![], makespan: 0.0 },
+        Objective::Pipeline if problem.edge.is_some() => Schedule::Edge { place: vec![], period: 0.0 },
+        Objective::Pipeline => {
+            let block_device = problem.mtpp.is_none().then(Vec::new);
+            let stages = Some(Stages { block_device, order: Some(vec![]) });
+            Schedule::Pipeline { block: vec![], k: 0, bottleneck: 0.0, stages }
+        }
+    };
+    let mut plan = Plan::new(problem, algorithm.name, schedule, Bound::new(0.0, "no tasks"));
+    if objective == Objective::Pipeline {
+        plan.pipeline_cost = options.pipeline_cost.map(|cost| cost.name().to_owned());
+        (plan.shared_devices, plan.splits) = (options.shared_devices, options.splits);
+    }
+    plan
 }
 
 /// The best bound that holds whatever the algorithm was.

@@ -109,8 +109,7 @@ fn nodes() {
     );
     refuses(&[(",\"output\":5", "")], "node 1 (work): output is missing");
     let empty = PROBLEM.find("\"nodes\"").map(|start| format!("{}\"nodes\":[],\"edges\":[]}}", &PROBLEM[..start]));
-    let error = Problem::read(&empty.unwrap()).unwrap().check().unwrap_err();
-    assert!(error.to_string().contains("nodes: there are none"));
+    Problem::read(&empty.unwrap()).unwrap().check().unwrap();
 }
 
 #[test]

@@ -120,7 +120,7 @@ pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usiz
     }
     match &plan.schedule {
         Schedule::Batch { batches, .. } => {
-            let inputs = batches.iter().flat_map(|batch| &batch.inputs).max().map_or(0, |last| last + 1);
+            let inputs = batches.iter().flat_map(|batch| &batch.inputs).max().map_or(1, |last| last + 1);
             entries.push(("inputs", integer(context, inputs.into())));
         }
         Schedule::Pipeline { .. } => {

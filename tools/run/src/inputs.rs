@@ -13,6 +13,7 @@ pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(St
             ("", _) => return Err(format!("--input {}: say which input it is: NAME=FILE", path.display())),
             _ => name.clone(),
         };
+        check_name(runtime, &name)?;
         let tensor = npy::read(&files::read(path)?).map_err(|reason| format!("{}: {reason}", path.display()))?;
         given.push((name, tensor));
     }
@@ -22,6 +23,7 @@ pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(St
     }
     let mut inputs = Vec::new();
     for (name, tensor) in given {
+        check_name(runtime, &name)?;
         let wanted = runtime.inputs().find(|(known, _)| *known == name).and_then(|(_, it)| DType::from_name(&it.dtype));
         // What does not fit is refused where it is used.
         let tensor = match wanted {
@@ -42,6 +44,19 @@ pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(St
     }
     let adopt = |(name, tensor)| Ok((name, Arc::new(runtime.adopt(tensor).map_err(|error| error.to_string())?)));
     inputs.into_iter().map(adopt).collect()
+}
+
+/// Refuses a name that no input has.
+fn check_name(runtime: &Runtime, name: &str) -> Result<(), String> {
+    let known: Vec<_> = runtime.inputs().map(|(known, _)| known).collect();
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let list = known.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+    match known.is_empty() {
+        true => Err(format!("there is no input '{name}': the model has none")),
+        false => Err(format!("there is no input '{name}': the inputs are {list}")),
+    }
 }
 
 fn ask_for(missing: &[(&str, &Tensor)], bundle: &Path) -> String {

@@ -23,7 +23,8 @@ pub(crate) fn report(runtime: &Runtime, measured: &Measured, arguments: &Argumen
         time(statistics.p90),
         if runs == 1 { "" } else { "s" }
     );
-    if let (Some(predicted), Mode::Latency | Mode::Batch) = (objective.predicted_us, objective.mode) {
+    let predicted = objective.predicted_us.filter(|&predicted| predicted > 0.0);
+    if let (Some(predicted), Mode::Latency | Mode::Batch) = (predicted, objective.mode) {
         text += &format!("; predicted {} ({:+.1} %)", time(predicted), (statistics.median / predicted - 1.0) * 100.0);
     }
     text.push('\n');

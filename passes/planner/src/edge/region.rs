@@ -90,6 +90,9 @@ impl Region {
             let message = "the problem has no edge network (edge): there are no machines and links to look at";
             return Err(Error::Unsupported(message.to_owned()));
         };
+        if problem.nodes.is_empty() {
+            return Err(Error::Unsupported("the problem has no tasks: there is nothing to partition".to_owned()));
+        }
         let model = Model::of_view(problem, view, options.splits)?;
         let limit = options.limit.or(Some(Limit::Iterations(NODES)));
         let fastest = |(from, to): (usize, usize)| view.bandwidth[from][to].unwrap_or(f64::INFINITY);

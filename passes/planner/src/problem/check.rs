@@ -68,9 +68,6 @@ impl Problem {
     }
 
     fn check_sizes(&self, findings: &mut Vec<Finding>) {
-        if self.nodes.is_empty() {
-            findings.push(Finding::new("nodes", "there are none, so there is nothing to plan"));
-        }
         if self.devices.is_empty() {
             findings.push(Finding::new("devices", "there are none, so nothing can run"));
         }
