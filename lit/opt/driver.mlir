@@ -1,4 +1,8 @@
 // RUN: divi-opt --help | FileCheck %s --check-prefix=HELP
+// RUN: divi-opt --help-all | FileCheck %s --check-prefix=HELP-ALL
+// RUN: divi-opt --version | FileCheck %s --check-prefix=VERSION
+// RUN: divi-plan --version | FileCheck %s --check-prefix=PLAN-VERSION
+// RUN: divi-run --version | FileCheck %s --check-prefix=RUN-VERSION
 // RUN: divi-opt --show-dialects | FileCheck %s --check-prefix=DIALECTS
 // RUN: divi-opt --list-passes | FileCheck %s --check-prefix=PASSES
 // RUN: divi-opt %s --canonicalize --cse | FileCheck %s
@@ -6,17 +10,39 @@
 // RUN: divi-opt %s --canonicalize --mlir-print-ir-before=canonicalize -o /dev/null 2>&1 | FileCheck %s --check-prefix=DUMP
 // RUN: not divi-opt %s --divi-no-such-pass 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
-// Tests that divi's options, passes and dialects are listed beside MLIR's, each once.
-// HELP: divi-opt: MLIR's opt driver for ONNX models
-// HELP: --canonicalize
-// HELP: --divi-infer-shapes
-// HELP: --divi-rebase-weights
-// HELP: --divi-verify-weights
-// HELP: divi options:
+// Tests that --help shows divi's options first, then those of MLIR's that are in common use, and no passes.
+// HELP: divi-opt: plans and compiles ONNX models
+// HELP-NOT: --canonicalize
+// HELP: Divi options:
 // HELP-DAG: --batch=<N> {{.*}} Batch size: a multiple of the model's, if that is fixed
+// HELP-DAG: --dim=<NAME=128> {{.*}} Sizes of the dimensions that the model has names for
 // HELP-DAG: --input-shape=<NAME:8x3x224x224> {{.*}} Shapes of the model's inputs
+// HELP-DAG: --input-value=<NAME=16000|NAME=[1,2]> {{.*}} Fix an input
 // HELP-DAG: --weights-dir=<DIR> {{.*}} Folder that the input's references to weights are relative to
 // HELP-DAG: -q {{.*}} Print errors only
+// HELP: Divi options for planning:
+// HELP: MLIR options (--help-all has all of them):
+// HELP: --pass-pipeline
+// HELP-NOT: --canonicalize
+
+// Tests that --help-all has MLIR's options and every pass.
+// HELP-ALL: divi-opt: MLIR's opt driver for ONNX models
+// HELP-ALL: --canonicalize
+// HELP-ALL: --divi-infer-shapes
+// HELP-ALL: --divi-rebase-weights
+// HELP-ALL: --divi-verify-weights
+
+// Tests that --version has the versions of what divi is built with.
+// VERSION: {{^}}divi-opt {{[0-9]+\.[0-9]+\.[0-9]+$}}
+// VERSION-NEXT: {{^}}LLVM 22.
+// VERSION-NEXT: {{^}}HiGHS {{[0-9]+\.[0-9]+\.[0-9]+$}}
+// VERSION-NEXT: {{^}}CUDA {{[0-9]+\.[0-9]+$|no driver$|the CUDA driver}}
+// PLAN-VERSION: {{^}}divi-plan {{[0-9]+\.[0-9]+\.[0-9]+$}}
+// PLAN-VERSION-NEXT: {{^}}HiGHS {{[0-9]+\.[0-9]+\.[0-9]+$}}
+// RUN-VERSION: {{^}}divi-run {{[0-9]+\.[0-9]+\.[0-9]+$}}
+// RUN-VERSION-NEXT: {{^}}bundles divi-bundle/
+
+// Tests that divi's passes and dialects are listed beside MLIR's, each once.
 // DIALECTS: {{[, ]}}divi,
 // DIALECTS-SAME: func,
 // DIALECTS-SAME: onnx,

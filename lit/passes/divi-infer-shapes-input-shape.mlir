@@ -1,5 +1,6 @@
 // RUN: divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{input-shape=image:2x3x32x64})' | FileCheck %s
 // RUN: divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{input-shape=image:2x3x32x64,ids:2x7})' | FileCheck %s --check-prefix=BOTH
+// RUN: divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{dim=N=2})' | FileCheck %s --check-prefix=DIM
 // RUN: not divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{input-shape=picture:2x3x32x64})' 2>&1 | FileCheck %s --check-prefix=UNNAMED
 // RUN: not divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{input-shape=image:2x3})' 2>&1 | FileCheck %s --check-prefix=RANK
 // RUN: not divi-opt %s --pass-pipeline='builtin.module(divi-infer-shapes{input-shape=image})' 2>&1 | FileCheck %s --check-prefix=SYNTAX
@@ -9,9 +10,10 @@
 // CHECK: func.func @main(%{{.*}}: tensor<2x3x32x64xf32> {onnx.dim_params = "0:N,2:H,3:W", onnx.name = "image"}, %{{.*}}: tensor<2x?xi64>
 // CHECK: "onnx.GlobalAveragePool"{{.*}} -> tensor<2x3x1x1xf32>
 // CHECK: "onnx.Relu"{{.*}} -> tensor<2x3x32x64xf32>
+// DIM: func.func @main(%{{.*}}: tensor<2x3x?x?xf32>{{.*}}, %{{.*}}: tensor<2x?xi64>
 // BOTH: func.func @main(%{{.*}}: tensor<2x3x32x64xf32>{{.*}}, %{{.*}}: tensor<2x7xi64>
 // Tests that a name, a rank, a syntax or a size that is wrong is said.
-// UNNAMED: error: no function has an argument named 'picture' (onnx.name) to give a shape
+// UNNAMED: error: no function has an argument named 'picture' (onnx.name) to give a shape: there are 'image', 'ids'
 // RANK: error: 'func.func' op input 'image' has rank 4, but is given 2 dimensions
 // SYNTAX: error: 'image' is no input shape: write NAME:8x3x224x224
 // NEGATIVE: error: batch is -2: it must be positive

@@ -17,7 +17,8 @@ extern "C" {
 struct InferShapesCounts {
   uint64_t inferred, folded;
 };
-bool diviRunInferShapes(MlirOperation module, int64_t batch, MlirStringRef inputShapes, InferShapesCounts *counts);
+bool diviRunInferShapes(MlirOperation module, int64_t batch, MlirStringRef inputShapes, MlirStringRef dims,
+                        InferShapesCounts *counts);
 struct FuseCounts {
   uint64_t convolutions, products, normalizations, softmaxes, elementwise, others, tasksBefore, tasksAfter;
 };
@@ -92,8 +93,9 @@ struct InferShapes : impl::InferShapesBase<InferShapes> {
   using InferShapesBase::InferShapesBase;
   void runOnOperation() override {
     InferShapesCounts counts = {};
-    std::string shapes = llvm::join(inputShapes, ",");
-    if (!diviRunInferShapes(wrap(getOperation().getOperation()), batch, wrap(StringRef(shapes)), &counts))
+    std::string shapes = llvm::join(inputShapes, ","), sizes = llvm::join(dims, ",");
+    if (!diviRunInferShapes(wrap(getOperation().getOperation()), batch, wrap(StringRef(shapes)),
+                            wrap(StringRef(sizes)), &counts))
       signalPassFailure();
     numInferred += counts.inferred;
     numFolded += counts.folded;
@@ -322,11 +324,12 @@ struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
 extern "C" void diviRegisterPasses() { divi::registerDiviPasses(); }
 
 // For the driver, whose options may hold what the text of a pipeline cannot: spaces, commas, braces.
-extern "C" MlirPass diviCreateInferShapes(int64_t batch, const MlirStringRef *shapes, size_t count) {
+extern "C" MlirPass diviCreateInferShapes(int64_t batch, MlirStringRef shapes, MlirStringRef dims) {
   divi::InferShapesOptions options;
   options.batch = batch;
-  for (MlirStringRef shape : ArrayRef(shapes, count))
-    options.inputShapes.push_back(unwrap(shape).str());
+  // The pass joins them with commas again.
+  options.inputShapes.push_back(unwrap(shapes).str());
+  options.dims.push_back(unwrap(dims).str());
   return wrap(divi::createInferShapes(std::move(options)).release());
 }
 

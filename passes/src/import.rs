@@ -5,12 +5,14 @@
 
 mod apply;
 mod attributes;
+mod checkpoint;
 mod constants;
 mod control_flow;
 mod diagnostics;
 mod emit;
 mod files;
 mod functions;
+mod input_values;
 mod inputs;
 mod names;
 mod opaque;
@@ -20,12 +22,15 @@ mod source;
 pub mod tensor_proto;
 mod translate;
 mod types;
+mod unroll;
 mod upgrade;
 mod verify;
 
+pub(crate) use diagnostics::list_names;
 pub use diagnostics::{Error, Warning};
 pub use options::Options;
 pub use source::{Source, is_onnx};
+pub(crate) use unroll::{MAX_ITERATIONS, MAX_NODES};
 
 use divi_onnx::schema::{IR_VERSION, OPSET};
 use melior::{Context, ir::Module};

@@ -3,7 +3,7 @@
 mod functions;
 
 use crate::{
-    import::Options,
+    import::{Options, list_names},
     input_shapes,
     ir::{
         Failure, arguments_of, attribute, blocks, blocks_in_order, describe, error, named_attribute, operands,
@@ -59,7 +59,22 @@ pub fn infer_shapes(module: MlirOperation, options: &Options) -> Result<Counts, 
     };
     pass.all_functions()?;
     if let Some(name) = pass.unmatched.first() {
-        error(module, &format!("no function has an argument named '{name}' (onnx.name) to give a shape"));
+        let names = argument_names(module);
+        let others = match names.is_empty() {
+            true => "no argument has a name".to_owned(),
+            false => format!("there are {}", list_names(names.into_iter())),
+        };
+        error(module, &format!("no function has an argument named '{name}' (onnx.name) to give a shape: {others}"));
+        return Err(Failure);
+    }
+    if let Some((name, _)) = options.dims.iter().find(|(name, _)| !pass.symbols.contains_key(name)) {
+        let mut names: Vec<_> = pass.symbols.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        let others = match names.is_empty() {
+            true => "no open dimension of an argument has a name".to_owned(),
+            false => format!("there are {}", list_names(names.into_iter())),
+        };
+        error(module, &format!("there is no dimension '{name}' (onnx.dim_params) to give a size: {others}"));
         return Err(Failure);
     }
     if !pass.opaque.is_empty() {
@@ -68,6 +83,17 @@ pub fn infer_shapes(module: MlirOperation, options: &Options) -> Result<Counts, 
         warning(module, &format!("carried along as opaque work: {}", list.join(", ")));
     }
     Ok(pass.counts)
+}
+
+/// Names of the arguments of a module's functions.
+fn argument_names(module: MlirOperation) -> Vec<&'static str> {
+    let mut names = vec![];
+    for function in blocks(module).into_iter().flat_map(operations).filter(|&op| operation_name(op) == "func.func") {
+        let count = blocks(function).first().map_or(0, |&entry| arguments_of(entry).len());
+        let name = |i| signature_attribute(function, "arg_attrs", i, "onnx.name").and_then(string_attribute);
+        names.extend((0..count).filter_map(name));
+    }
+    names
 }
 
 /// Operations of the dialect that are no operators.
@@ -100,7 +126,9 @@ impl Pass<'_> {
                 if let (Some(shape), Ok(axis)) = (&mut value.ty.shape, axis.parse::<usize>())
                     && let Some(dim @ Dim::Unknown) = shape.get_mut(axis)
                 {
+                    let size = self.options.dims.iter().find(|(other, _)| open && other == name);
                     let fresh = Dim::Symbol(Symbol(self.symbols.len() as u32));
+                    let fresh = size.map_or(fresh, |&(_, size)| Dim::Known(size));
                     *dim = *self.symbols.entry(name.to_owned()).or_insert(fresh);
                 }
             }
@@ -111,7 +139,7 @@ impl Pass<'_> {
             .filter_map(|(i, value)| Some((argument_attribute(i, "onnx.name").unwrap_or(""), &mut value.as_mut()?.ty)))
             .collect();
         if open {
-            self.unmatched.retain(|name| !inputs.iter().any(|(other, _)| other == name));
+            self.unmatched.retain(|name| !name.is_empty() && !inputs.iter().any(|(other, _)| other == name));
             if let Err(message) = input_shapes::fix(self.options, &mut inputs) {
                 error(function, &format!("{} {message}", describe(function)));
                 return Err(Failure);
@@ -285,7 +313,7 @@ impl Pass<'_> {
     }
 
     fn options_change_shapes(&self) -> bool {
-        self.options.batch.is_some() || !self.options.input_shapes.is_empty()
+        self.options.batch.is_some() || !self.options.input_shapes.is_empty() || !self.options.dims.is_empty()
     }
 
     /// Puts constants in an operator's place.
@@ -342,20 +370,23 @@ extern "C" fn diviRunInferShapes(
     module: MlirOperation,
     batch: i64,
     input_shapes: MlirStringRef,
+    dims: MlirStringRef,
     counts: *mut Counts,
 ) -> bool {
     run(module, || {
-        // SAFETY: the caller's string outlives the call.
-        let shapes = Options::parse_input_shapes(unsafe { text(input_shapes) });
-        let input_shapes = shapes.map_err(|message| {
+        // SAFETY: the caller's strings outlive the call.
+        let (shapes, dims) = unsafe { (text(input_shapes), text(dims)) };
+        let fail = |message: String| {
             error(module, &message);
             Failure
-        })?;
+        };
+        let input_shapes = Options::parse_input_shapes(shapes).map_err(fail)?;
+        let dims = Options::parse_dims(dims).map_err(fail)?;
         if batch < 0 {
             error(module, &format!("batch is {batch}: it must be positive"));
             return Err(Failure);
         }
-        let options = Options { batch: (batch > 0).then_some(batch), input_shapes, ..Options::default() };
+        let options = Options { batch: (batch > 0).then_some(batch), input_shapes, dims, ..Options::default() };
         let result = infer_shapes(module, &options)?;
         // SAFETY: the caller's counter outlives the call.
         unsafe { *counts = result };

@@ -1,6 +1,6 @@
 //! `--input-shape` and `--batch`: shapes of a model's inputs that the user fixes.
 
-use crate::import::Options;
+use crate::import::{Options, list_names};
 use divi_onnx::{Dim, Symbol, TensorType};
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,7 @@ pub(crate) fn fix(options: &Options, inputs: &mut [(&str, &mut TensorType)]) -> 
     let mut sizes = Sizes::default();
     // Its first dimension is the batch, even if the model has fixed it.
     let batched = inputs.iter().find(|(_, ty)| has_front(ty)).map(|(name, _)| (*name).to_owned());
-    for (name, dims) in &options.input_shapes {
+    for (name, dims) in &named_shapes(options, inputs)? {
         let Some((_, ty)) = inputs.iter_mut().find(|(other, _)| other == name) else { continue };
         if let Some(shape) = &ty.shape {
             if shape.len() != dims.len() {
@@ -48,6 +48,25 @@ pub(crate) fn fix(options: &Options, inputs: &mut [(&str, &mut TensorType)]) -> 
         }
     }
     Ok(sizes)
+}
+
+/// The shapes that the options ask for, each with its input's name.
+fn named_shapes(options: &Options, inputs: &[(&str, &mut TensorType)]) -> Result<Vec<(String, Vec<i64>)>, String> {
+    let mut shapes = options.input_shapes.clone();
+    let Some(unnamed) = shapes.iter().position(|(name, _)| name.is_empty()) else { return Ok(shapes) };
+    let &[(only, _)] = inputs else {
+        let list = if inputs.is_empty() {
+            "there is none".into()
+        } else {
+            format!("there are {}", list_names(inputs.iter().map(|(name, _)| *name)))
+        };
+        return Err(format!("a shape without a name is for a model with one input, and {list}: write NAME:AxBxC"));
+    };
+    if shapes.iter().any(|(name, _)| name == only && !name.is_empty()) {
+        return Err(format!("input '{only}' is given two shapes"));
+    }
+    only.clone_into(&mut shapes[unnamed].0);
+    Ok(shapes)
 }
 
 /// Whether any input has a first dimension, open or not, or may have one.
@@ -100,6 +119,17 @@ mod tests {
         let options = Options { input_shapes: vec![("y".into(), vec![8, 3])], ..Options::default() };
         let shapes = fixed(&options, &[("x", &[N, M]), ("y", &[N, Dim::Known(3)])]).unwrap();
         assert_eq!(shapes, [[Dim::Known(8), M], [Dim::Known(8), Dim::Known(3)]]);
+    }
+
+    #[test]
+    fn a_shape_without_a_name_is_for_the_only_input() {
+        let options = Options { input_shapes: vec![(String::new(), vec![8, 3])], ..Options::default() };
+        assert_eq!(fixed(&options, &[("x", &[N, M])]).unwrap(), [[Dim::Known(8), Dim::Known(3)]]);
+        let message = fixed(&options, &[("x", &[N, M]), ("y", &[N])]).unwrap_err();
+        assert!(message.contains("there are 'x', 'y'"), "{message}");
+        assert!(fixed(&options, &[]).unwrap_err().contains("there is none"));
+        let shapes = vec![(String::new(), vec![8]), ("x".into(), vec![8])];
+        assert!(fixed(&Options { input_shapes: shapes, ..Options::default() }, &[("x", &[N])]).is_err());
     }
 
     #[test]

@@ -15,7 +15,9 @@ def InferShapes : Pass<"divi-infer-shapes", "::mlir::ModuleOp"> {
   let options = [
     Option<"batch", "batch", "int64_t", /*default=*/"0",
            "Size of the first dimension of every argument that leaves it open (0: leave it open)">,
-    ListOption<"inputShapes", "input-shape", "std::string", "Shapes of arguments: NAME:8x3x224x224">,
+    ListOption<"inputShapes", "input-shape", "std::string",
+               "Shapes of arguments: NAME:8x3x224x224, or 8x3x224x224 for the only one">,
+    ListOption<"dims", "dim", "std::string", "Sizes of symbolic dimensions (onnx.dim_params): NAME=128">,
   ];
   let statistics = [
     Statistic<"numInferred", "num-inferred", "Number of results whose type became more precise">,

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use crate::error::Error;
 pub(crate) use highs::Relaxation;
+pub use highs::version as highs_version;
 
 /// A variable of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

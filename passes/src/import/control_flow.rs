@@ -1,5 +1,6 @@
 //! If, Loop, Scan and sequences: carried along with their subgraphs as regions, so that nothing is lost. Divi plans
-//! them as opaque work. An If whose condition is known is replaced by the branch that is taken.
+//! them as opaque work. An If whose condition is known is replaced by the branch that is taken, a Loop whose number of
+//! iterations is known by those (`unroll`).
 
 use super::{
     apply::Outputs,
@@ -42,6 +43,11 @@ impl<'c, 'm> Translator<'c, 'm> {
             return self.branch(node, inputs, &attributes.plain, branches, names);
         }
         let body = find("body")?;
+        if node.op_type() == "Loop"
+            && let Some(results) = self.unroll(node, inputs, body, names)?
+        {
+            return Ok(results);
+        }
         let (arguments, count) = self.body_arguments(node, inputs, &attributes.plain, body)?;
         let subgraph = self.subgraph(node, body, arguments)?;
         let results = self.body_results(node, subgraph.yields, count, names)?;
@@ -210,7 +216,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(yields)
     }
 
-    fn graph_outputs(&mut self, graph: &'m GraphProto) -> Result<Vec<ValueId>> {
+    pub(super) fn graph_outputs(&mut self, graph: &'m GraphProto) -> Result<Vec<ValueId>> {
         let find = |name: &str| {
             self.lookup(name).ok_or_else(|| format!("has a subgraph whose output '{name}' nothing computes"))
         };

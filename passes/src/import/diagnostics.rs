@@ -35,6 +35,16 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Names for a message, quoted; the first of them if there are many.
+pub(crate) fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const MOST: usize = 32;
+    let quoted: Vec<_> = names.map(|name| format!("'{name}'")).collect();
+    match quoted.len() {
+        0..=MOST => quoted.join(", "),
+        count => format!("{}, and {} more", quoted[..MOST].join(", "), count - MOST),
+    }
+}
+
 /// Something the user should know about a model that was imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {

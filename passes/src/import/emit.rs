@@ -69,6 +69,11 @@ impl<'c> Emitter<'c> {
         self.blocks.push(block);
     }
 
+    /// The innermost open block.
+    pub(super) fn block(&self) -> MlirBlock {
+        *self.blocks.last().expect("a block is open while nodes are translated")
+    }
+
     pub(super) fn leave(&mut self) {
         self.blocks.pop();
     }
@@ -119,7 +124,7 @@ impl<'c> Emitter<'c> {
 
     /// Appends an operation to the innermost block.
     pub(super) fn append(&self, operation: &NewOperation<'_>) -> MlirOperation {
-        create(operation, *self.blocks.last().expect("a block is open while nodes are translated"))
+        create(operation, self.block())
     }
 
     /// Appends an operation to the outermost block, so that it is visible everywhere.

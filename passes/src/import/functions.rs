@@ -11,7 +11,7 @@ use divi_onnx::schema::OPSET;
 const MAX_DEPTH: usize = 64;
 
 /// Nodes that inlining may create: a few functions that call each other twice make exponentially many.
-const MAX_INLINED_NODES: usize = 1 << 17;
+pub(super) const MAX_INLINED_NODES: usize = 1 << 17;
 
 impl<'m> Translator<'_, 'm> {
     pub(super) fn inline_function(

@@ -1,6 +1,7 @@
 //! The model's inputs: what shapes they have, and what the options make of them.
 
 use super::{
+    list_names,
     proto::GraphProto,
     translate::{Kind, Result, Slot, Translator, ValueId},
     types::ValueType,
@@ -14,23 +15,35 @@ impl<'m> Translator<'_, 'm> {
     /// Graph inputs become arguments, but for those that an initializer gives a value.
     pub(super) fn inputs(&mut self, graph: &'m GraphProto, block: MlirBlock) -> Result<Vec<MlirAttribute>> {
         let initialized: FxHashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
-        for (name, _) in &self.options.input_shapes {
-            if initialized.contains(name.as_str()) {
-                return Err(format!("input '{name}' has an initializer, so it is a constant and takes no other shape"));
+        let shaped = self.options.input_shapes.iter().map(|(name, _)| (name.as_str(), "shape"));
+        let valued = self.options.input_values.iter().map(|(name, _)| (name.as_str(), "value"));
+        for (name, what) in shaped.chain(valued).filter(|(name, _)| !name.is_empty()) {
+            if initialized.contains(name) {
+                return Err(format!(
+                    "input '{name}' has an initializer, so it is a constant and takes no other {what}"
+                ));
             }
             if !graph.input.iter().any(|input| input.name() == name) {
-                let names: Vec<_> = graph.input.iter().map(|input| format!("'{}'", input.name())).collect();
-                return Err(format!("there is no input '{name}' to give a shape: the inputs are {}", names.join(", ")));
+                let open = graph.input.iter().map(|input| input.name()).filter(|name| !initialized.contains(name));
+                return Err(format!(
+                    "there is no input '{name}' to give a {what}: the inputs are {}",
+                    list_names(open)
+                ));
             }
         }
         let mut types = vec![];
         for input in graph.input.iter().filter(|input| !initialized.contains(input.name())) {
+            let name = input.name();
             let declared = self
                 .declared_type(input.r#type.as_ref())
                 .and_then(|ty| ty.ok_or_else(|| "declares no type".to_owned()))
-                .map_err(|message| format!("input '{}' {message}", input.name()))?;
-            types.push((input.name(), declared));
+                .map_err(|message| format!("input '{name}' {message}"))?;
+            match self.options.input_values.iter().find(|(other, _)| other == name) {
+                Some((_, value)) => self.fix_value(name, &declared, value)?,
+                None => types.push((name, declared)),
+            }
         }
+        self.check_dims()?;
         self.fix_shapes(&mut types)?;
         let mut attributes = vec![];
         for (name, declared) in types {
@@ -49,9 +62,25 @@ impl<'m> Translator<'_, 'm> {
         Ok(attributes)
     }
 
+    /// A size for a dimension that no input has is an error.
+    fn check_dims(&self) -> Result<()> {
+        let Some((name, _)) = self.options.dims.iter().find(|(name, _)| !self.symbols.contains_key(name)) else {
+            return Ok(());
+        };
+        let mut names: Vec<_> = self.symbols.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        Err(match names[..] {
+            [] => format!("there is no dimension '{name}' to give a size: no dimension of the inputs has a name"),
+            _ => format!(
+                "there is no dimension '{name}' to give a size: the inputs have {}",
+                list_names(names.into_iter())
+            ),
+        })
+    }
+
     /// What the options say of shapes, which also says what the named dimensions are.
     fn fix_shapes(&mut self, types: &mut [(&'m str, ValueType)]) -> Result<()> {
-        let shaped = |name: &str| self.options.input_shapes.iter().any(|(other, _)| other == name);
+        let shaped = |name: &str| self.options.input_shapes.iter().any(|(other, _)| other == name || other.is_empty());
         let is_tensor = |ty: &ValueType| matches!(ty, ValueType::Tensor(_));
         if let Some((name, _)) = types.iter().find(|(name, ty)| shaped(name) && !is_tensor(ty)) {
             return Err(format!("input '{name}' is no tensor, so it takes no shape"));

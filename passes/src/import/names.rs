@@ -102,10 +102,13 @@ impl<'m> Translator<'_, 'm> {
         Ok(declared.map(|declared| self.still_valid(declared)))
     }
 
-    /// What remains of a declared type: other input shapes than the model's make every dimension uncertain.
+    /// What remains of a declared type: other input shapes than the model's make every dimension uncertain, and so do
+    /// iterations of a loop.
     pub(super) fn still_valid(&self, declared: ValueType) -> ValueType {
         match declared {
-            ValueType::Tensor(TensorType { dtype, shape: Some(shape) }) if self.options.overrides_shapes() => {
+            ValueType::Tensor(TensorType { dtype, shape: Some(shape) })
+                if self.options.overrides_shapes() || self.unrolling > 0 =>
+            {
                 ValueType::Tensor(TensorType::of_rank(dtype, shape.len()))
             }
             declared => declared,

@@ -69,6 +69,10 @@ pub(super) struct Translator<'c, 'm> {
     /// Parameters that each of those calls leaves out.
     pub(super) absent: Vec<Vec<&'m str>>,
     pub(super) inlined_nodes: usize,
+    /// Loops being unrolled. What a body declares of its values may hold in one iteration only.
+    pub(super) unrolling: usize,
+    /// Nodes of all iterations so far.
+    pub(super) unrolled_nodes: usize,
     /// Operators carried along without being understood, with how often and where first.
     pub(super) opaque: std::collections::BTreeMap<String, (usize, String)>,
     /// Results whose shape inference left open although its operands' were known, and the first of them.
@@ -114,6 +118,8 @@ pub(super) fn translate<'c>(
         arguments: vec![],
         absent: vec![],
         inlined_nodes: 0,
+        unrolling: 0,
+        unrolled_nodes: 0,
         opaque: Default::default(),
         data_dependent: None,
         undeclared: None,
@@ -373,13 +379,14 @@ impl<'m> Translator<'_, 'm> {
         if let Some((count, first)) = self.undeclared.take() {
             self.warn(format!(
                 "nothing declares the types of {count} results of opaque operators (first node '{first}'): each is taken \
-                 for a tensor of any shape with its first operand's elements; run onnx.shape_inference before"
+                 for a tensor of any shape with its first operand's elements; declare them in the model's value_info"
             ));
         }
         if !self.open_dimensions.is_empty() {
             self.open_dimensions.truncate(8);
             let open = self.open_dimensions.join(", ");
-            self.warn(format!("stays dynamic: {open}; fix with --batch=N or --input-shape=NAME:AxBxC"));
+            let by_name = if self.symbol_names.is_empty() { "" } else { "--dim=NAME=N, " };
+            self.warn(format!("stays dynamic: {open}; fix with {by_name}--batch=N or --input-shape=NAME:AxBxC"));
         } else if let Some((count, first)) = self.data_dependent.take() {
             self.warn(format!(
                 "{count} {} a shape that depends on data, the first is of node '{first}'",

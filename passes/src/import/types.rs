@@ -34,14 +34,12 @@ impl Translator<'_, '_> {
                             .dim
                             .iter()
                             .map(|dim| match &dim.value {
-                                None => Ok(Dim::Unknown),
-                                Some(dimension::Value::DimValue(size)) if *size < 0 => {
-                                    Err(format!("has a dimension of {size}: dimensions are not negative"))
-                                }
-                                Some(dimension::Value::DimValue(size)) => Ok(Dim::Known(*size)),
-                                Some(dimension::Value::DimParam(name)) => Ok(self.symbol(name)),
+                                // Older exporters write a negative size for a dimension that is not fixed.
+                                None | Some(dimension::Value::DimValue(..0)) => Dim::Unknown,
+                                Some(dimension::Value::DimValue(size)) => Dim::Known(*size),
+                                Some(dimension::Value::DimParam(name)) => self.symbol(name),
                             })
-                            .collect::<Result<Vec<_>, _>>()?,
+                            .collect::<Vec<_>>(),
                     ),
                 };
                 let ty = TensorType { dtype, shape };
@@ -89,8 +87,13 @@ impl Translator<'_, '_> {
         if let Some(&dim) = self.symbols.get(name) {
             return dim;
         }
-        let dim = Dim::Symbol(Symbol(self.symbol_names.len() as u32));
-        self.symbol_names.push(name.to_owned());
+        let dim = match self.options.dims.iter().find(|(other, _)| other == name) {
+            Some(&(_, size)) => Dim::Known(size),
+            None => {
+                self.symbol_names.push(name.to_owned());
+                Dim::Symbol(Symbol(self.symbol_names.len() as u32 - 1))
+            }
+        };
         self.symbols.insert(name.to_owned(), dim);
         dim
     }

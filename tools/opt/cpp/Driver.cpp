@@ -14,6 +14,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -27,14 +28,14 @@ namespace path = llvm::sys::path;
 
 /// What the command line says about reading the input.
 extern "C" struct DiviImportOptions {
-  MlirStringRef inputShapes, weightsDir, irFolder;
+  MlirStringRef inputShapes, dims, inputValues, weightsDir, irFolder;
   int64_t batch;
   bool quiet;
 };
 
 extern "C" {
 void diviRegisterPasses();
-MlirPass diviCreateInferShapes(int64_t batch, const MlirStringRef *shapes, size_t count);
+MlirPass diviCreateInferShapes(int64_t batch, MlirStringRef shapes, MlirStringRef dims);
 MlirPass diviCreateRebatch(int64_t batch);
 MlirPass diviCreateRebaseWeights(MlirStringRef from, MlirStringRef to);
 MlirPass diviCreateCanonicalize();
@@ -63,6 +64,10 @@ using Sink = void (*)(MlirStringRef text, void *user);
 /// One view of the plan: plan, dot, html, svg, summary, json, or why a node (`argument`) runs where it does (explain).
 /// False, with an error printed, if there is none.
 bool diviSessionShow(DiviSession *session, MlirStringRef view, MlirStringRef argument, Sink sink, void *user);
+/// Takes the versions of divi and of what it is built with, a line each.
+void diviVersions(MlirStringRef llvm, Sink sink, void *user);
+/// False, with an error printed, if no code is generated for a processor.
+bool diviCheckCpu(MlirStringRef cpu);
 bool diviIsOnnx(MlirStringRef bytes);
 /// Imports a model and hands its MLIR bytecode to `sink`. False, with errors printed, if it cannot be imported. `name`
 /// is a file that constants may refer to (`isFile`), or only what errors call the bytes.
@@ -142,7 +147,7 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
   path::remove_dots(absoluteTo, /*remove_dot_dot=*/true);
   // IR that goes to a stream keeps its paths: nobody knows where it will be.
   bool rebase = !isModel && !writesText() && (!weightsDir.empty() || (!isStream(output) && absoluteFrom != absoluteTo));
-  bool reshape = !isModel && (batch != 0 || !inputShapes.empty());
+  bool reshape = !isModel && (batch != 0 || !inputShapes.empty() || !dims.empty());
   bool writesFile = !isStream(output) || !report.empty();
   if (!rebase && !reshape && batch == 0 && !writesText() && !plans() && !writesFile)
     return;
@@ -151,10 +156,9 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
     if (writesFile)
       manager.addPass(std::make_unique<CheckOutputs>(irFolder, target));
     if (reshape) {
-      SmallVector<MlirStringRef> shapes;
-      for (const std::string &shape : inputShapes)
-        shapes.push_back(wrap(StringRef(shape)));
-      manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateInferShapes(batch, shapes.data(), shapes.size()))));
+      std::string shapes = llvm::join(inputShapes, ","), sizes = llvm::join(dims, ",");
+      manager.addPass(std::unique_ptr<Pass>(
+          unwrap(diviCreateInferShapes(batch, wrap(StringRef(shapes)), wrap(StringRef(sizes))))));
     }
     if (batch != 0)
       manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateRebatch(batch))));
@@ -182,15 +186,22 @@ static std::unique_ptr<llvm::MemoryBuffer> read(StringRef input, StringRef outpu
   }
   isModel = diviIsOnnx(wrap(file->getBuffer()));
   if (!isModel) {
+    if (!inputValues.empty()) {
+      (void)complain("--input-value is for ONNX models, and '" + input + "' is MLIR: give the model itself, or make the "
+                     "argument an onnx.Constant");
+      return nullptr;
+    }
     if (file->getBufferSize() != 0 || !input.ends_with_insensitive(".onnx"))
       return file;
     (void)complain("'" + input + "' is not an ONNX model: the file is empty");
     return nullptr;
   }
   bool isFile = isRegular(input);
-  std::string shapes = llvm::join(inputShapes, ","), irFolder = writesFolder() ? "" : folderOf(output);
+  std::string shapes = llvm::join(inputShapes, ","), sizes = llvm::join(dims, ","),
+              values = llvm::join(inputValues, "\n"), irFolder = writesFolder() ? "" : folderOf(output);
   std::string name = isStream(input) ? "<stdin>" : input.str();
-  DiviImportOptions options = {wrap(StringRef(shapes)), wrap(StringRef(weightsDir)), wrap(StringRef(irFolder)), batch,
+  DiviImportOptions options = {wrap(StringRef(shapes)),     wrap(StringRef(sizes)),    wrap(StringRef(values)),
+                               wrap(StringRef(weightsDir)), wrap(StringRef(irFolder)), batch,
                                quiet};
   std::unique_ptr<llvm::MemoryBuffer> bytecode;
   auto sink = [](MlirStringRef bytes, void *buffer) {
@@ -245,6 +256,8 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
     return complain("--emit=onnx writes a folder, with a model a stage: name it with -o");
   if (emitted == Emit::Bundle && isStream(output))
     return complain("--emit=bundle writes a folder: name it with -o");
+  if (emitted == Emit::Bundle && !diviCheckCpu(wrap(StringRef(cpu))))
+    return failure();
   if (quiet)
     config = QuietConfig(config);
   bool isModel = false;
@@ -277,6 +290,33 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
   return success();
 }
 
+/// Prints divi's version, and those of LLVM, HiGHS and CUDA.
+static void printVersions(llvm::raw_ostream &os) {
+  auto sink = [](MlirStringRef text, void *os) { *static_cast<llvm::raw_ostream *>(os) << unwrap(text); };
+  diviVersions(wrap(StringRef(LLVM_VERSION_STRING)), sink, &os);
+}
+
+/// Parses the command line. `--help` shows divi's own options and those of MLIR's that most people use, `--help-all` every
+/// option and pass that there is.
+static std::pair<std::string, std::string> parseOptions(int argc, char **argv, DialectRegistry &registry) {
+  llvm::cl::SetVersionPrinter(printVersions);
+  std::string header = registerCLIOptions("divi-opt: MLIR's opt driver for ONNX models", registry);
+  SmallVector<char *> arguments(argv, argv + argc);
+  static char help[] = "--help";
+  bool showsAll = false;
+  for (char *&argument : MutableArrayRef(arguments).drop_front(argc > 0))
+    if (StringRef(argument) == "--help-all" || StringRef(argument) == "-help-all") {
+      showsAll = true;
+      argument = help;
+    }
+  if (!showsAll) {
+    hideOtherOptions();
+    header = "divi-opt: plans and compiles ONNX models and MLIR for machines with several kinds of processors\n\n"
+             "Every pass and option of mlir-opt works too; --help-all lists them.\n";
+  }
+  return parseCLIOptions(arguments.size(), arguments.data(), header);
+}
+
 extern "C" int diviOptMain(int argc, char **argv) {
   llvm::InitLLVM initialized(argc, argv);
   diviCleanUpOnSignals();
@@ -286,7 +326,7 @@ extern "C" int diviOptMain(int argc, char **argv) {
   registerAllDialects(registry);
   registerAllExtensions(registry);
   registry.insert<divi::DiviDialect, divi::onnx::ONNXDialect>();
-  auto [input, output] = registerAndParseCLIOptions(argc, argv, "divi-opt: MLIR's opt driver for ONNX models", registry);
+  auto [input, output] = parseOptions(argc, argv, registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));

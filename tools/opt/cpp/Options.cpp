@@ -8,12 +8,21 @@
 using namespace llvm;
 using namespace divi::opt;
 
-static cl::OptionCategory category("divi options");
-static cl::OptionCategory planning("divi options for planning");
+// Categories are shown in the order of their names, upper case first.
+static cl::OptionCategory category("Divi options");
+static cl::OptionCategory planning("Divi options for planning");
+static cl::OptionCategory common("MLIR options (--help-all has all of them)");
 
 namespace divi::opt {
 cl::list<std::string> inputShapes("input-shape", cl::CommaSeparated, cl::cat(category),
-                                  cl::desc("Shapes of the model's inputs"), cl::value_desc("NAME:8x3x224x224"));
+                                  cl::desc("Shapes of the model's inputs; the only one needs no name"),
+                                  cl::value_desc("NAME:8x3x224x224"));
+cl::list<std::string> dims("dim", cl::CommaSeparated, cl::cat(category),
+                           cl::desc("Sizes of the dimensions that the model has names for"),
+                           cl::value_desc("NAME=128"));
+cl::list<std::string> inputValues("input-value", cl::cat(category),
+                                  cl::desc("Fix an input of an ONNX model: it becomes a constant, and is no input any more"),
+                                  cl::value_desc("NAME=16000|NAME=[1,2]"));
 cl::opt<int64_t> batch("batch", cl::init(0), cl::cat(category),
                        cl::desc("Batch size: a multiple of the model's, if that is fixed"), cl::value_desc("N"));
 cl::opt<std::string> weightsDir("weights-dir", cl::cat(category),
@@ -145,6 +154,18 @@ StringRef wantsOneModule() {
   return report.empty() ? "" : "--report";
 }
 
+void hideOtherOptions() {
+  static const StringRef shown[] = {"allow-unregistered-dialect", "emit-bytecode", "list-passes", "mlir-elide-elementsattrs-if-larger",
+                                    "mlir-print-debuginfo", "mlir-print-ir-after-all", "mlir-print-ir-after-failure", "mlir-timing",
+                                    "pass-pipeline", "show-dialects", "split-input-file", "verify-diagnostics",
+                                    "verify-each"};
+  auto &options = cl::getRegisteredOptions();
+  for (StringRef name : shown)
+    if (auto option = options.find(name); option != options.end())
+      option->second->addCategory(common);
+  cl::HideUnrelatedOptions({&category, &planning, &common});
+}
+
 /// What of these is given first, or null.
 static const cl::Option *given(std::initializer_list<std::reference_wrapper<cl::Option>> options) {
   auto isGiven = [](cl::Option &option) { return option.getNumOccurrences() > 0; };
@@ -167,8 +188,8 @@ static std::string unread() {
 }
 
 std::string contradiction() {
-  if (batch < 0)
-    return "--batch must be positive";
+  if (batch.getNumOccurrences() && batch < 1)
+    return "--batch is " + std::to_string(batch) + ": it must be at least 1";
   bool asked[] = {emitted != Emit::Mlir, costTable != Table::None, !explained.empty()};
   if (count(asked, true) > 1)
     return "--emit, --cost-table and --explain each say what is written: give one of them";

@@ -22,6 +22,8 @@ enum class Emit { Mlir, Problem, Plan, Dot, Onnx, Bundle };
 enum class Table { None, Text, Csv };
 
 extern llvm::cl::list<std::string> inputShapes;
+extern llvm::cl::list<std::string> dims;
+extern llvm::cl::list<std::string> inputValues;
 extern llvm::cl::opt<int64_t> batch;
 extern llvm::cl::opt<std::string> weightsDir;
 extern llvm::cl::opt<std::string> weights;
@@ -46,6 +48,8 @@ bool writesText();
 std::pair<llvm::StringRef, llvm::StringRef> readByPlanning();
 /// The name of the option that asks for something about one module alone; "" if none does.
 llvm::StringRef wantsOneModule();
+/// Hides the options from `--help` that are neither divi's nor in common use.
+void hideOtherOptions();
 /// What contradicts itself; "" if nothing does.
 std::string contradiction();
 /// What the partition pass is to do.

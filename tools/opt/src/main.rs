@@ -36,10 +36,37 @@ fn main() -> ExitCode {
 #[repr(C)]
 struct ImportOptions {
     input_shapes: MlirStringRef,
+    dims: MlirStringRef,
+    input_values: MlirStringRef,
     weights_dir: MlirStringRef,
     ir_folder: MlirStringRef,
     batch: i64,
     quiet: bool,
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviVersions(llvm: MlirStringRef, sink: extern "C" fn(MlirStringRef, *mut c_void), user: *mut c_void) {
+    let cuda = match divi_cost::system::host::cuda_version() {
+        Ok(Some(version)) => version,
+        Ok(None) => "no driver".to_owned(),
+        Err(problem) => problem,
+    };
+    // SAFETY: the driver's string outlives the call.
+    let llvm = String::from_utf8_lossy(unsafe { slice(llvm) });
+    let (divi, highs) = (env!("CARGO_PKG_VERSION"), divi_planner::highs_version());
+    let text = format!("divi-opt {divi}\nLLVM {llvm}\nHiGHS {highs}\nCUDA {cuda}\n");
+    sink(MlirStringRef { data: text.as_ptr().cast(), length: text.len() }, user);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviCheckCpu(cpu: MlirStringRef) -> bool {
+    // SAFETY: the driver's string outlives the call.
+    let cpu = String::from_utf8_lossy(unsafe { slice(cpu) });
+    let outcome = divi_codegen::Target::named(&cpu);
+    if let Err(problem) = &outcome {
+        eprintln!("divi-opt: error: {problem}");
+    }
+    outcome.is_ok()
 }
 
 #[unsafe(no_mangle)]
@@ -74,11 +101,13 @@ extern "C" fn diviImportOnnx(
         let options = &*options;
         let path = |bytes| Path::new(OsStr::from_bytes(slice(bytes)));
         let weights_dir = path(options.weights_dir);
-        let input_shapes = String::from_utf8_lossy(slice(options.input_shapes));
+        let text = |bytes| String::from_utf8_lossy(slice(bytes));
+        let wrong = |message: String| format!("divi-opt: error: {message}");
         let import_options = Options {
             batch: (options.batch > 0).then_some(options.batch),
-            input_shapes: Options::parse_input_shapes(&input_shapes)
-                .map_err(|message| format!("divi-opt: error: {message}"))?,
+            input_shapes: Options::parse_input_shapes(&text(options.input_shapes)).map_err(wrong)?,
+            dims: Options::parse_dims(&text(options.dims)).map_err(wrong)?,
+            input_values: Options::parse_input_values(&text(options.input_values)).map_err(wrong)?,
             ir_folder: path(options.ir_folder).to_owned(),
             weights_dir: (!weights_dir.as_os_str().is_empty()).then(|| weights_dir.to_owned()),
         };

@@ -38,7 +38,9 @@ fn run(arguments: &mut lexopt::Parser) -> Result<(), String> {
     match arguments.next().map_err(|error| error.to_string())? {
         Some(Value(name)) => command::run(&name.to_string_lossy(), arguments),
         Some(Short('h') | Long("help")) => files::print(USAGE),
-        Some(Long("version")) => files::print(&format!("divi-plan {}\n", env!("CARGO_PKG_VERSION"))),
+        Some(Long("version")) => {
+            files::print(&format!("divi-plan {}\nHiGHS {}\n", env!("CARGO_PKG_VERSION"), divi_planner::highs_version()))
+        }
         Some(other) => Err(format!("{}; see divi-plan --help", other.unexpected())),
         None => Err(format!("no command\n{USAGE}")),
     }

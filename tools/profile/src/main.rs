@@ -42,6 +42,7 @@ measure   compiles models for the devices of a system, runs them on this machine
   -q                says nothing but errors
   -o FILE           where the result goes; - is standard output, which is the default. - is also standard input.
   --help            prints this
+  --version         prints the version
 ";
 
 fn main() -> ExitCode {
@@ -54,6 +55,10 @@ fn main() -> ExitCode {
     let outcome = match arguments.split_first() {
         Some((first, _)) if first == "--help" || first == "-h" => {
             print!("{USAGE}");
+            Ok(())
+        }
+        Some((first, _)) if first == "--version" => {
+            println!("divi-profile {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
         Some((command, rest)) if command == "convert" => convert::run(rest),

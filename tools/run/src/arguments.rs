@@ -31,6 +31,7 @@ usage: divi-run BUNDLE [OPTIONS]
   --info                   describes the bundle; with inputs, runs it too and says how much memory that took
   --json                   prints what was measured as JSON
   -q                       prints nothing but errors
+  --version                prints the versions of this tool and of the bundles that it runs
 ";
 
 #[derive(Default)]
@@ -65,7 +66,7 @@ impl Arguments {
             match argument {
                 Short('h') | Long("help") => return files::print(USAGE).map(|()| None),
                 Long("version") => {
-                    return files::print(concat!("divi-run ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| None);
+                    return files::print(&versions()).map(|()| None);
                 }
                 Short('q') => arguments.is_quiet = true,
                 Long("check") => arguments.is_check = true,
@@ -112,6 +113,11 @@ impl Arguments {
             (None, None) => Recording::Off,
         }
     }
+}
+
+/// Versions of the tool and of the bundles that it runs.
+fn versions() -> String {
+    format!("divi-run {}\nbundles {}\n", env!("CARGO_PKG_VERSION"), divi_runtime::bundle::FORMAT)
 }
 
 /// `NAME=FILE`, or a file alone. Names may have `=` in them, files that end with `.npy` may not.

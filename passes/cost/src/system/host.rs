@@ -39,6 +39,12 @@ pub fn detect() -> System {
     describe(&cpu, memory, &gpus, warnings)
 }
 
+/// Newest version of CUDA that this machine's driver supports, as "12.9"; `None` without a driver. The error says why a driver
+/// that is there cannot be asked.
+pub fn cuda_version() -> Result<Option<String>, String> {
+    driver::version().map_err(|error| error.to_string())
+}
+
 const ASSUMED_MEMORY: Bytes = Bytes(4 << 30);
 
 /// The description of a machine with these parts.

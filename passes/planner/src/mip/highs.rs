@@ -11,6 +11,12 @@ use crate::error::Error;
 /// How far a row may be off, and a whole variable from a whole number.
 const TOLERANCE: f64 = 1e-9;
 
+/// Version of the library that is linked, as "1.15.0".
+pub fn version() -> String {
+    // SAFETY: the library returns a text that lives as long as the process.
+    unsafe { CStr::from_ptr(Highs_version()) }.to_string_lossy().into_owned()
+}
+
 type Watch<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
 
 pub(super) fn solve(

@@ -54,6 +54,18 @@ pub(super) fn gpus() -> Result<Vec<Gpu>, DriverError> {
     })
 }
 
+/// Newest version of CUDA that the driver supports, as "12.9"; `None` without a driver.
+pub(super) fn version() -> Result<Option<String>, DriverError> {
+    patiently(PATIENCE, || {
+        let Some(api) = Api::load(LIBRARY)? else { return Ok(None) };
+        let version = api.integer("cuDriverGetVersion", |value| {
+            // SAFETY: the driver writes one integer, whether it is initialised or not.
+            unsafe { (api.version)(value) }
+        })?;
+        Ok(Some(format!("{}.{}", version / 1000, version % 1000 / 10)))
+    })
+}
+
 /// Asks on a thread of its own, which is left behind if it never comes back.
 fn patiently<T: Send + 'static>(
     patience: Duration,
@@ -96,6 +108,7 @@ mod attribute {
 /// The functions of the driver that are used here. The library stays loaded, as it may have started threads.
 #[derive(Clone, Copy)]
 struct Api {
+    version: unsafe extern "C" fn(*mut c_int) -> c_int,
     init: unsafe extern "C" fn(c_uint) -> c_int,
     device_count: unsafe extern "C" fn(*mut c_int) -> c_int,
     device: unsafe extern "C" fn(*mut c_int, c_int) -> c_int,
@@ -119,6 +132,7 @@ impl Api {
         // never unloaded (see below).
         let api = unsafe {
             Self {
+                version: function(&library, "cuDriverGetVersion")?,
                 init: function(&library, "cuInit")?,
                 device_count: function(&library, "cuDeviceGetCount")?,
                 device: function(&library, "cuDeviceGet")?,
