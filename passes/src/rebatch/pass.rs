@@ -57,7 +57,7 @@ pub fn rebatch(module: MlirOperation, batch: i64) -> Result<Counts, Failure> {
         }
         if batch != present {
             let plan = Rebatched::of(function, batch / present)?;
-            check_elements(function, &plan)?;
+            check(function, &plan)?;
             plans.push((function, plan));
         }
     }
@@ -79,9 +79,42 @@ pub fn rebatch(module: MlirOperation, batch: i64) -> Result<Counts, Failure> {
 
 /// Makes a function what it becomes. The analysis does not hold afterwards.
 pub(crate) fn make(context: &Context, function: MlirOperation, plan: &Rebatched) -> Result<(), Failure> {
-    check_elements(function, plan)?;
+    check(function, plan)?;
     rewrite(context, function, plan);
     Ok(())
+}
+
+/// Refuses what cannot be rewritten.
+fn check(function: MlirOperation, plan: &Rebatched) -> Result<(), Failure> {
+    check_runs(plan)?;
+    check_elements(function, plan)
+}
+
+/// Operators that unrolling may make.
+const MAX_UNROLLED: u64 = 1 << 16;
+
+/// Operators that mix the inputs of a batch are unrolled, which a large batch or a large model cannot bear.
+fn check_runs(plan: &Rebatched) -> Result<(), Failure> {
+    let Some(&first) = plan.repeated().first() else { return Ok(()) };
+    let factor = plan.analysis.factor.unsigned_abs();
+    let mut count = 0u64;
+    plan.repeated().iter().for_each(|&operation| walk(operation, &mut |_| count += 1));
+    if count.checked_mul(factor).is_some_and(|runs| runs <= MAX_UNROLLED) {
+        return Ok(());
+    }
+    let others = match count {
+        1 => String::new(),
+        _ => format!(", as do others, {count} operators in all"),
+    };
+    error(
+        first,
+        &format!(
+            "{} mixes the inputs of a batch, so it has to run {factor} times{others}: at most {MAX_UNROLLED} operators are \
+             made of those that mix; choose a smaller batch",
+            describe(first)
+        ),
+    );
+    Err(Failure)
 }
 
 /// ONNX cannot take apart, put together or repeat tensors of its narrowest types.

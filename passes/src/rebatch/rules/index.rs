@@ -28,6 +28,9 @@ fn gather(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, at, vec![]))
 }
 
+/// Indices that a constant may have for all runs together.
+const MAX_INDICES: i64 = 1 << 24;
+
 /// Known indices along the batch itself: each run takes what it took by itself, from where it is now.
 fn gather_from_each(site: &Site<'_>, at: Layout) -> Option<Flow> {
     let size = site.shape(0)?.get(at.axis)?.known()?;
@@ -35,8 +38,13 @@ fn gather_from_each(site: &Site<'_>, at: Layout) -> Option<Flow> {
     let indices = site.ints(1)?;
     let ty = &site.node.optional(1)?.ty;
     let mut dims = ty.static_shape()?;
-    *dims.first_mut()? *= site.factor;
-    let mut moved = vec![];
+    let first = dims.first_mut()?;
+    *first = first.checked_mul(site.factor)?;
+    let count = i64::try_from(indices.len()).ok()?.checked_mul(site.factor)?;
+    if count > MAX_INDICES || size.checked_mul(site.factor).is_none() {
+        return None;
+    }
+    let mut moved = Vec::with_capacity(count as usize);
     for run in 0..site.factor {
         for &index in &indices {
             let index = if index < 0 { index + size } else { index };
