@@ -3,7 +3,7 @@
 // SYSTEM: mlir:{{[0-9:]+}}: error: 'no-such-machine' is neither a file nor a preset (presets: host, cpu-2, cpu+h200, diviml, v100-dgx, v100-hetero, a6000, gpt3-6x4)
 
 // Tests that sizes must be known.
-// expected-error @below {{'func.func' op has an argument 1 of type tensor<?x2xf32>, whose size is open: fix it with --batch or --input-shape}}
+// expected-error @below {{'func.func' op has an argument 1 of type tensor<?x2xf32>, whose size is open: fix it with --dim, --batch or --input-shape}}
 func.func @main(%x: tensor<2x2xf32>, %y: tensor<?x2xf32>) -> tensor<?x2xf32> {
   return %y : tensor<?x2xf32>
 }

@@ -5,6 +5,7 @@ mod constants;
 mod graph;
 mod pass;
 mod steps;
+mod supported;
 
 pub use pass::emit_bundle;
 
@@ -46,6 +47,7 @@ pub fn write_bundle(module: MlirOperation, folder: &Path, options: &Options) -> 
     check_outputs(module, &options.ir_folder, &[], Some(folder))?;
     // Problems of the folder come before those of the plan.
     let draft = Draft::folder(folder, check_replaceable).map_err(cannot)?;
+    supported::check(module)?;
     let recipes = options.random_seed.map(|_| Recipes::of(module));
     let constants = Constants::new(&options.ir_folder, recipes.as_ref().zip(options.random_seed));
     let program = steps::program(module, &options.model, &constants)?;

@@ -24,3 +24,8 @@ mod testing;
 pub use bundle::{Options, Program, StageProgram, write};
 pub use error::Error;
 pub use target::Target;
+
+/// Whether there is code for an operator, by its name in the `onnx` dialect (`Conv`).
+pub fn has_code(op: &str) -> bool {
+    ops::find(op).is_some()
+}

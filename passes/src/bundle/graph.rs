@@ -60,7 +60,7 @@ pub(super) fn static_type(reader: MlirOperation, value: MlirValue) -> Result<(DT
     let Some(shape) = ty.static_shape() else {
         return Err(fail(format!(
             "has a value of type {text}, whose shape is not known: code is generated for fixed shapes; fix them with \
-             --batch or --input-shape"
+             --dim, --batch or --input-shape"
         )));
     };
     let bytes = divi_onnx::tensor::count_of(&shape).and_then(|count| ty.dtype.byte_len(count));

@@ -121,7 +121,7 @@ fn check_arguments(function: MlirOperation) -> Result<(), Failure> {
         let r#type = unsafe { Type::from_raw(type_of(argument)) };
         if tensor_type_of(r#type).is_some_and(|ty| !ty.is_static()) {
             let message = format!(
-                "{} has an argument {i} of type {type}, whose size is open: fix it with --batch or --input-shape",
+                "{} has an argument {i} of type {type}, whose size is open: fix it with --dim, --batch or --input-shape",
                 describe(function)
             );
             error(function, &message);
@@ -180,8 +180,12 @@ fn count(function: MlirOperation, tasks: &Tasks, system: &System) -> Result<BTre
         }
         present.get_or_insert_with(|| counted.clone());
         if let (1, Some(&first)) = (size, counter.open.first()) {
+            let why = match operation_name(first).strip_prefix("onnx.").is_some_and(infer::knows) {
+                true => "depends on data",
+                false => "is not declared",
+            };
             let message = format!(
-                "{} has a result whose size depends on data{}: each such dimension is counted as 1",
+                "{} has a result whose size {why}{}: each such dimension is counted as 1",
                 describe(first),
                 others(counter.open.len())
             );

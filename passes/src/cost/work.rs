@@ -80,19 +80,30 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// An operator of ONNX that divi knows.
+    /// An operator of ONNX that divi knows. One with an operand of unknown rank counts as one of which only the bytes are
+    /// known: rules are for shapes.
     fn operator(&mut self, operation: MlirOperation, op: &str) -> Result<Work, Failure> {
-        let values: Vec<_> = self.rebatched.operands_of(operation).into_iter().map(|value| value.map(closed)).collect();
+        let values = self.rebatched.operands_of(operation);
+        if values.iter().flatten().any(|value| value.ty.shape.is_none()) {
+            return Ok(self.moved(operation));
+        }
+        let is_open = values.iter().flatten().any(|value| !value.ty.is_static());
+        let values: Vec<_> = values.into_iter().map(|value| value.map(closed)).collect();
         let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
         // SAFETY: the operation is alive.
         let attributes = attributes_of(&unsafe { OperationRef::from_raw(operation) });
         let node = Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) };
         let results: Vec<_> = self.result_types(operation);
         let constant: Vec<_> = operands(operation).iter().map(|&operand| is_constant_value(operand)).collect();
-        work(&node, &results, &constant).map_err(|message| {
-            error(operation, &format!("{} {message}", describe(operation)));
-            Failure
-        })
+        match work(&node, &results, &constant) {
+            Ok(work) => Ok(work),
+            // Sizes that stand for open dimensions may contradict each other.
+            Err(_) if is_open => Ok(self.moved(operation)),
+            Err(message) => {
+                error(operation, &format!("{} {message}", describe(operation)));
+                Err(Failure)
+            }
+        }
     }
 
     /// Both branches of an If and one iteration of a Loop: nobody knows more before the model runs.
