@@ -2,11 +2,9 @@
 
 pub mod compiled;
 pub mod exceptions;
-pub mod memory;
 pub mod model;
 pub mod node_cases;
 pub mod numbers;
-pub mod random;
 pub mod trial;
 
 use bytes::Bytes;
@@ -14,6 +12,7 @@ use divi_dialect::ExternalAttribute;
 pub use divi_dialect::new_context as context;
 use divi_onnx::Tensor;
 use divi_passes::import::{self, Error, Options, Source, Warning};
+pub use divi_readers::{memory, random};
 use melior::{
     Context, StringRef,
     ir::{Attribute, AttributeLike, Module, Type, operation::OperationLike},

@@ -4,11 +4,9 @@
 //! Every mutant is made from a seed of its own. A complaint names it; `DIVI_MUTANT=squeezenet1_1:123` tries only that
 //! one. `DIVI_MUTANTS=100000` tries more of each model, `DIVI_SEED=7` others.
 
-#[path = "mutants/wire.rs"]
-mod wire;
-
 use divi_onnx::{Attr, DType};
 use divi_passes::import::{Source, proto::NodeProto, tensor_proto::TensorProto};
+use divi_readers::mutate::Message;
 use divi_test::{
     memory::CountingAllocator,
     model::{self, call, function, initializer, integers, node, value, with, with_graph},
@@ -16,7 +14,6 @@ use divi_test::{
     trial::{Outcome, Trials},
 };
 use std::path::PathBuf;
-use wire::{Field, Payload};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -24,164 +21,24 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 /// Mutants of each model, unless `DIVI_MUTANTS` says otherwise.
 const MUTANTS: u64 = 700;
 
-/// One way to damage a model.
-type Mutation = fn(&Original, &mut Random) -> Vec<u8>;
-
-/// A model and what mutation needs to know of it.
+/// A model that mutants are made of.
 struct Original {
     name: String,
     path: Option<PathBuf>,
     bytes: Vec<u8>,
-    fields: Vec<Field>,
-    extents: Vec<wire::Extent>,
-    messages: Vec<Vec<usize>>,
+    message: Message,
 }
 
 impl Original {
     fn new(name: &str, path: Option<PathBuf>, bytes: Vec<u8>) -> Self {
-        let fields = wire::read(&bytes).unwrap_or_else(|| panic!("{name} is no protobuf"));
-        let (extents, messages) = (wire::extents(&fields), wire::messages(&fields));
-        Self { name: name.to_owned(), path, bytes, fields, extents, messages }
+        let message = Message::new(bytes.clone()).unwrap_or_else(|| panic!("{name} is no protobuf"));
+        Self { name: name.to_owned(), path, bytes, message }
     }
 
     fn file(name: &str) -> Self {
         let path = divi_test::models().join(format!("{name}.onnx"));
         let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Self::new(name, Some(path), bytes)
-    }
-
-    /// A damaged copy, and what was done to it.
-    fn mutant(&self, random: &mut Random) -> (&'static str, Vec<u8>) {
-        const KINDS: &[(&str, Mutation)] = &[
-            ("truncated", Original::truncated),
-            ("bits flipped", Original::flipped),
-            ("spliced", Original::spliced),
-            ("length damaged", Original::with_wrong_length),
-            ("fields rearranged", Original::rearranged),
-            ("numbers changed", Original::renumbered),
-            ("texts exchanged", Original::renamed),
-        ];
-        let (kind, mutate) = random.choose(KINDS);
-        (kind, mutate(self, random))
-    }
-
-    /// Cut before a field, within its key or length, before, within or just short of its content.
-    fn truncated(&self, random: &mut Random) -> Vec<u8> {
-        let extent = random.choose(&self.extents);
-        let middle = (extent.content + extent.end) / 2;
-        let ends = [extent.start, extent.start + 1, extent.after_key, extent.content, middle, extent.end - 1];
-        self.bytes[..*random.choose(&ends)].to_vec()
-    }
-
-    fn flipped(&self, random: &mut Random) -> Vec<u8> {
-        let mut bytes = self.bytes.clone();
-        for _ in 0..1 + random.below(8) {
-            let position = random.below(bytes.len());
-            bytes[position] ^= 1 << random.below(8);
-        }
-        bytes
-    }
-
-    /// A piece of the file over or between other bytes.
-    fn spliced(&self, random: &mut Random) -> Vec<u8> {
-        let mut bytes = self.bytes.clone();
-        let from = random.below(bytes.len());
-        let length = 1 + random.below(64.min(bytes.len() - from));
-        let piece = bytes[from..from + length].to_vec();
-        let to = random.below(bytes.len());
-        let replaced = if random.below(2) == 0 { length.min(bytes.len() - to) } else { 0 };
-        bytes.splice(to..to + replaced, piece);
-        bytes
-    }
-
-    fn with_wrong_length(&self, random: &mut Random) -> Vec<u8> {
-        let chunks: Vec<_> = self.extents.iter().filter(|extent| extent.content < extent.end).collect();
-        let extent = random.choose(&chunks);
-        let length = (extent.end - extent.content) as u64;
-        let wrong =
-            [length - 1, length + 1, 0, length * 2, 1 << 20, u64::from(u32::MAX), 1 << 32, i64::MAX as u64, u64::MAX];
-        let mut varint = vec![];
-        wire::write_varint(*random.choose(&wrong), &mut varint);
-        let mut bytes = self.bytes.clone();
-        bytes.splice(extent.after_key..extent.content, varint);
-        bytes
-    }
-
-    /// Fields swapped, doubled, dropped or moved to another message: lengths are right, what they hold is not.
-    fn rearranged(&self, random: &mut Random) -> Vec<u8> {
-        let mut fields = self.fields.clone();
-        for _ in 0..1 + random.below(3) {
-            let paths = wire::messages(&fields);
-            let path = random.choose(&paths).clone();
-            let other = random.choose(&paths).clone();
-            let message = wire::message(&mut fields, &path);
-            if message.is_empty() {
-                continue;
-            }
-            let (a, b) = (random.below(message.len()), random.below(message.len()));
-            match random.below(5) {
-                0 => message.swap(a, b),
-                1 => message.insert(b, message[a].clone()),
-                2 => drop(message.remove(a)),
-                3 => message[a].number = 1 + random.below(26) as u64,
-                _ => {
-                    let field = message[a].clone();
-                    wire::message(&mut fields, &other).push(field);
-                }
-            }
-        }
-        wire::write(&fields)
-    }
-
-    /// Numbers that are too large, too small, or just not what they were.
-    fn renumbered(&self, random: &mut Random) -> Vec<u8> {
-        const NUMBERS: &[i64] =
-            &[0, 1, 2, 3, 7, 16, 99, 1 << 31, 1 << 40, 1 << 62, i64::MAX, -1, -2, -(1 << 31), i64::MIN];
-        let mut fields = self.fields.clone();
-        for _ in 0..1 + random.below(4) {
-            // Not every message has a number, so several are looked at.
-            for _ in 0..50 {
-                let path = random.choose(&self.messages);
-                let message = wire::message(&mut fields, path);
-                let numbers = message.iter_mut().filter_map(|field| match &mut field.payload {
-                    Payload::Varint(number) => Some(number),
-                    _ => None,
-                });
-                let mut numbers: Vec<_> = numbers.collect();
-                if !numbers.is_empty() {
-                    let position = random.below(numbers.len());
-                    *numbers[position] = *random.choose(NUMBERS) as u64;
-                    break;
-                }
-            }
-        }
-        wire::write(&fields)
-    }
-
-    /// Names and operators put in each other's place: cycles, doubles, operands of the wrong kind.
-    fn renamed(&self, random: &mut Random) -> Vec<u8> {
-        fn texts<'a>(fields: &'a mut [Field], found: &mut Vec<&'a mut Vec<u8>>) {
-            for field in fields {
-                match &mut field.payload {
-                    Payload::Bytes(bytes) if bytes.len() < 64 => found.push(bytes),
-                    Payload::Message(fields) => texts(fields, found),
-                    _ => {}
-                }
-            }
-        }
-        const OPERATORS: &[&str] =
-            &["Concat", "Reshape", "If", "Loop", "Split", "Resize", "Einsum", "LSTM", "Nope", ""];
-        let mut fields = self.fields.clone();
-        let mut found = vec![];
-        texts(&mut fields, &mut found);
-        for _ in 0..1 + random.below(4) {
-            let (from, to) = (random.below(found.len()), random.below(found.len()));
-            *found[to] = match random.below(4) {
-                0 => random.choose(OPERATORS).as_bytes().to_vec(),
-                _ => found[from].clone(),
-            };
-        }
-        wire::write(&fields)
     }
 }
 
@@ -214,7 +71,7 @@ fn check(original: Original) {
     for index in mutants {
         let mut random = Random((base << 32) ^ index);
         random.next_u64();
-        let (kind, bytes) = original.mutant(&mut random);
+        let (kind, bytes) = original.message.mutant(&mut random);
         let description = format!("DIVI_SEED={base} DIVI_MUTANT={}:{index} ({kind})", original.name);
         if only.is_some() {
             let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("mutant.onnx");

@@ -118,21 +118,23 @@ fn read_attributes(at: &At<'_>) -> Result<Attributes, Error> {
     at.fields()?.into_iter().map(|(name, value)| Ok((name, read_attribute(&value)?))).collect()
 }
 
+/// Returns a number as ONNX has it; `None` if it is larger than any that JSON can have again.
+fn float(value: &Value) -> Option<f32> {
+    value.as_f64().map(|value| value as f32).filter(|value| value.is_finite())
+}
+
 fn read_attribute(at: &At<'_>) -> Result<Attr, Error> {
     let wrong = || at.error("must be a number, a string, or a list of one of them");
     let number = |value: &Value| match value.as_i64() {
         Some(value) => Some(Attr::Int(value)),
-        None => value.as_f64().map(|value| Attr::Float(value as f32)),
+        None => float(value).map(Attr::Float),
     };
     match at.value {
         Value::Number(_) => number(at.value).ok_or_else(wrong),
         Value::String(value) => Ok(Attr::Str(value.clone())),
         Value::Array(items) => {
             let ints = items.iter().map(Value::as_i64).collect::<Option<Vec<_>>>().map(Attr::Ints);
-            let floats = || {
-                let floats = items.iter().map(|item| item.as_f64().map(|value| value as f32));
-                floats.collect::<Option<Vec<_>>>().map(Attr::Floats)
-            };
+            let floats = || items.iter().map(float).collect::<Option<Vec<_>>>().map(Attr::Floats);
             let strings = || {
                 let strings = items.iter().map(|item| item.as_str().map(str::to_owned));
                 strings.collect::<Option<Vec<_>>>().map(Attr::Strs)

@@ -2,14 +2,14 @@
 
 /// One field of a message.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Field {
-    pub(crate) number: u64,
-    pub(crate) payload: Payload,
+pub struct Field {
+    pub number: u64,
+    pub payload: Payload,
 }
 
 /// What a field holds. Text that happens to read as a message is taken for one, which does no harm.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Payload {
+pub enum Payload {
     Varint(u64),
     Fixed64([u8; 8]),
     Fixed32([u8; 4]),
@@ -18,7 +18,7 @@ pub(crate) enum Payload {
 }
 
 /// Reads a message; `None` if it is none, or if writing it again would give other bytes.
-pub(crate) fn read(bytes: &[u8]) -> Option<Vec<Field>> {
+pub fn read(bytes: &[u8]) -> Option<Vec<Field>> {
     let fields = read_fields(bytes, 0)?;
     (write(&fields) == bytes).then_some(fields)
 }
@@ -65,7 +65,7 @@ fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-pub(crate) fn write(fields: &[Field]) -> Vec<u8> {
+pub fn write(fields: &[Field]) -> Vec<u8> {
     let mut out = vec![];
     for field in fields {
         match &field.payload {
@@ -94,7 +94,7 @@ fn write_chunk(number: u64, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend(bytes);
 }
 
-pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
+pub fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -104,18 +104,18 @@ pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
 
 /// Where the parts of a field lie in the file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub struct Extent {
     /// The key.
-    pub(crate) start: usize,
+    pub start: usize,
     /// The length, or the value where there is none.
-    pub(crate) after_key: usize,
+    pub after_key: usize,
     /// What the length counts; the end of the field where there is none.
-    pub(crate) content: usize,
-    pub(crate) end: usize,
+    pub content: usize,
+    pub end: usize,
 }
 
 /// The extents of all fields that a file has, at every depth.
-pub(crate) fn extents(fields: &[Field]) -> Vec<Extent> {
+pub fn extents(fields: &[Field]) -> Vec<Extent> {
     fn visit(fields: &[Field], mut offset: usize, extents: &mut Vec<Extent>) {
         for field in fields {
             let size = write(std::slice::from_ref(field)).len();
@@ -140,7 +140,7 @@ pub(crate) fn extents(fields: &[Field]) -> Vec<Extent> {
 }
 
 /// Every message of a tree by the way that leads to it, the root's being empty.
-pub(crate) fn messages(fields: &[Field]) -> Vec<Vec<usize>> {
+pub fn messages(fields: &[Field]) -> Vec<Vec<usize>> {
     fn visit(fields: &[Field], path: &mut Vec<usize>, paths: &mut Vec<Vec<usize>>) {
         paths.push(path.clone());
         for (i, field) in fields.iter().enumerate() {
@@ -157,7 +157,7 @@ pub(crate) fn messages(fields: &[Field]) -> Vec<Vec<usize>> {
 }
 
 /// The fields of the message at the end of a path from [`messages`].
-pub(crate) fn message<'a>(mut fields: &'a mut Vec<Field>, path: &[usize]) -> &'a mut Vec<Field> {
+pub fn message<'a>(mut fields: &'a mut Vec<Field>, path: &[usize]) -> &'a mut Vec<Field> {
     for &i in path {
         match &mut fields[i].payload {
             Payload::Message(inner) => fields = inner,
@@ -169,7 +169,8 @@ pub(crate) fn message<'a>(mut fields: &'a mut Vec<Field>, path: &[usize]) -> &'a
 
 #[test]
 fn what_is_read_is_written_again() {
-    let bytes = std::fs::read(divi_test::models().join("alexnet.onnx")).unwrap();
+    let models = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../models");
+    let bytes = std::fs::read(models.join("alexnet.onnx")).unwrap();
     let fields = read(&bytes).unwrap();
     assert_eq!(write(&fields), bytes);
     let extents = extents(&fields);

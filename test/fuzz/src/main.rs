@@ -1,0 +1,18 @@
+//! One libFuzzer binary for all readers: `DIVI_READER` names the one that is fuzzed.
+
+#![no_main]
+
+use divi_readers::{Reader, find};
+use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
+
+static READER: LazyLock<&'static Reader> = LazyLock::new(|| {
+    let name = std::env::var("DIVI_READER").unwrap_or_default();
+    find(&name).unwrap_or_else(|| panic!("DIVI_READER is '{name}', which is no reader"))
+});
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Err(reason) = (READER.read)(bytes) {
+        panic!("{reason}");
+    }
+});

@@ -1,0 +1,5 @@
+fn main() {
+    #[cfg(feature = "import")]
+    divi_build::link_shared_mlir();
+    divi_build::link_shared_highs();
+}
