@@ -5,6 +5,7 @@ use crate::{
     weights,
 };
 use bytes::Bytes;
+use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -20,6 +21,8 @@ pub enum Expression {
     Random { seed: u64, key: String, element: Element, count: u64, low: f64, high: f64 },
     /// This many elements of zero.
     Zeros(u64),
+    /// Half-precision elements as `f32`.
+    Widen { source: Box<Expression>, element: Element },
     /// One behind the other.
     Concat(Vec<Expression>),
     /// Elements in another order, with zeros where there are none.
@@ -76,6 +79,7 @@ impl Expression {
             Self::File { .. } | Self::Bytes(_) | Self::Random { .. } | Self::Zeros(_) => vec![],
             Self::Concat(parts) => parts.iter().collect(),
             Self::Pack(pack) => vec![&pack.source],
+            Self::Widen { source, .. } => vec![source],
             Self::Scale { source, by, .. } => vec![source, by],
             Self::NormalizedScale { scale, variance, .. } => vec![scale, variance],
             Self::NormalizedShift { shift, mean, factor, bias } => {
@@ -90,6 +94,7 @@ impl Expression {
             Self::File { .. } | Self::Bytes(_) | Self::Random { .. } | Self::Zeros(_) => vec![],
             Self::Concat(parts) => parts.iter_mut().collect(),
             Self::Pack(pack) => vec![&mut pack.source],
+            Self::Widen { source, .. } => vec![source],
             Self::Scale { source, by, .. } => vec![source, by],
             Self::NormalizedScale { scale, variance, .. } => vec![scale, variance],
             Self::NormalizedShift { shift, mean, factor, bias } => {
@@ -120,6 +125,15 @@ impl Expression {
                 Ok(bytes.into())
             }
             Self::Zeros(count) => Ok(vec![0; *count as usize * 4].into()),
+            Self::Widen { source, element } => {
+                let source = source.evaluate(folder)?;
+                let (halves, _) = source.as_chunks();
+                match element {
+                    Element::F16 => Ok(bytes_of(halves.iter().map(|&half| f16::from_le_bytes(half).to_f32()))),
+                    Element::BF16 => Ok(bytes_of(halves.iter().map(|&half| bf16::from_le_bytes(half).to_f32()))),
+                    other => Err(format!("weights of {} bits are widened as half precision", other.bits())),
+                }
+            }
             Self::Concat(parts) => {
                 let mut all = vec![];
                 // What is packed in several pieces is made once.
@@ -302,6 +316,14 @@ mod tests {
         let (shift, mean) = (Box::new(floats(&[1., 1.])), Box::new(floats(&[0., 1.])));
         let shifted = Expression::NormalizedShift { shift, mean, factor: by, bias: Some(Box::new(floats(&[5., 0.]))) };
         assert_eq!(numbers(&shifted), [11., -9.]);
+    }
+
+    #[test]
+    fn widens_half_precision() {
+        let halves: Vec<u8> = [1.5, -0.25].into_iter().flat_map(|value| f16::from_f32(value).to_le_bytes()).collect();
+        let source = Box::new(Expression::bytes(&halves));
+        assert_eq!(numbers(&Expression::Widen { source: source.clone(), element: Element::F16 }), [1.5, -0.25]);
+        assert!(Expression::Widen { source, element: Element::F64 }.evaluate(Path::new("")).is_err());
     }
 
     #[test]

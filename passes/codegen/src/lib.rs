@@ -20,6 +20,7 @@ mod pool;
 pub mod target;
 #[cfg(test)]
 mod testing;
+mod widen;
 
 pub use bundle::{Options, Program, StageProgram, write};
 pub use error::Error;

@@ -20,6 +20,7 @@ use crate::{
     },
     kernels::Kernels,
     pool::Pool,
+    widen::widen,
 };
 use calls::PendingCall;
 use divi_onnx::{DType, Tensor};
@@ -93,6 +94,7 @@ pub(crate) fn lower(
     gpu: Option<&mut Kernels>,
     pool: &mut Pool,
 ) -> std::result::Result<Lowered, Error> {
+    widen(&mut graph);
     let mut lowering = Lowering::of(&mut graph, kernels, gpu, pool);
     let Graph { nodes, inputs, outputs, .. } = graph;
     if !lowering.is_gpu() {

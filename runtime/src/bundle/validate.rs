@@ -231,6 +231,7 @@ impl Expression {
                 is_known.then(|| count.checked_mul(bits))?.map(|bits| bits.div_ceil(8))
             }
             Self::Zeros(count) => count.checked_mul(4),
+            Self::Widen { source, .. } => source.length().filter(|length| length.is_multiple_of(2))?.checked_mul(2),
             Self::Concat(parts) => parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.length()?)),
             Self::Pack(pack) => {
                 pack.source.length()?;

@@ -1,0 +1,292 @@
+//! Half precision: tasks on `f16` and `bf16` values compute in `f32`.
+//!
+//! Values are widened where a task reads them and rounded where it hands them on. Intermediate results of a task keep their
+//! precision, as in runtimes that insert conversions around kernels for `f32`, and the fast kernels serve both element types.
+
+use crate::graph::{Constant, Graph, Id, Node, Value};
+use divi_onnx::{Attributes, DType, Tensor};
+use divi_runtime::{prepare::Expression, random_weights::Element};
+use rustc_hash::FxHashMap;
+
+/// Operators that add up many terms, or have a fast kernel for `f32`.
+const SUMMING: &[&str] = &[
+    "AveragePool",
+    "BatchNormalizationInferenceMode",
+    "Conv",
+    "ConvTranspose",
+    "Gemm",
+    "GlobalAveragePool",
+    "GroupNormalization",
+    "InstanceNormalization",
+    "LayerNormalization",
+    "LogSoftmax",
+    "MatMul",
+    "RMSNormalization",
+    "ReduceL2",
+    "ReduceMean",
+    "ReduceSum",
+    "ReduceSumSquare",
+    "Softmax",
+];
+/// Operators on single elements, which run in the loop of their neighbours.
+const ELEMENTWISE: &[&str] = &[
+    "Abs",
+    "Add",
+    "Clip",
+    "Div",
+    "Elu",
+    "Erf",
+    "Exp",
+    "Gelu",
+    "HardSigmoid",
+    "HardSwish",
+    "LeakyRelu",
+    "Max",
+    "Min",
+    "Mish",
+    "Mul",
+    "Neg",
+    "PRelu",
+    "Pow",
+    "Reciprocal",
+    "Relu",
+    "Sigmoid",
+    "Softplus",
+    "Sqrt",
+    "Sub",
+    "Sum",
+    "Swish",
+    "Tanh",
+];
+/// Operators that only move elements, of any type.
+const MOVING: &[&str] = &[
+    "Concat",
+    "Expand",
+    "Flatten",
+    "Identity",
+    "Reshape",
+    "Slice",
+    "Split",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
+    "Where",
+];
+
+/// Makes the tasks of a graph that work on half precision compute in `f32`.
+pub(crate) fn widen(graph: &mut Graph) {
+    if !graph.values.iter().any(|value| is_half(value.dtype)) {
+        return;
+    }
+    let nodes = std::mem::take(&mut graph.nodes);
+    let mut reads: FxHashMap<Id, usize> = FxHashMap::default();
+    let operands = nodes.iter().flat_map(|node| node.inputs.iter().flatten());
+    operands.chain(&graph.outputs).for_each(|&id| *reads.entry(id).or_default() += 1);
+    let mut constants = FxHashMap::default();
+    for task in nodes.chunk_by(|a, b| a.task == b.task) {
+        Task { graph, reads: &reads, constants: &mut constants, wide: FxHashMap::default(), body: vec![] }
+            .rewrite(task);
+    }
+}
+
+fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::BF16)
+}
+
+struct Task<'a> {
+    graph: &'a mut Graph,
+    /// Number of readers of a value, the stage's outputs included.
+    reads: &'a FxHashMap<Id, usize>,
+    /// Widened constants, shared by all tasks.
+    constants: &'a mut FxHashMap<Id, Id>,
+    /// The `f32` values of half-precision ones that this task reads or computes.
+    wide: FxHashMap<Id, Id>,
+    body: Vec<Node>,
+}
+
+impl Task<'_> {
+    /// Appends the nodes of a task to the graph: conversions of what it reads, its nodes, conversions of what it hands on.
+    fn rewrite(mut self, nodes: &[Node]) {
+        let has_half = |node: &&Node| node.inputs.iter().chain(&node.outputs).flatten().any(|&id| self.is_half(id));
+        let computing = nodes.iter().filter(has_half);
+        let summing = computing.clone().filter(|node| SUMMING.contains(&&*node.op)).count();
+        let elementwise = computing.filter(|node| ELEMENTWISE.contains(&&*node.op)).count();
+        // A lone element-wise operator rounds once anyway: conversions would only add loops.
+        if summing == 0 && elementwise < 2 {
+            self.graph.nodes.extend_from_slice(nodes);
+            return;
+        }
+        // Half-precision results that have been computed in `f32`, and are not rounded yet.
+        let mut unrounded: Vec<(Id, usize)> = vec![];
+        for node in nodes {
+            if !self.is_widened(node) {
+                for &id in node.inputs.iter().flatten() {
+                    if let Some(position) = unrounded.iter().position(|&(half, _)| half == id) {
+                        unrounded.remove(position);
+                        self.round(id, node.task);
+                    }
+                }
+                self.body.push(node.clone());
+                continue;
+            }
+            let inputs = node.inputs.iter().map(|input| input.map(|id| self.widened(id, node.task))).collect();
+            let mut outputs = vec![];
+            for &output in &node.outputs {
+                outputs.push(match output {
+                    Some(id) if self.is_half(id) => {
+                        unrounded.push((id, node.task));
+                        Some(self.twin(id))
+                    }
+                    other => other,
+                });
+            }
+            self.body.push(Node { inputs, outputs, ..node.clone() });
+        }
+        let mut inside: FxHashMap<Id, usize> = FxHashMap::default();
+        nodes.iter().flat_map(|node| node.inputs.iter().flatten()).for_each(|&id| *inside.entry(id).or_default() += 1);
+        for (id, task) in unrounded {
+            if self.reads.get(&id) > inside.get(&id) {
+                self.round(id, task);
+            }
+        }
+        self.graph.nodes.append(&mut self.body);
+    }
+
+    fn is_half(&self, id: Id) -> bool {
+        is_half(self.graph.values[id.0].dtype)
+    }
+
+    /// Tells whether a node of this task computes in `f32`.
+    fn is_widened(&self, node: &Node) -> bool {
+        let mut values = node.inputs.iter().chain(&node.outputs).flatten();
+        let op = &&*node.op;
+        if SUMMING.contains(op) || ELEMENTWISE.contains(op) {
+            return values.any(|&id| self.is_half(id));
+        }
+        MOVING.contains(op) && node.inputs.iter().flatten().any(|id| self.wide.contains_key(id))
+    }
+
+    /// Returns the `f32` value of an operand, converting it before the task's first node if need be.
+    fn widened(&mut self, id: Id, task: usize) -> Id {
+        if !self.is_half(id) {
+            return id;
+        }
+        if let Some(&wide) = self.wide.get(&id).or_else(|| self.constants.get(&id)) {
+            return wide;
+        }
+        let Value { dtype, shape, constant } = self.graph.values[id.0].clone();
+        if let Some(Constant { source, tensor }) = constant {
+            let element = if dtype == DType::F16 { Element::F16 } else { Element::BF16 };
+            let tensor = tensor.and_then(|tensor| Tensor::from_floats(DType::F32, shape.clone(), &tensor.floats()?));
+            let constant = Constant { source: Expression::Widen { source: Box::new(source), element }, tensor };
+            let wide = self.value(Value { dtype: DType::F32, shape, constant: Some(constant) });
+            self.constants.insert(id, wide);
+            return wide;
+        }
+        let wide = self.twin(id);
+        self.graph.nodes.push(cast(id, wide, task));
+        wide
+    }
+
+    /// Adds the `f32` value of a half-precision one.
+    fn twin(&mut self, id: Id) -> Id {
+        let shape = self.graph.values[id.0].shape.clone();
+        let wide = self.value(Value { dtype: DType::F32, shape, constant: None });
+        self.wide.insert(id, wide);
+        wide
+    }
+
+    /// Rounds a result to the type that it has in the model.
+    fn round(&mut self, id: Id, task: usize) {
+        self.body.push(cast(self.wide[&id], id, task));
+    }
+
+    fn value(&mut self, value: Value) -> Id {
+        self.graph.values.push(value);
+        Id(self.graph.values.len() - 1)
+    }
+}
+
+fn cast(from: Id, to: Id, task: usize) -> Node {
+    Node {
+        op: "Cast".into(),
+        name: String::new(),
+        attributes: Attributes::default(),
+        inputs: vec![Some(from)],
+        outputs: vec![Some(to)],
+        task,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::floats;
+
+    fn half(shape: &[i64], values: &[f64]) -> Tensor {
+        Tensor::from_floats(DType::F16, shape.to_vec(), values).unwrap()
+    }
+
+    /// A product, a bias and an activation: one rounding, at the end of the task.
+    #[test]
+    fn tasks_round_their_results_once() {
+        let (rows, depth, columns) = (4, 96, 8);
+        let noise = |count: i64, seed: i64| -> Vec<f64> {
+            let tensor = half(&[count], &(0..count).map(|i| ((i * seed) % 97) as f64 / 97.0 - 0.4).collect::<Vec<_>>());
+            tensor.floats().unwrap()
+        };
+        let (x, w, bias) = (noise(rows * depth, 31), noise(depth * columns, 17), noise(columns, 5));
+        let mut graph = Graph::default();
+        let input = graph.input(DType::F16, &[rows, depth]);
+        let (weights, shift) = (graph.known(half(&[depth, columns], &w)), graph.known(half(&[columns], &bias)));
+        let product = graph.apply("MatMul", &[input, weights], &[], DType::F16, &[rows, columns]);
+        let sum = graph.apply("Add", &[product, shift], &[], DType::F16, &[rows, columns]);
+        let result = graph.apply("Sigmoid", &[sum], &[], DType::F16, &[rows, columns]);
+        graph.outputs = vec![result];
+        let outputs = graph.run("native", &[half(&[rows, depth], &x)]).unwrap();
+        let found = outputs[0].floats().unwrap();
+        for row in 0..rows as usize {
+            for column in 0..columns as usize {
+                let terms = (0..depth as usize).map(|k| x[row * depth as usize + k] * w[k * columns as usize + column]);
+                let exact = 1.0 / (1.0 + (-(terms.sum::<f64>() + bias[column])).exp());
+                let nearest = half(&[1], &[exact]).floats().unwrap()[0];
+                // The sum is exact to 1e-6, so that only ties may round the other way.
+                assert!((found[row * columns as usize + column] - nearest).abs() <= exact * 2_f64.powi(-11));
+            }
+        }
+    }
+
+    /// Nodes that are not widened, other tasks and outputs read the rounded value.
+    #[test]
+    fn readers_outside_of_a_task_get_half_precision() {
+        let mut graph = Graph::default();
+        let input = graph.input(DType::F16, &[2, 3]);
+        let mean = graph.apply("ReduceMean", &[input], &[], DType::F16, &[1, 1]);
+        let centered = graph.apply("Sub", &[input, mean], &[], DType::F16, &[2, 3]);
+        let is_positive = graph.apply("Greater", &[centered, mean], &[], DType::Bool, &[2, 3]);
+        let other = graph.apply("Relu", &[centered], &[], DType::F16, &[2, 3]);
+        graph.nodes.last_mut().unwrap().task = 1;
+        graph.outputs = vec![is_positive, other];
+        let mut wide = graph.clone();
+        widen(&mut wide);
+        let ops: Vec<_> = wide.nodes.iter().map(|node| (&*node.op, node.task)).collect();
+        let expected =
+            [("Cast", 0), ("ReduceMean", 0), ("Sub", 0), ("Cast", 0), ("Cast", 0), ("Greater", 0), ("Relu", 1)];
+        assert_eq!(ops, expected);
+        let outputs = graph.run("native", &[half(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 9.0])]).unwrap();
+        assert_eq!(outputs[0].ints().unwrap(), [0, 0, 0, 0, 0, 1]);
+        assert_eq!(outputs[1].floats().unwrap(), [0.0, 0.0, 0.0, 0.0, 1.0, 5.0]);
+    }
+
+    #[test]
+    fn other_types_are_left_alone() {
+        let mut graph = Graph::default();
+        let input = graph.input(DType::F32, &[2]);
+        let bias = graph.known(floats(&[2], &[1.0, 2.0]));
+        let sum = graph.apply("Add", &[input, bias], &[], DType::F32, &[2]);
+        graph.outputs = vec![graph.apply("Relu", &[sum], &[], DType::F32, &[2])];
+        let mut wide = graph.clone();
+        widen(&mut wide);
+        assert_eq!((wide.nodes.len(), wide.values.len()), (graph.nodes.len(), graph.values.len()));
+    }
+}
