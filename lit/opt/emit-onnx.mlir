@@ -10,7 +10,7 @@
 // FILES-NEXT: main.cpu1.0.onnx
 // FILES-NEXT: weights.bin
 // STAGES: "format": "divi-stages/1"
-// PLAN: "format": "divi-plan/1"
+// PLAN: "format": "divi-plan/2"
 
 // A stage is a model again, and the folder can be written again, with the same bytes.
 // RUN: divi-opt %t/stages/main.cpu0.0.onnx | FileCheck %s --check-prefix=STAGE

@@ -39,7 +39,7 @@
 // RUN: not ls %t.none
 // OTHER: error: the plan is for another problem: 23 tasks are new: '/conv1/Conv', {{.*}}, …; 38 tasks are gone: '/features/features.0/Conv', {{.*}}; plan it again
 // SYSTEM: error: the plan is for another problem: the tasks are the same, but times, sizes, devices, links or constraints are not: give the system and options that it was planned with, or plan it again
-// FORMAT: error: plan '{{.*}}problem.json': not divi-plan/1: format:
+// FORMAT: error: plan '{{.*}}problem.json': not divi-plan/2: format:
 
 // The report, the graph, and why an operator runs where it does.
 // RUN: divi-opt %models/squeezenet1_1.onnx --report=%t.html --system=diviml --iterations=100 -q -o /dev/null

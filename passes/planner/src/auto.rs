@@ -12,7 +12,7 @@ use crate::exact::Timetable;
 use crate::instance::Instance;
 use crate::milp;
 use crate::pipeline;
-use crate::plan::{Limit, Objective, closes};
+use crate::plan::{Bound, Limit, Objective, closes};
 use crate::problem::Problem;
 use crate::replicated;
 use crate::search;
@@ -79,9 +79,7 @@ fn queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
             best.schedule = found.schedule.clone();
             taken = name;
         }
-        if found.bound_value() > best.bound_value() {
-            best.bound = found.bound;
-        }
+        best.bound = best.bound.into_iter().chain(found.bound).reduce(Bound::or);
     }
     options.watch.taken(best.schedule.value(), taken);
     Ok(best)

@@ -54,8 +54,7 @@ pub fn all(instance: &Instance) -> Vec<Bound> {
 
 /// The best of them; of equals the first.
 pub fn best(instance: &Instance) -> Bound {
-    let better = |best: Bound, bound: Bound| if bound.value > best.value { bound } else { best };
-    all(instance).into_iter().fold(Bound::new(0.0, "nothing"), better)
+    all(instance).into_iter().fold(Bound::none(), Bound::or)
 }
 
 /// The longest of the ways through each task, on the device that is best for it.

@@ -109,9 +109,7 @@ pub(crate) fn best_bound(problem: &Problem, objective: Objective, found: Option<
         && found.is_some()
         && Instance::new(&without(problem), objective)?.memory_binds();
     let found = found.filter(|_| !reads_directly(problem) && !by_lives);
-    let nothing = Bound::new(0.0, "nothing");
-    let better = |best: Bound, bound: Bound| if bound.value > best.value { bound } else { best };
-    Ok(all_bounds(problem, objective)?.into_iter().chain(found).fold(nothing, better))
+    Ok(all_bounds(problem, objective)?.into_iter().chain(found).fold(Bound::none(), Bound::or))
 }
 
 /// Every bound. Those of warm starts without contention hold, as contention only forbids, and nothing is faster in a cold start.

@@ -1,14 +1,35 @@
-//! Mixed integer programs: what is minimised, columns and rows; [`Program::solve`] gives them to HiGHS.
+//! Mixed integer programs: costs, columns and rows; [`Program::solve`] gives them to HiGHS, and [`Program::prove`] checks what
+//! HiGHS says of them.
 //!
-//! Nothing here knows what a program is about.
+//! Nothing here knows what a program is about. Who builds one for a proof makes every plan a solution of it but for the rounding
+//! of coefficients, which is why bounds are used less a share ([`rounded`]): a plan that costs by that share less than the
+//! bound would be a solution in exact arithmetic, too.
 
 mod highs;
+mod propagate;
+mod safe;
+mod tree;
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use crate::error::Error;
 pub(crate) use highs::Relaxation;
 pub use highs::version as highs_version;
+use propagate::Propagator;
+
+/// More than what rounding of coefficients makes of a bound, in parts of it, and less than what makes two times differ.
+const ROUNDED: f64 = 4e-10;
+/// The share of the limits that is left to check what HiGHS says.
+const VERIFIED_SHARE: f64 = 0.25;
+/// Without a limit in seconds, checking takes at most so many iterations for each that HiGHS took, and some more.
+const VERIFIED_FACTOR: u64 = 2;
+const VERIFIED_ITERATIONS: u64 = 5000;
+
+/// A verified bound less what the rounding of coefficients may have made of it.
+pub(crate) fn rounded(bound: f64) -> f64 {
+    if bound > 0.0 { bound * (1.0 - ROUNDED) } else { bound * (1.0 + ROUNDED) }
+}
 
 /// A variable of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,6 +124,58 @@ impl Program {
         Relaxation::new(&Self { whole: vec![false; self.columns()], ..self.clone() }, limits)
     }
 
+    /// The entries of a row: columns and coefficients.
+    fn entries(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let end = self.row_start.get(row + 1).copied().unwrap_or(self.entry_column.len());
+        let range = self.row_start[row]..end;
+        self.entry_column[range.clone()].iter().copied().zip(self.entry_value[range].iter().copied())
+    }
+
+    /// A lower bound on all solutions' costs from the dual values of a linear program with these rows, with directed rounding;
+    /// infinite where a ray shows that there is no solution.
+    pub(crate) fn safe_bound(&self, outcome: &Outcome) -> f64 {
+        let mut bounds = safe::Bounds::of(self);
+        // Reduced costs of variables without bounds would have to be exactly right.
+        let is_unlimited = self.lower.iter().chain(&self.upper).any(|limit| limit.is_infinite());
+        if is_unlimited && !Propagator::new(self).all(&mut bounds) {
+            return f64::INFINITY;
+        }
+        if outcome.ray.as_ref().is_some_and(|ray| safe::is_infeasible(self, &bounds, ray)) {
+            return f64::INFINITY;
+        }
+        safe::bound(self, &bounds, &outcome.duals)
+    }
+
+    /// Solves, and checks the bound with what is left of the limits: [`Outcome::verified`].
+    pub(crate) fn prove(
+        &self,
+        limits: &Limits,
+        start: Option<&[f64]>,
+        watch: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Outcome, Error> {
+        let since = Instant::now();
+        let share = |all: f64| all * (1.0 - VERIFIED_SHARE);
+        let iterations = if limits.iterations == u64::MAX { u64::MAX } else { share(limits.iterations as f64) as u64 };
+        let most = Limits { iterations, seconds: limits.seconds.map(share), ..*limits };
+        let mut outcome = self.solve(&most, start, watch)?;
+        // In proportion to what it took to find, where iterations are what is limited.
+        let most = VERIFIED_FACTOR.saturating_mul(outcome.iterations).saturating_add(VERIFIED_ITERATIONS);
+        let iterations = if limits.seconds.is_some() { u64::MAX } else { most };
+        let left = Limits {
+            iterations: limits.iterations.saturating_sub(outcome.iterations).min(iterations),
+            seconds: limits.seconds.map(|seconds| (seconds - since.elapsed().as_secs_f64()).max(0.0)),
+            ..*limits
+        };
+        if outcome.bound.is_nan() || outcome.bound == f64::NEG_INFINITY {
+            return Ok(outcome);
+        }
+        // Solvers stop within a tolerance of the optimum.
+        let verified = tree::verify(self, rounded(outcome.bound), outcome.finished, &left)?;
+        outcome.verified = verified.bound;
+        outcome.iterations += verified.iterations;
+        Ok(outcome)
+    }
+
     /// Solves within limits, from a solution if one is given, and reports what is found on the way.
     pub(crate) fn solve(
         &self,
@@ -147,13 +220,28 @@ pub(crate) enum Event<'a> {
     Wanted(&'a mut Option<Vec<f64>>),
 }
 
+/// What was verified.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Verified {
+    /// No solution costs less, in exact arithmetic; infinite where there is none.
+    pub(crate) bound: f64,
+    /// Simplex iterations that were spent.
+    pub(crate) iterations: u64,
+}
+
 /// How a solve ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     /// The best solution.
     pub(crate) values: Option<Vec<f64>>,
-    /// No solution costs less, up to rounding; infinite where there is none.
+    /// The solver's word that no solution costs less; infinite where it says that there is none.
     pub(crate) bound: f64,
+    /// Lower bound that holds in exact arithmetic, where it was asked for; infinite where there is no solution.
+    pub(crate) verified: f64,
+    /// Dual values of the rows, of a linear program.
+    pub(crate) duals: Vec<f64>,
+    /// A Farkas ray of a linear program that the solver says has no solution.
+    pub(crate) ray: Option<Vec<f64>>,
     /// Whether everything was looked at.
     pub(crate) finished: bool,
     /// Iterations that were spent.

@@ -1,5 +1,6 @@
-//! The answer as its file has it (`divi-plan/1`): who runs what and when, and how good that is proven to be.
+//! The answer as its file has it (`divi-plan/2`): who runs what and when, and how good that is proven to be.
 
+mod bound;
 mod read;
 mod write;
 
@@ -10,10 +11,12 @@ use serde::Deserialize;
 
 use crate::error::Error;
 use crate::problem::{Contention, Problem};
-use crate::units::Micros;
+use crate::units::{Micros, short_number};
+
+pub use bound::{Bound, Proof, closes};
 
 /// The name of the format, and its version.
-pub const FORMAT: &str = "divi-plan/1";
+pub const FORMAT: &str = "divi-plan/2";
 
 /// What is minimised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -67,10 +70,14 @@ pub struct Plan {
     pub objective: Objective,
     /// The makespan, bottleneck or period.
     pub value: Micros,
-    /// No plan is better than this.
+    /// Lower bound on the value of every plan, as far as `proof` goes.
     pub bound: Micros,
-    /// What proves the bound.
+    /// The method that has found the bound.
     pub bound_by: String,
+    /// What the bound rests on.
+    pub proof: Proof,
+    /// The best verified bound, where `bound` rests on the solver's word.
+    pub verified_bound: Option<Micros>,
     /// `(value − bound) / value`.
     pub gap: f64,
     pub seed: u64,
@@ -90,6 +97,8 @@ pub struct Plan {
     pub transfers: Vec<Transfer>,
     /// When parameters move, where that matters.
     pub copies: Vec<Copy>,
+    /// Bounds that contradict the plan's value and were dropped: see [`Plan::warnings`]. Not part of the file.
+    pub dropped: Vec<Bound>,
 }
 
 /// How much effort was allowed.
@@ -204,27 +213,6 @@ pub struct Copy {
     pub end: Micros,
 }
 
-/// A proven lower bound, and what proves it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bound {
-    pub value: Micros,
-    pub by: String,
-}
-
-impl Bound {
-    pub fn new(value: Micros, by: impl Into<String>) -> Self {
-        Self { value, by: by.into() }
-    }
-}
-
-/// What sums of times differ by when they are added up in another order.
-const ROUNDING: f64 = 1e-9;
-
-/// Whether a bound proves that nothing is better than what has this value.
-pub(crate) fn closes(bound: Micros, value: Micros) -> bool {
-    bound >= value * (1.0 - ROUNDING)
-}
-
 /// `(value − bound) / value`; a plan that costs nothing is optimal.
 pub fn gap(value: Micros, bound: Micros) -> f64 {
     if value > 0.0 { ((value - bound) / value).max(0.0) } else { 0.0 }
@@ -244,6 +232,8 @@ impl Plan {
             value,
             bound: 0.0,
             bound_by: String::new(),
+            proof: Proof::Exact,
+            verified_bound: None,
             gap: 0.0,
             seed: 0,
             limit: None,
@@ -255,17 +245,69 @@ impl Plan {
             schedule,
             transfers: Vec::new(),
             copies: Vec::new(),
+            dropped: Vec::new(),
         };
         plan.prove(bound);
         plan
     }
 
-    /// Puts a bound into the certificate, instead of what was there.
+    /// Puts a bound into the certificate, in place of the one that is there. A bound above the plan's value is wrong, since the
+    /// plan is verified: it is dropped for the best verified one behind it, or for none, and [`Plan::warnings`] names it.
     pub fn prove(&mut self, bound: Bound) {
-        // Bounds that sum in another order may come out a rounding error above the value that they prove optimal.
-        let rounded = bound.value > self.value && bound.value <= self.value * (1.0 + ROUNDING);
-        self.bound = if rounded { self.value } else { bound.value };
-        self.bound_by = bound.by;
+        let mut next = Some(bound);
+        let bound = loop {
+            let Some(bound) = next else { break Bound::none() };
+            if !bound.contradicts(self.value) {
+                break bound;
+            }
+            next = bound.verified.as_deref().cloned();
+            self.dropped.push(bound);
+        };
+        // Bounds that sum in another order may come out a rounding error beside the value that they prove optimal.
+        self.bound = if closes(bound.value, self.value) { self.value } else { bound.value };
+        self.verified_bound = bound.verified.map(|verified| verified.value.min(self.value));
+        (self.bound_by, self.proof) = (bound.by, bound.proof);
         self.gap = gap(self.value, self.bound);
+    }
+
+    /// The bound of the certificate.
+    pub fn bound(&self) -> Bound {
+        let bound = Bound { value: self.bound, by: self.bound_by.clone(), proof: self.proof, verified: None };
+        match self.verified_bound {
+            Some(value) => bound.or_verified(Bound::new(value, "verified")),
+            None => bound,
+        }
+    }
+
+    /// Whether a verified bound shows that no plan is better, but for what sums of times differ by.
+    pub fn is_optimal(&self) -> bool {
+        self.proof != Proof::Solver && closes(self.bound, self.value)
+    }
+
+    /// What is printed behind a bound: nothing where it is verified.
+    pub fn bound_remark(&self) -> String {
+        match (self.proof, self.verified_bound.filter(|verified| *verified > 0.0)) {
+            (Proof::Solver, Some(verified)) => format!(" ({}; verified: {verified:.1} µs)", self.proof.describe()),
+            (Proof::Solver, None) => format!(" ({})", self.proof.describe()),
+            _ => String::new(),
+        }
+    }
+
+    /// What a user has to know about the certificate: a bound that contradicts the plan is a fault of the solver or of divi, and
+    /// does not invalidate the plan.
+    pub fn warnings(&self) -> Vec<String> {
+        let warning = |bound: &Bound| {
+            format!(
+                "the bound {} by {} ({}) is above the value {} of a plan that was verified, so it is wrong and was dropped; the \
+                 bound is {} by {} now. Please report this with the problem",
+                short_number(bound.value),
+                bound.by,
+                bound.proof.describe(),
+                short_number(self.value),
+                short_number(self.bound),
+                self.bound_by
+            )
+        };
+        self.dropped.iter().map(warning).collect()
     }
 }

@@ -93,9 +93,9 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// What is proven; nothing is 0.
-    pub(crate) fn bound_value(&self) -> f64 {
-        self.bound.as_ref().map_or(0.0, |bound| bound.value)
+    /// The value of the best verified bound; 0 where there is none.
+    pub(crate) fn verified_value(&self) -> f64 {
+        self.bound.as_ref().map_or(0.0, Bound::verified_value)
     }
 }
 
@@ -284,14 +284,14 @@ fn solve_as_is(
         let solved = problem.check_for(objective).and_then(|()| (algorithm.solver)(problem, objective, options));
         let mut solution = solved.map_err(|error| infeasible::explain(problem, objective, options, error))?;
         let proven = solution.bound.into_iter().chain(known_bound(problem, objective)?);
-        solution.bound = proven.max_by(|a, b| a.value.total_cmp(&b.value));
+        solution.bound = proven.reduce(Bound::or);
         (solution, None)
     };
     // A portfolio has said which part it took its plan from.
     if algorithm.name != DEFAULT_ALGORITHM {
         options.watch.plan(solution.schedule.value());
     }
-    let bound = solution.bound.unwrap_or_else(|| Bound::new(0.0, "nothing"));
+    let bound = solution.bound.unwrap_or_else(Bound::none);
     let mut plan = Plan::new(problem, algorithm.name, solution.schedule, bound);
     (plan.transfers, plan.copies) = moves.unwrap_or_default();
     if objective == Objective::Pipeline {

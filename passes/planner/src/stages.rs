@@ -15,7 +15,7 @@ mod pipeline;
 
 use crate::bus;
 use crate::error::Error;
-use crate::plan::{Batch, Bound, Objective, Plan, Schedule};
+use crate::plan::{Batch, Objective, Plan, Schedule};
 use crate::problem::{MemoryModel, Problem};
 use crate::units::{Bytes, Micros};
 use crate::verify::verify;
@@ -267,7 +267,7 @@ fn times_of(line: &Line, launches: &Launches, as_planned: bool) -> Result<Times,
 /// The same plan with another schedule.
 fn rescheduled(plan: &Plan, schedule: Schedule) -> Plan {
     let mut plan = Plan { value: schedule.value(), schedule, ..plan.clone() };
-    plan.prove(Bound::new(plan.bound, plan.bound_by.clone()));
+    plan.prove(plan.bound());
     plan
 }
 

@@ -19,7 +19,7 @@ mod precedence;
 mod stages;
 
 use crate::error::{Error, Finding};
-use crate::plan::{Objective, Plan, Schedule};
+use crate::plan::{Objective, Plan, Proof, Schedule};
 use crate::problem::{MOST_INPUTS, Problem};
 use crate::units::{Micros, number};
 
@@ -138,10 +138,25 @@ fn check_certificate(plan: &Plan, value: Micros, findings: &mut Vec<Finding>) {
         );
         findings.push(Finding::new("bound", message));
     }
+    check_proof(plan, findings);
     let gap = if value > 0.0 { (value - plan.bound) / value } else { 0.0 };
     // A gap is a share already; that of a proven optimum is zero, so it has no scale of its own.
     if plan.gap.is_nan() || (plan.gap - gap).abs() > TOLERANCE {
         findings.push(Finding::new("gap", format!("is {}, but (value - bound) / value is {gap}", number(plan.gap))));
+    }
+}
+
+/// A verified bound is there beside the solver's word only, and is no better than that.
+fn check_proof(plan: &Plan, findings: &mut Vec<Finding>) {
+    let Some(verified) = plan.verified_bound else { return };
+    if plan.proof != Proof::Solver {
+        let message = format!("is for bounds whose proof is solver; this one's is {}", plan.proof);
+        findings.push(Finding::new("verified_bound", message));
+    } else if !verified.is_finite() || verified < 0.0 {
+        findings.push(Finding::new("verified_bound", format!("{} is no time", number(verified))));
+    } else if exceeds_by(TOLERANCE, verified, plan.bound) {
+        let message = format!("{} is above the bound {}", number(verified), number(plan.bound));
+        findings.push(Finding::new("verified_bound", message));
     }
 }
 

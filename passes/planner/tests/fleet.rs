@@ -4,7 +4,7 @@
 mod random_problem;
 
 use divi_planner::pipeline::PipelineCost;
-use divi_planner::plan::{Limit, Schedule};
+use divi_planner::plan::{Limit, Proof, Schedule};
 use divi_planner::problem::Tensor;
 use divi_planner::random::Random;
 use divi_planner::{Error, Objective, Options, Plan, Problem, solve, verify};
@@ -158,7 +158,7 @@ fn small_pipelines_on_devices_are_mostly_the_best() {
         [("auto", 400, 99), ("anneal", 300, 90), ("milp", 200, 95), ("slicegraph", 200, 80)]
     {
         let mut random = Random::new(11);
-        let (mut count, mut found) = (0, 0);
+        let (mut count, mut found, mut unverified) = (0, 0, 0);
         for round in 0..rounds {
             let (problem, asked) = small(&mut random, round);
             let solved = solve(&problem, Objective::Pipeline, algorithm, &asked.options());
@@ -168,6 +168,10 @@ fn small_pipelines_on_devices_are_mostly_the_best() {
                     assert!(verify(&problem, &read).is_ok());
                     assert!(plan.value >= best * (1.0 - SLACK), "{} is below {best}\n{}", plan.value, problem.write());
                     assert!(plan.bound <= best * (1.0 + SLACK), "{} is above {best}\n{}", plan.bound, problem.write());
+                    let verified = plan.bound().verified_value();
+                    assert!(verified <= best * (1.0 + SLACK), "{verified} is above {best}\n{}", problem.write());
+                    assert!(plan.warnings().is_empty(), "{:?}\n{}", plan.warnings(), problem.write());
+                    unverified += usize::from(plan.proof == Proof::Solver);
                     count += 1;
                     found += usize::from(plan.value <= best * (1.0 + SLACK));
                 }
@@ -180,6 +184,7 @@ fn small_pipelines_on_devices_are_mostly_the_best() {
                 (Err(error), _) => panic!("{error}\n{}", problem.write()),
             }
         }
+        assert_eq!(unverified, 0, "{algorithm}");
         assert!(found * 100 >= count * share && count * 2 > rounds, "{algorithm}: {found} of {count}");
     }
 }

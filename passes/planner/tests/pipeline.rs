@@ -6,7 +6,7 @@ use std::path::Path;
 
 use divi_planner::generate::{Kind, Regal, regal};
 use divi_planner::pipeline::{OrderSearch, PipelineCost, all_bounds};
-use divi_planner::plan::{Bound, Limit, Schedule};
+use divi_planner::plan::{Bound, Limit, Proof, Schedule};
 use divi_planner::problem::{Device, Node, Pipeline, Tensor};
 use divi_planner::random::Random;
 use divi_planner::{Error, Objective, Options, Plan, Problem, solve, verify};
@@ -136,7 +136,7 @@ fn optimum(problem: &Problem, model: PipelineCost) -> f64 {
 #[test]
 fn small_pipelines_are_mostly_the_best() {
     let mut random = Random::new(7);
-    let (mut count, mut found) = (0, [0; SEARCHES.len()]);
+    let (mut count, mut found, mut unverified) = (0, [0; SEARCHES.len()], 0);
     for round in 0..120 {
         let memory = round % 4 == 3;
         let problem = small(&mut random, memory);
@@ -150,6 +150,11 @@ fn small_pipelines_are_mostly_the_best() {
             let (value, bound) = (plan.value, plan.bound);
             assert!(value >= best * (1.0 - SLACK), "{search}: {value} is below {best}\n{}", problem.write());
             assert!(bound <= best * (1.0 + SLACK), "{search}: {bound} is above {best}\n{}", problem.write());
+            let verified = plan.bound().verified_value();
+            assert!(verified <= best * (1.0 + SLACK), "{search}: {verified} is above {best}\n{}", problem.write());
+            if search == "milp" && !memory {
+                unverified += usize::from(plan.proof == Proof::Solver);
+            }
             found[index] += usize::from(!memory && value <= best * (1.0 + SLACK));
             // An integer program that ends has proven what it has, but for what memory makes of it.
             let proven = search == "milp" && !memory;
@@ -157,10 +162,13 @@ fn small_pipelines_are_mostly_the_best() {
         }
         let options = Options { pipeline_cost: Some(model), ..limited(1000) };
         for bound in all_bounds(&problem, &options).expect("bounds") {
-            let Bound { value, by } = bound;
+            let verified = bound.verified_value();
+            assert!(verified <= best * (1.0 + SLACK), "{verified} is above {best}\n{}", problem.write());
+            let Bound { value, by, .. } = bound;
             assert!(value <= best * (1.0 + SLACK), "{by}: {value} is above {best}\n{}", problem.write());
         }
     }
+    assert_eq!(unverified, 0);
     for (search, found) in SEARCHES.into_iter().zip(found) {
         assert!(found * 100 >= count * 97, "{search}: {found} of {count}");
     }

@@ -3,7 +3,7 @@
 #[path = "small/refusal.rs"]
 mod refusal;
 
-use divi_planner::plan::{Batch, Bound, Limit, Schedule, Stages};
+use divi_planner::plan::{Batch, Bound, Limit, Proof, Schedule, Stages};
 use divi_planner::{Plan, Problem, verify};
 use refusal::refuses;
 
@@ -180,6 +180,12 @@ fn certificates() {
     refuses(&problem, &with(&|plan| plan.value = 44.0), "value: is 44, but the plan takes 45: off by 1");
     refuses(&problem, &with(&|plan| plan.bound = 46.0), "bound: 46 is above the plan's own value 45: off by 1");
     refuses(&problem, &with(&|plan| plan.bound = f64::NAN), "bound: NaN is no time");
+    let solver = |verified: f64| with(&|plan| (plan.proof, plan.verified_bound) = (Proof::Solver, Some(verified)));
+    assert_eq!(verify(&problem, &solver(30.0)), Ok(45.0));
+    refuses(&problem, &solver(41.0), "verified_bound: 41 is above the bound 40");
+    refuses(&problem, &solver(f64::INFINITY), "verified_bound: inf is no time");
+    let exact = with(&|plan| plan.verified_bound = Some(30.0));
+    refuses(&problem, &exact, "verified_bound: is for bounds whose proof is solver; this one's is exact");
     refuses(&problem, &with(&|plan| plan.gap = 0.5), "gap: is 0.5, but (value - bound) / value is 0.111");
     refuses(&problem, &with(&|plan| plan.problem = "sha256:0".to_owned()), "problem: the plan is for another problem");
     refuses(
@@ -420,6 +426,69 @@ fn memory_of_queues() {
 }
 
 #[test]
+fn proofs_come_back() {
+    let problem = problem(&[]);
+    for proof in Proof::ALL {
+        let mut plan = plan(&problem);
+        plan.prove(Bound::by(40.0, "milp", proof));
+        plan.verified_bound = (proof == Proof::Solver).then_some(30.0);
+        assert_eq!(Plan::read(&plan.write()).unwrap(), plan);
+        let text = plan.write();
+        assert!(text.contains(&format!("\"proof\": \"{proof}\"")), "{text}");
+        // In the first version it was not said what bounds rest on.
+        let line = |key: &str| text.lines().find(|line| line.contains(key)).map(|line| format!("{line}\n"));
+        let old = text.replace("divi-plan/2", "divi-plan/1").replace(&line("\"proof\"").unwrap(), "");
+        let old = old.replace(&line("\"verified_bound\"").unwrap_or_default(), "");
+        let old = Plan::read(&old).unwrap();
+        assert_eq!((old.bound, old.proof, old.verified_bound), (40.0, Proof::Solver, None));
+        assert_eq!(verify(&problem, &old), Ok(45.0));
+    }
+    let text = plan(&problem).write().replace("\"exact\"", "\"trust me\"");
+    let error = Plan::read(&text).unwrap_err().to_string();
+    assert!(error.contains("proof: unknown proof 'trust me'; expected one of exact, safe-dual, solver"), "{error}");
+}
+
+/// A bound above the value of a plan that holds is wrong: it goes, and the plan stays.
+#[test]
+fn contradictions_are_dropped_with_a_warning() {
+    let problem = problem(&[]);
+    let (claim, weaker) = (Bound::by(46.0, "milp", Proof::Solver), Bound::by(41.0, "cuts", Proof::SafeDual));
+    let mut plan = plan(&problem);
+    plan.prove(Bound::new(30.0, "load").or(claim.clone()).or(weaker.clone()));
+    assert_eq!((plan.bound, plan.bound_by.as_str(), plan.proof), (41.0, "cuts", Proof::SafeDual));
+    assert_eq!((plan.verified_bound, plan.dropped.len()), (None, 1));
+    assert_eq!(verify(&problem, &plan), Ok(45.0));
+    let [warning] = plan.warnings().try_into().unwrap();
+    let expected =
+        "the bound 46 by milp (solver's word, not verified) is above the value 45 of a plan that was verified";
+    assert!(warning.starts_with(expected) && warning.contains("the bound is 41 by cuts now"), "{warning}");
+    // Nothing is left where the only bound contradicts, whatever it rests on.
+    for (proof, value) in Proof::ALL.into_iter().flat_map(|proof| [(proof, 46.0), (proof, f64::INFINITY)]) {
+        plan.prove(Bound::by(value, "milp", proof));
+        assert_eq!((plan.bound, plan.bound_by.as_str(), plan.gap), (0.0, "nothing", 1.0));
+        assert_eq!(verify(&problem, &plan), Ok(45.0));
+    }
+    // Rounding is no contradiction.
+    plan.dropped.clear();
+    plan.prove(Bound::by(45.0 * (1.0 + 1e-12), "milp", Proof::SafeDual));
+    assert_eq!((plan.bound, plan.is_optimal(), plan.warnings().len()), (45.0, true, 0));
+}
+
+/// A solver's word is never called optimal or proven.
+#[test]
+fn what_is_said_of_a_solvers_word() {
+    let problem = problem(&[]);
+    let mut plan = plan(&problem);
+    plan.prove(Bound::by(45.0, "milp", Proof::Solver));
+    assert_eq!((plan.gap, plan.is_optimal()), (0.0, false));
+    assert_eq!(plan.bound_remark(), " (solver's word, not verified)");
+    plan.prove(Bound::by(45.0, "milp", Proof::Solver).or(Bound::new(30.0, "load")));
+    assert_eq!(plan.bound_remark(), " (solver's word, not verified; verified: 30.0 µs)");
+    plan.prove(Bound::by(45.0, "milp", Proof::Solver).or(Bound::by(45.0, "milp", Proof::SafeDual)));
+    assert_eq!((plan.bound_remark().as_str(), plan.is_optimal()), ("", true));
+}
+
+#[test]
 fn plans_that_are_none() {
     let problem = problem(&[]);
     let text = plan(&problem).write();
@@ -427,7 +496,7 @@ fn plans_that_are_none() {
         let error = Plan::read(text).unwrap_err().to_string();
         assert!(error.contains(expected), "says\n{error}\ninstead of\n{expected}");
     };
-    says(&text.replace("divi-plan/1", "divi-plan/2"), "format: unknown variant `divi-plan/2`");
+    says(&text.replace("divi-plan/2", "divi-plan/3"), "format: unknown variant `divi-plan/3`");
     says(&text.replace("\"start\"", "\"starts\""), "unknown field `starts`");
     says(&text.replace("\"start\": [0, 15, 10, 40]", "\"seed\": 3"), "duplicate field `seed`");
     says(&text.replace(",\n  \"start\": [0, 15, 10, 40]", ""), "start: is missing");

@@ -18,11 +18,12 @@ pub(crate) fn draw(report: &Report<'_>) -> String {
 fn write_graph(report: &Report<'_>, dot: &mut String) -> std::fmt::Result {
     let plan = report.plan;
     let heading = format!(
-        "{}: {} {}, bound {}, gap {}",
+        "{}: {} {}, bound {}{}, gap {}",
         report.title(),
         plan.objective,
         micros(plan.value),
         micros(plan.bound),
+        plan.bound_remark(),
         percent(plan.gap, 2)
     );
     writeln!(dot, "digraph {} {{", quoted(report.title()))?;

@@ -131,11 +131,12 @@ fn value(report: &Report<'_>, colours: bool) -> String {
         Some(StageCost::Serial) | None => "",
     };
     let value = Cell::coloured(format!("{}{cost} {}", plan.objective, micros(plan.value)), BOLD);
-    let closed = plan.gap <= CLOSED;
+    let closed = plan.gap <= CLOSED && plan.proof.is_verified();
     let gap = Cell::coloured(format!("gap {}", percent(plan.gap, 2)), if closed { GREEN } else { YELLOW });
     let bound = micros(plan.bound);
     let by = if plan.bound_by.is_empty() { String::new() } else { format!(" by {}", plan.bound_by) };
-    format!("{}, bound {bound}{by}, {}\n", value.print(colours), gap.print(colours))
+    let remark = plan.bound_remark();
+    format!("{}, bound {bound}{by}{remark}, {}\n", value.print(colours), gap.print(colours))
 }
 
 fn transfers(timeline: &Timeline) -> String {
@@ -197,6 +198,8 @@ pub(crate) fn json(report: &Report<'_>) -> Value {
         "value": plan.value,
         "bound": plan.bound,
         "bound_by": plan.bound_by,
+        "proof": plan.proof.name(),
+        "verified_bound": plan.verified_bound,
         "gap": plan.gap,
         "tasks": ports(report.problem).iter().filter(|port| !**port).count(),
         "pipeline_cost": timeline.cost.map(StageCost::name),

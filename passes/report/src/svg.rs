@@ -76,11 +76,12 @@ impl Canvas<'_> {
     fn write_title(&mut self) -> Result {
         let plan = self.report.plan;
         let proof = format!(
-            "{} {}, bound {} by {}, gap {}",
+            "{} {}, bound {} by {}{}, gap {}",
             plan.objective,
             micros(plan.value),
             micros(plan.bound),
             plan.bound_by,
+            plan.bound_remark(),
             percent(plan.gap, 2)
         );
         let title = markup(self.report.title());

@@ -103,7 +103,7 @@ fn wrong_plans_are_refused() {
         &with_stdin(&["verify", &problem, "-"], other.as_bytes()),
         "value: is 10000, but the plan takes 10704: off by 704",
     );
-    fails(&with_stdin(&["verify", &problem, "-"], b"{}"), "stdin: not divi-plan/1: missing field `format`");
+    fails(&with_stdin(&["verify", &problem, "-"], b"{}"), "stdin: not divi-plan/2: missing field `format`");
     fails(&with_stdin(&["verify", &problem, "-"], b"\xff"), "stdin: not UTF-8 text");
 }
 

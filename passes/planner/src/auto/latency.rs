@@ -41,7 +41,7 @@ pub(super) struct Best {
 
 impl Best {
     pub(super) fn new() -> Self {
-        Self { schedule: None, by: "nothing", bound: Bound::new(0.0, "nothing") }
+        Self { schedule: None, by: "nothing", bound: Bound::none() }
     }
 
     /// Takes a schedule if it is better.
@@ -53,9 +53,7 @@ impl Best {
     }
 
     fn prove(&mut self, bound: Bound) {
-        if bound.value > self.bound.value {
-            self.bound = bound;
-        }
+        self.bound = std::mem::replace(&mut self.bound, Bound::none()).or(bound);
     }
 
     fn take_answer(&mut self, answer: Answer) {
@@ -68,7 +66,7 @@ impl Best {
     }
 
     fn is_closed(&self) -> bool {
-        closes(self.bound.value, self.value())
+        closes(self.bound.verified_value(), self.value())
     }
 }
 
@@ -91,7 +89,7 @@ pub(super) fn solve(
             _ => in_turn(instance, options, &mut best),
         }
     }
-    if best.bound.value.is_infinite() {
+    if best.bound.verified_value().is_infinite() {
         return Err(Error::Infeasible(vec![no_placement()]));
     }
     let Best { schedule, bound, by } = best;
@@ -164,7 +162,7 @@ fn side_by_side(instance: &Instance, options: &Options, started: Instant, second
                 let start = plan.clone().into_schedule();
                 milp::within(instance, &options.named("milp"), left() * PROGRAM_SHARE, &start)
             });
-            program.iter().for_each(|program| proven(program.schedule.value(), program.bound_value()));
+            program.iter().for_each(|program| proven(program.schedule.value(), program.verified_value()));
             (answer, program)
         });
         let found = known.as_ref().and_then(|start| search::neighbourhoods_from(instance, start, &searching(left())));

@@ -8,13 +8,11 @@ use std::ops::ControlFlow;
 
 use super::model::{Model, Way};
 use crate::error::Error;
-use crate::mip::{Column, Limits, Program};
-use crate::plan::Bound;
+use crate::mip::{self, Column, Limits, Program};
+use crate::plan::{Bound, Proof};
 use crate::problem::Contention;
 use crate::units::Micros;
 
-/// What HiGHS may be off by, in parts of the bound.
-const SLACK: f64 = 1e-6;
 /// Programs of more columns than this take too long.
 const MOST_COLUMNS: usize = 200_000;
 /// Of the simplex method.
@@ -105,8 +103,6 @@ fn longest_path(model: &Model<'_>) -> Micros {
 /// of it, in which each task has one part.
 fn loads(model: &Model<'_>) -> Result<Option<Bound>, Error> {
     let mut program = Program::default();
-    let busiest = program.column(0.0, f64::INFINITY, 1.0);
-    let mut load: Vec<Vec<(Column, f64)>> = vec![vec![(busiest, -1.0)]; model.devices + model.buses];
     let quickest_first = |launch: usize| {
         let mut options = options(model, launch);
         options.sort_by(|a, b| a.landing.total_cmp(&b.landing));
@@ -119,6 +115,11 @@ fn loads(model: &Model<'_>) -> Result<Option<Bound>, Error> {
     if all.iter().map(Vec::len).sum::<usize>() > MOST_COLUMNS || !scale.is_finite() || scale < 1e-6 {
         return Ok(None);
     }
+    // What takes longer than all of this is no less than that.
+    let longest = all.iter().flatten().map(|done| done.landing + done.time + done.bus.map_or(0.0, |(_, has)| has));
+    let most = (longest.sum::<Micros>() / scale).clamp(1.0, f64::MAX);
+    let busiest = program.column(0.0, most, 1.0);
+    let mut load: Vec<Vec<(Column, f64)>> = vec![vec![(busiest, -1.0)]; model.devices + model.buses];
     let ends: Vec<Column> = all.iter().map(|_| program.column(0.0, f64::INFINITY, 0.0)).collect();
     for (launch, options) in all.iter().enumerate() {
         let mut parts = Vec::new();
@@ -151,7 +152,6 @@ fn loads(model: &Model<'_>) -> Result<Option<Bound>, Error> {
     load.into_iter().for_each(|load| program.at_most(0.0, load));
     let limits = Limits { seed: 1, iterations: ITERATIONS, seconds: None };
     let outcome = program.solve(&limits, None, &mut |_| ControlFlow::Continue(()))?;
-    let is_proven = outcome.finished && outcome.bound.is_finite();
-    let value = (outcome.bound * (1.0 - SLACK) - SLACK).max(0.0) * scale;
-    Ok(is_proven.then(|| Bound::new(value, "cold-load")))
+    let bound = mip::rounded(program.safe_bound(&outcome).min(most)) * scale;
+    Ok((bound > 0.0).then(|| Bound::by(bound, "cold-load", Proof::SafeDual)))
 }

@@ -17,7 +17,7 @@ const GAIN: f64 = 1e-4;
 
 /// What adding rows has brought.
 pub(super) struct Relaxed {
-    /// No solution costs less.
+    /// No solution costs less, in exact arithmetic.
     pub(super) bound: f64,
     pub(super) iterations: u64,
 }
@@ -29,9 +29,11 @@ pub(super) fn add(model: &Latency<'_>, program: &mut Program, limits: &Limits) -
     for _ in 0..ROUNDS {
         let outcome = relaxation.solve()?;
         relaxed.iterations += outcome.iterations;
+        // The relaxation has the program's rows.
+        let bound = program.safe_bound(&outcome);
         let Some(values) = outcome.values.filter(|_| outcome.finished) else { break };
-        let gain = outcome.bound - relaxed.bound;
-        relaxed.bound = relaxed.bound.max(outcome.bound);
+        let gain = bound - relaxed.bound;
+        relaxed.bound = relaxed.bound.max(bound);
         let rows = broken(model, &values);
         if rows.is_empty() || gain < GAIN || relaxed.iterations >= limits.iterations {
             break;

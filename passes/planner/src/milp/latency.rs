@@ -9,7 +9,7 @@ mod solution;
 
 use super::symmetry::Classes;
 use super::times::Times;
-use super::{MOST_FLOWS, ROUNDING, too_large};
+use super::{MOST_FLOWS, ROUNDED, ROUNDING, too_large};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::mip::{Column, Program};
@@ -103,7 +103,7 @@ impl<'a> Latency<'a> {
             let (all, room) = (terms.iter().map(|(_, bytes)| bytes).sum::<f64>(), instance.capacity_bytes(device));
             if all > room {
                 // In shares of all, so that rounding means the same for small and large memories.
-                program.at_most(room / all, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
+                program.at_most(room / all * ROUNDED, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
             }
         }
         let used = |group: usize, device: usize| find(&self.on[group], device).into_iter().collect();

@@ -5,7 +5,7 @@
 //! second line has the time of task j, and both tasks are on device u.
 
 use super::Formulation;
-use super::{MOST_PAIRS, too_large};
+use super::{MOST_PAIRS, ROUNDED, too_large};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::mip::{Column, Program};
@@ -101,7 +101,7 @@ impl<'a> Paper<'a> {
             let terms: Vec<(Column, f64)> = (0..self.tasks.len()).filter_map(here).collect();
             let (all, room) = (terms.iter().map(|(_, bytes)| bytes).sum::<f64>(), self.instance.capacity_bytes(device));
             if all > room {
-                program.at_most(room / all, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
+                program.at_most(room / all * ROUNDED, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
             }
         }
     }

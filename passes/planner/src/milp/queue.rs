@@ -12,7 +12,7 @@ mod solution;
 
 use super::symmetry::Classes;
 use super::times::{Times, quickest};
-use super::{MOST_FLOWS, ROUNDING, too_large};
+use super::{MOST_FLOWS, ROUNDED, ROUNDING, too_large};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::mip::{Column, Program};
@@ -170,7 +170,7 @@ impl<'a> Queue<'a> {
             }
             let (all, room) = (terms.iter().map(|(_, bytes)| bytes).sum::<f64>(), instance.capacity_bytes(device));
             if all > room {
-                program.at_most(room / all, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
+                program.at_most(room / all * ROUNDED, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
             }
         }
     }

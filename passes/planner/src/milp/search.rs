@@ -8,8 +8,8 @@ use super::latency::Latency;
 use super::{Formulation, times, timetable};
 use crate::error::{Error, Finding};
 use crate::instance::Instance;
-use crate::mip::{Column, Event, Limits, Program};
-use crate::plan::{Batch, Bound, Limit, Objective, Schedule, closes};
+use crate::mip::{self, Column, Event, Limits, Program};
+use crate::plan::{Batch, Bound, Limit, Objective, Proof, Schedule, closes};
 use crate::problem::MemoryModel;
 use crate::solve::{Options, Solution};
 use crate::units::Micros;
@@ -35,7 +35,9 @@ pub(super) struct Search<'a> {
     /// No schedule that is looked for ends later.
     pub(super) horizon: Micros,
     best: Option<(Micros, Vec<Batch>)>,
-    bound: Micros,
+    /// By the solver's word.
+    claimed: Micros,
+    verified: Micros,
     watch: Watch,
 }
 
@@ -63,7 +65,17 @@ impl<'a> Search<'a> {
         let best = start.map(|start| (start.value(), timetable::launches(start)));
         let horizon = best.as_ref().map_or_else(|| times::longest(instance), |(value, _)| *value);
         let horizon = if horizon > 0.0 { horizon } else { 1.0 };
-        Self { instance, objective, limits, clock, horizon, best, bound: 0.0, watch: options.watch.clone() }
+        Self {
+            instance,
+            objective,
+            limits,
+            clock,
+            horizon,
+            best,
+            claimed: 0.0,
+            verified: 0.0,
+            watch: options.watch.clone(),
+        }
     }
 
     pub(super) fn is_closed(&self, bound: Micros) -> bool {
@@ -86,12 +98,14 @@ impl<'a> Search<'a> {
                 }
                 ControlFlow::Continue(())
             };
-            let outcome = program.solve(&limits, start.as_deref(), &mut watch)?;
+            let outcome = program.prove(&limits, start.as_deref(), &mut watch)?;
             self.spend(outcome.iterations);
             self.watch.explored(outcome.nodes);
-            let nothing_left = outcome.finished && outcome.values.is_none() && self.best.is_none();
-            let proven = if nothing_left { f64::INFINITY } else { self.in_micros(outcome.bound) };
-            self.bound = self.bound.max(proven.min(forbidden));
+            // Without a plan the horizon is no limit: where there is no solution, there is no plan at all.
+            let nothing_left = outcome.verified == f64::INFINITY && self.best.is_none();
+            let verified = if nothing_left { f64::INFINITY } else { self.verified_micros(outcome.verified) };
+            self.claimed = self.claimed.max(self.in_micros(outcome.bound).min(forbidden));
+            self.verified = self.verified.max(verified.min(forbidden));
             let Some(values) = outcome.values else { break };
             let Seen::Misfit(misfit) = self.see(model.launches(&values)) else {
                 if outcome.finished {
@@ -107,9 +121,13 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// A bound of the program, made safe.
+    /// A bound that HiGHS gives, less its tolerances. Beyond the horizon the program says nothing.
     fn in_micros(&self, bound: f64) -> Micros {
         (bound.min(1.0) - SLACK) * self.horizon
+    }
+
+    fn verified_micros(&self, bound: f64) -> Micros {
+        mip::rounded(bound.min(1.0)) * self.horizon
     }
 
     /// Gives launches exact times, and keeps them if they are the best that fit.
@@ -135,8 +153,8 @@ impl<'a> Search<'a> {
         };
         let relaxed = cuts::add(model, program, &share)?;
         self.spend(relaxed.iterations);
-        self.bound = self.bound.max(self.in_micros(relaxed.bound));
-        self.watch.bound(self.bound, NAME);
+        self.verified = self.verified.max(self.verified_micros(relaxed.bound));
+        self.watch.bound(self.verified, NAME);
         Ok(())
     }
 
@@ -154,22 +172,25 @@ impl<'a> Search<'a> {
     /// A plan whose value the bound reaches up to rounding, when everything was looked at, is the best.
     fn close(&mut self, forbidden: Micros) {
         if let Some((value, _)) = &self.best
-            && self.bound >= value - 3.0 * SLACK * self.horizon
+            && self.claimed >= value - 3.0 * SLACK * self.horizon
+            && self.claimed <= *value
         {
-            self.bound = value.min(forbidden);
+            self.claimed = value.min(forbidden);
         }
     }
 
     pub(super) fn answer(self, start: Result<Schedule, Error>) -> Result<Solution, Error> {
         let Some((value, launches)) = self.best else {
-            if self.bound.is_infinite() {
+            if self.verified.is_infinite() {
                 return Err(Error::Infeasible(vec![no_placement()]));
             }
             let none = |_| Error::NotFound("no schedule found that fits into memory".to_owned());
             return Err(start.map_or_else(|error| error, none));
         };
         let schedule = timetable::schedule(self.instance, launches, value, self.objective == Objective::Batch);
-        Ok(Solution { schedule, bound: (self.bound > 0.0).then(|| Bound::new(self.bound, NAME)) })
+        let verified = Bound::by(self.verified, NAME, Proof::SafeDual);
+        let bound = verified.or(Bound::by(self.claimed, NAME, Proof::Solver));
+        Ok(Solution { schedule, bound: (bound.value > 0.0).then_some(bound) })
     }
 }
 

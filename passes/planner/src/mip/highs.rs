@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use highs_sys::*;
 
+use super::safe::Bounds;
 use super::{Column, Event, Limits, Outcome, Program, added_up};
 use crate::error::Error;
 
@@ -55,14 +56,18 @@ pub(super) fn solve(
             check(Highs_run(solver.0), "solve")?;
         }
     }
-    let bound = if program.whole.contains(&true) { c"mip_dual_bound" } else { c"objective_function_value" };
-    solver.outcome(program.columns(), bound)
+    if program.whole.contains(&true) {
+        solver.outcome(program.columns(), c"mip_dual_bound")
+    } else {
+        solver.linear_outcome(program.columns(), program.rows())
+    }
 }
 
-/// A program without whole variables, whose solutions are each other's starts.
+/// A linear program that is solved several times, each time from the basis of the last.
 pub(crate) struct Relaxation {
     solver: Solver,
     columns: usize,
+    rows: usize,
 }
 
 impl Relaxation {
@@ -74,13 +79,38 @@ impl Relaxation {
         let status = unsafe { Highs_setIntOptionValue(solver.0, c"simplex_iteration_limit".as_ptr(), most) };
         check(status, "take a limit")?;
         solver.pass(program)?;
-        Ok(Self { solver, columns: program.columns() })
+        Ok(Self { solver, columns: program.columns(), rows: program.rows() })
     }
 
     pub(crate) fn solve(&mut self) -> Result<Outcome, Error> {
         // SAFETY: the instance has a program.
         check(unsafe { Highs_run(self.solver.0) }, "solve")?;
-        self.solver.outcome(self.columns, c"objective_function_value")
+        self.solver.linear_outcome(self.columns, self.rows)
+    }
+
+    /// Solves as it is, without presolve, until the cost is above `most`: for programs of which only some limits of columns
+    /// change from one time to the next.
+    pub(super) fn until(&mut self, most: f64) -> Result<(), Error> {
+        // SAFETY: names and values end with zero, and HiGHS copies them.
+        unsafe {
+            check(
+                Highs_setStringOptionValue(self.solver.0, c"presolve".as_ptr(), c"off".as_ptr()),
+                "leave out presolve",
+            )?;
+            check(Highs_setDoubleOptionValue(self.solver.0, c"objective_bound".as_ptr(), most), "take an option")
+        }
+    }
+
+    /// Other limits of some columns.
+    pub(super) fn narrow(&mut self, columns: &[usize], bounds: &Bounds) -> Result<(), Error> {
+        let set = indices(columns)?;
+        let of = |ends: &[f64]| columns.iter().map(|column| ends[*column]).collect::<Vec<f64>>();
+        let (lower, upper) = (of(&bounds.lower), of(&bounds.upper));
+        let count = indices(&[columns.len()])?[0];
+        // SAFETY: the columns are the program's, ascending, and there are limits for each.
+        let status =
+            unsafe { Highs_changeColsBoundsBySet(self.solver.0, count, set.as_ptr(), lower.as_ptr(), upper.as_ptr()) };
+        check(status, "take limits")
     }
 
     /// Other limits of a column.
@@ -99,6 +129,7 @@ impl Relaxation {
         // SAFETY: both arrays have so many entries, and HiGHS copies them.
         let status =
             unsafe { Highs_addRow(self.solver.0, lower, f64::INFINITY, count, columns.as_ptr(), values.as_ptr()) };
+        self.rows += 1;
         check(status, "take a row")
     }
 }
@@ -184,14 +215,38 @@ impl Solver {
             // SAFETY: there is room for a value for each column, and HiGHS leaves out what it has no place for.
             check(unsafe { Highs_getSolution(self.0, values.as_mut_ptr(), null, null, null) }, "give a solution")?;
         }
+        let finished = infeasible || status == kHighsModelStatusOptimal || status == kHighsModelStatusModelEmpty;
+        let bound = if infeasible { f64::INFINITY } else { self.double(bound)? };
         Ok(Outcome {
             values: feasible.then_some(values),
-            bound: if infeasible { f64::INFINITY } else { self.double(bound)? },
-            finished: infeasible || status == kHighsModelStatusOptimal || status == kHighsModelStatusModelEmpty,
+            // A search that was interrupted says nothing by an infinite bound.
+            bound: if bound == f64::INFINITY && !finished { f64::NEG_INFINITY } else { bound },
+            verified: f64::NEG_INFINITY,
+            duals: Vec::new(),
+            ray: None,
+            finished,
             // Negative where there were more than it can say.
             iterations: u64::try_from(self.int(c"simplex_iteration_count")?).unwrap_or(u64::MAX),
             nodes: self.nodes(),
         })
+    }
+
+    /// With dual values, and where there is no solution a ray that shows it, if there is any.
+    fn linear_outcome(&self, columns: usize, rows: usize) -> Result<Outcome, Error> {
+        let mut outcome = self.outcome(columns, c"objective_function_value")?;
+        let (null, mut duals) = (std::ptr::null_mut(), vec![0.0; rows]);
+        // SAFETY: there is room for a value for each row, and HiGHS leaves out what it has no place for.
+        let status = unsafe { Highs_getSolution(self.0, null, null, null, duals.as_mut_ptr()) };
+        if status != kHighsStatusError {
+            outcome.duals = duals;
+        }
+        if outcome.bound == f64::INFINITY {
+            let (mut has_ray, mut ray) = (0, vec![0.0; rows]);
+            // SAFETY: there is room for a value for each row.
+            let status = unsafe { Highs_getDualRay(self.0, &mut has_ray, ray.as_mut_ptr()) };
+            outcome.ray = (status != kHighsStatusError && has_ray != 0).then_some(ray);
+        }
+        Ok(outcome)
     }
 
     /// Nothing for programs without whole columns.

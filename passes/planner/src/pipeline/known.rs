@@ -39,14 +39,13 @@ impl Known {
         Self { value: sliced.slicing.value, blocks: sliced.blocks(), order: sliced.order, bound, by: "slicegraph" }
     }
 
+    /// Whether it is verified that nothing is better. A solver's word ends no search.
     pub(super) fn is_closed(&self) -> bool {
-        milp::closes(self.bound.value, self.value)
+        milp::closes(self.bound.verified_value(), self.value)
     }
 
     pub(super) fn prove(&mut self, bound: Bound) {
-        if bound.value > self.bound.value {
-            self.bound = bound;
-        }
+        self.bound = std::mem::replace(&mut self.bound, Bound::none()).or(bound);
     }
 
     /// Takes what others have found, where it is better.
@@ -62,8 +61,9 @@ impl Known {
         if self.is_closed() || meeting.race.is_over() {
             return;
         }
+        let least = self.bound.verified_value();
         let allowance = Allowance::new(&options.named("anneal"), MOVES).beside(others).in_race(&meeting.race);
-        if let Some((value, blocks)) = anneal::anneal(model, &self.blocks, &self.order, self.bound.value, &allowance) {
+        if let Some((value, blocks)) = anneal::anneal(model, &self.blocks, &self.order, least, &allowance) {
             meeting.found(value, &blocks, "anneal");
             self.learn(meeting);
         }

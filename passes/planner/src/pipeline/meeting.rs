@@ -21,7 +21,12 @@ struct Best {
 
 impl Meeting {
     pub(super) fn new(known: &Known) -> Self {
-        let best = Best { value: known.value, blocks: known.blocks.clone(), by: known.by, bound: known.bound.value };
+        let best = Best {
+            value: known.value,
+            blocks: known.blocks.clone(),
+            by: known.by,
+            bound: known.bound.verified_value(),
+        };
         Self { race: Race::new(known.value), best: Mutex::new(best) }
     }
 
@@ -34,7 +39,7 @@ impl Meeting {
         });
     }
 
-    /// What someone has proven of all.
+    /// A verified bound.
     pub(super) fn proven(&self, bound: Micros) {
         self.change(|best| best.bound = best.bound.max(bound));
     }

@@ -12,8 +12,8 @@ use super::program::{Formulation, Shape};
 use super::share_of;
 use super::state::State;
 use crate::error::Error;
-use crate::mip::{Event, Limits};
-use crate::plan::{Bound, Limit};
+use crate::mip::{self, Event, Limits, Outcome};
+use crate::plan::{Bound, Limit, Proof};
 use crate::search::chains::cores;
 use crate::solve::Options;
 use crate::units::Micros;
@@ -39,7 +39,7 @@ pub(super) fn limits(options: &Options, since: Instant, share: f64) -> Limits {
 }
 
 /// The exact program: better blocks or a better bound than is known. Of what is alive in a block it knows a part only, which
-/// leaves bounds valid; what solutions really cost is counted.
+/// leaves bounds valid; what solutions really cost is counted. Only a verified bound ends the race of search and proof early.
 pub(super) fn exact(
     model: &Model,
     known: &mut Known,
@@ -53,9 +53,12 @@ pub(super) fn exact(
     }
     let scale = known.value;
     let step = step(model, scale);
-    // Only what is better is looked for: where nothing is found, what is known is the best.
-    let most = scale - step;
-    let formulation = Formulation::new(model, &Shape::exact(model.k), scale, known.bound.value.min(most), most);
+    // Only what is better is looked for: where nothing is found, what is known is the best. Costs that are multiples of a step
+    // are told apart by half of one, however coefficients are rounded.
+    let has_grain = grain(model, scale).is_some();
+    let most = if has_grain { scale - step / 2.0 } else { scale - step };
+    let least = known.bound.verified_value().min(most);
+    let formulation = Formulation::new(model, &Shape::exact(model.k), scale, least, most);
     let see = |values: &[f64]| {
         let blocks = formulation.blocks(values);
         let value = State::new(model, blocks.clone(), known.order.clone()).value();
@@ -68,9 +71,7 @@ pub(super) fn exact(
         match event {
             Event::Solution(values) => best = best.min(see(values)),
             Event::Bound(bound) => {
-                let bound = safe(model, bound, scale).min(scale);
-                options.watch.bound(bound, "exact");
-                meeting.proven(bound);
+                options.watch.bound(claimed(model, bound, scale).min(scale), "exact");
             }
             Event::Wanted(place) => {
                 if let Some((value, blocks, _)) = meeting.better_than(best).filter(|(value, ..)| *value <= most) {
@@ -81,26 +82,28 @@ pub(super) fn exact(
         }
         if meeting.race.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let outcome = formulation.program.solve(limits, None, &mut watch)?;
+    let outcome = formulation.program.prove(limits, None, &mut watch)?;
     if let Some(values) = &outcome.values {
         see(values);
     }
     known.learn(meeting);
-    let proven = if outcome.bound == f64::INFINITY && outcome.finished {
-        // Nothing is better by a step; where steps are whole, nothing is better at all.
-        if grain(model, scale).is_some() { scale } else { most }
-    } else {
-        safe(model, outcome.bound, scale)
-    };
-    known.prove(Bound::new(proven.min(known.value), "exact"));
-    meeting.proven(known.bound.value);
+    // What is no solution costs more than the program allows; where costs are multiples of a step, as much as is known.
+    known.prove(bound_of(model, &outcome, scale, if has_grain { scale } else { most }, "exact"));
+    meeting.proven(known.bound.verified_value());
     Ok(())
+}
+
+/// What a program shows in parts of `scale`, where all that is no solution costs `most` at least.
+fn bound_of(model: &Model, outcome: &Outcome, scale: Micros, most: Micros, by: &str) -> Bound {
+    let verified = up(model, mip::rounded(outcome.verified.clamp(0.0, most / scale)) * scale, scale).min(most);
+    let claimed = claimed(model, outcome.bound, scale).min(most);
+    Bound::by(verified, by, Proof::SafeDual).or(Bound::by(claimed, by, Proof::Solver))
 }
 
 /// Section 3.2: some stage has at least its share of the work; what the cheapest such one costs.
 pub(super) fn bottleneck(model: &Model, known: &Known, limits: &Limits) -> Result<Bound, Error> {
     let shape = Shape::bottleneck(bounds::simple(model).value);
-    Ok(Bound::new(relaxed(model, &shape, known, limits)?, "bottleneck"))
+    relaxed(model, &shape, known, limits, "bottleneck")
 }
 
 /// Section 3.3: the same for each number of stages before it; the least holds. Cores take turns, each program has its share.
@@ -110,48 +113,49 @@ pub(super) fn bottleneck_guess(model: &Model, known: &Known, limits: &Limits) ->
     let rounds = model.k.div_ceil(workers);
     let iterations = limits.iterations.div_ceil(model.k as u64);
     let each = Limits { seconds: limits.seconds.map(|seconds| seconds / rounds as f64), iterations, ..*limits };
-    let some = |worker: usize| -> Result<Micros, Error> {
-        let mut least = f64::INFINITY;
-        for before in (worker..model.k).step_by(workers) {
-            let bound = relaxed(model, &Shape::guess(work, before, model.k), known, &each)?;
-            least = least.min(bound);
-        }
-        Ok(least)
+    let some = |worker: usize| -> Result<Vec<Bound>, Error> {
+        let guess =
+            |before: usize| relaxed(model, &Shape::guess(work, before, model.k), known, &each, "bottleneck-guess");
+        (worker..model.k).step_by(workers).map(guess).collect()
     };
-    let all: Vec<Result<Micros, Error>> = thread::scope(|scope| {
+    let all: Vec<Result<Vec<Bound>, Error>> = thread::scope(|scope| {
         let some = &some;
         let threads: Vec<_> = (0..workers).map(|worker| scope.spawn(move || some(worker))).collect();
         let panicked = || Error::Bug("a bound's thread panicked".to_owned());
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
     });
-    let mut least = f64::INFINITY;
-    for bound in all {
-        least = least.min(bound?);
+    // The least of what is verified of each, and the least of what is said of each.
+    let (mut verified, mut claimed) = (f64::INFINITY, f64::INFINITY);
+    for bounds in all {
+        for bound in bounds? {
+            verified = verified.min(bound.verified_value());
+            claimed = claimed.min(bound.value);
+        }
     }
-    Ok(Bound::new(least, "bottleneck-guess"))
+    let by = |value: Micros, proof: Proof| Bound::by(value, "bottleneck-guess", proof);
+    Ok(by(verified, Proof::SafeDual).or(by(claimed, Proof::Solver)))
 }
 
-/// A relaxation's bound.
-fn relaxed(model: &Model, shape: &Shape, known: &Known, limits: &Limits) -> Result<Micros, Error> {
+/// A relaxation's bound. Where nothing fits below what is known, that is the bound.
+fn relaxed(model: &Model, shape: &Shape, known: &Known, limits: &Limits, by: &str) -> Result<Bound, Error> {
     let scale = known.value;
     if scale <= 0.0 {
-        return Ok(0.0);
+        return Ok(Bound::new(0.0, by));
     }
     let formulation = Formulation::new(model, shape, scale, 0.0, scale);
-    let outcome = formulation.program.solve(limits, None, &mut |_| ControlFlow::Continue(()))?;
-    // Where nothing fits below what is known, that is the bound.
-    Ok(if outcome.bound == f64::INFINITY { scale } else { safe(model, outcome.bound, scale).min(scale) })
+    let outcome = formulation.program.prove(limits, None, &mut |_| ControlFlow::Continue(()))?;
+    Ok(bound_of(model, &outcome, scale, scale, by))
 }
 
-/// A program's bound in microseconds, less what tolerances may have made of it.
-fn safe(model: &Model, bound: f64, scale: Micros) -> Micros {
+/// A bound that HiGHS gives in microseconds, less what tolerances may have made of it.
+fn claimed(model: &Model, bound: f64, scale: Micros) -> Micros {
     up(model, (bound - SLACK) * scale, scale).max(0.0)
 }
 
 /// Where all costs are multiples of something, a bound goes up to the next.
 pub(super) fn up(model: &Model, bound: Micros, scale: Micros) -> Micros {
     match grain(model, scale) {
-        Some(grain) if bound.is_finite() => (bound / grain - 1e-6).ceil() * grain,
+        Some(grain) if bound.is_finite() && bound > 0.0 => (bound / grain - 1e-6).ceil() * grain,
         _ => bound,
     }
 }

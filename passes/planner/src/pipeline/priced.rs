@@ -83,7 +83,7 @@ pub(super) fn priced(
         match market.refute(threshold, effort)? {
             Answer::Refuted => {
                 low = threshold;
-                let bound = Bound::new(milp::up(model, low, value).min(value), "priced");
+                let bound = Bound::new(milp::up(model, low, value), "priced");
                 tell(&bound);
                 best = Some(bound);
             }

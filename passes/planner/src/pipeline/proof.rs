@@ -59,7 +59,7 @@ pub(super) fn prove(
             options.watch.bound(bound.value, "priced");
             meeting.proven(bound.value);
         };
-        let bound = priced(model, known.bound.value, known.value, &mut effort, &mut tell)?;
+        let bound = priced(model, known.bound.verified_value(), known.value, &mut effort, &mut tell)?;
         bound.into_iter().for_each(|bound| known.prove(bound));
     }
     if has_program && !meeting.race.is_over() {

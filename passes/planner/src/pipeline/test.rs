@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use super::brkga::Sliced;
 use super::cost::{self, Blocks};
+use super::known::Known;
 use super::line::Line;
 use super::model::Model;
 use super::order;
@@ -13,8 +14,9 @@ use super::priced;
 use super::program::{Formulation, Shape};
 use super::slice::{Slicer, Slicing, costs};
 use super::state::State;
-use super::{PipelineCost, bounds};
+use super::{PipelineCost, answer, bounds};
 use crate::mip::Limits;
+use crate::plan::{Bound, Plan, Proof};
 use crate::problem::{Device, Node, Pipeline, Problem, Tensor};
 use crate::random::Random;
 use crate::solve::Options;
@@ -270,5 +272,29 @@ fn the_papers_worst_orders() {
         let order: Vec<u32> = (0..2 * k as u32).collect();
         let sliced = Slicer::new(&model, bounds::simple(&model).value).best(&Line::new(&model, &order), 1.0);
         assert!((sliced.value - 2.0 * k as f64 / (k as f64 + 1.0)).abs() < SLACK, "{k}: {sliced:?}");
+    }
+}
+
+/// A solver that says what is not so costs neither the plan nor what was verified before, and ends no search.
+#[test]
+fn a_false_claim_is_dropped() {
+    let mut random = Random::new(21);
+    for _ in 0..20 {
+        let problem = problem(8, &mut random);
+        let model = Model::new(&problem, &Options::default()).unwrap();
+        let mut known = Known::start(&model, &Options::default());
+        if known.value <= 0.0 || known.is_closed() {
+            continue;
+        }
+        let verified = known.bound.clone();
+        for share in [1.0, 1.001, f64::INFINITY] {
+            known.prove(Bound::by(known.value * share, "exact", Proof::Solver));
+            assert!(!known.is_closed(), "{share}");
+        }
+        let solution = answer(&problem, &model, known);
+        let plan = Plan::new(&problem, "milp", solution.schedule, solution.bound.unwrap());
+        assert_eq!((plan.bound, &plan.bound_by, plan.proof), (verified.value, &verified.by, verified.proof));
+        assert_eq!(plan.warnings().len(), 1);
+        assert!(crate::verify(&problem, &plan).is_ok());
     }
 }

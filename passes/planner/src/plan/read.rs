@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Batch, Copy, FORMAT, Limit, Objective, Plan, Schedule, Stages, Transfer};
+use super::{Batch, Copy, FORMAT, Limit, Objective, Plan, Proof, Schedule, Stages, Transfer};
 use crate::error::Error;
 use crate::problem::Contention;
 use crate::units::Micros;
@@ -30,6 +30,10 @@ struct Keys {
     value: Micros,
     bound: Micros,
     bound_by: String,
+    #[serde(default)]
+    proof: Option<String>,
+    #[serde(default)]
+    verified_bound: Option<Micros>,
     gap: f64,
     #[serde(default)]
     seed: u64,
@@ -75,8 +79,11 @@ struct Keys {
 
 #[derive(Deserialize)]
 enum Format {
+    /// Without `proof`: what bounds rest on was not recorded.
     #[serde(rename = "divi-plan/1")]
     One,
+    #[serde(rename = "divi-plan/2")]
+    Two,
 }
 
 impl Keys {
@@ -86,6 +93,8 @@ impl Keys {
             let message = format!("the keys are those of objective {}, not {objective}", schedule.objective());
             return Err(wrong("objective", &message));
         }
+        // A bound of unknown origin counts as the solver's word.
+        let proof = self.proof.as_deref().map_or(Ok(Proof::Solver), str::parse);
         Ok(Plan {
             problem: self.problem,
             names: self.names,
@@ -94,6 +103,8 @@ impl Keys {
             value: self.value,
             bound: self.bound,
             bound_by: self.bound_by,
+            proof: proof.map_err(|error| wrong("proof", &error.to_string()))?,
+            verified_bound: self.verified_bound,
             gap: self.gap,
             seed: self.seed,
             limit: self.limit,
@@ -105,6 +116,7 @@ impl Keys {
             schedule,
             transfers: self.transfers,
             copies: self.copies,
+            dropped: Vec::new(),
         })
     }
 

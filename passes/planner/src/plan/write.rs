@@ -15,6 +15,10 @@ impl Plan {
         object.key("value", &number(self.value));
         object.key("bound", &number(self.bound));
         object.key("bound_by", &string(&self.bound_by));
+        object.key("proof", &string(self.proof.name()));
+        if let Some(verified) = self.verified_bound {
+            object.key("verified_bound", &number(verified));
+        }
         object.key("gap", &number(self.gap));
         object.key("seed", &self.seed.to_string());
         match self.limit {

@@ -29,6 +29,8 @@ pub(super) fn of(report: &Report<'_>) -> Value {
         "value": plan.value,
         "bound": plan.bound,
         "boundBy": plan.bound_by,
+        "proof": plan.proof.name(),
+        "verifiedBound": plan.verified_bound,
         "gap": plan.gap,
         "cost": timeline.cost.map(StageCost::name),
         "end": timeline.end,

@@ -20,10 +20,12 @@
     return element('div', {class: 'tile'}, element('b', {}, value), element('span', {}, words), ...more);
   }
 
-  const optimal = closed && data.value > 0 ? element('span', {class: 'badge good'}, 'optimal') : null;
+  // A solver's word proves nothing.
+  const verified = data.proof !== 'solver';
+  const optimal = closed && verified && data.value > 0 ? element('span', {class: 'badge good'}, 'optimal') : null;
   const tiles = [
     tile(micros(data.value), objectives[data.objective] + (data.inputs > 1 ? ` (${data.inputs})` : '')),
-    tile(micros(data.bound), data.boundBy ? `bound by ${data.boundBy}` : 'bound'),
+    tile(micros(data.bound), (data.boundBy ? `bound by ${data.boundBy}` : 'bound') + (verified ? '' : ', not verified')),
     tile(closed ? '0.00 %' : percent(data.gap, 2), 'gap', optimal),
     tile(number(tasks, 0), tasks === 1 ? 'task' : 'tasks'),
     tile(`${used} of ${data.devices.length}`, data.devices.length === 1 ? 'device used' : 'devices used'),
@@ -32,8 +34,10 @@
 
   const share = data.value > 0 ? Math.min(data.bound / data.value, 1) : 1;
   const open = element('div', {class: 'open', style: `width: max(${100 * (1 - share)}%, ${closed ? 0 : 2}px)`});
+  const weaker = data.verifiedBound > 0 ? [', verified: ', element('b', {}, micros(data.verifiedBound))] : [];
+  const proof = verified ? [' proven: no plan takes less'] : [" by the solver's word, not verified", ...weaker];
   const words = element('div', {class: 'words'},
-    element('span', {}, element('b', {}, micros(data.bound)), ' proven: no plan takes less'),
+    element('span', {}, element('b', {}, micros(data.bound)), ...proof),
     element('span', {}, closed ? '' : 'gap ', element('b', {}, closed ? '' : micros(data.value - data.bound))),
     element('span', {}, 'this plan ', element('b', {}, micros(data.value))));
   byId('overview').append(

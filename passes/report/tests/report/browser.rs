@@ -5,7 +5,7 @@ mod chromium;
 use std::collections::BTreeMap;
 
 use divi_planner::generate::{Rwnn, rwnn};
-use divi_planner::plan::{Bound, Plan, Schedule};
+use divi_planner::plan::{Bound, Plan, Proof, Schedule};
 use divi_planner::problem::Device;
 use divi_planner::{Objective, Options, Problem, solve};
 use divi_report::{About, Event, Found, Report};
@@ -55,6 +55,22 @@ fn pages_for_every_kind_of_plan_load() {
         let seen = look(name, &Report::new(problem, plan).unwrap(), "");
         // Painted again when the window changes: that draws what the first time did.
         assert_eq!(seen["repainted"], true, "{name}");
+    }
+}
+
+#[test]
+fn only_a_verified_bound_is_called_optimal() {
+    let problem = hand::problem();
+    let script = "results.overview = document.getElementById('overview').textContent;";
+    let mut plan = hand::plan(&problem);
+    for proof in Proof::ALL {
+        let weaker = Bound::new(40.0, "load");
+        plan.prove(Bound::by(plan.value, "milp", proof).or(weaker));
+        let seen = look(proof.name(), &Report::new(&problem, &plan).unwrap(), script);
+        let text = seen["overview"].as_str().unwrap();
+        let is_verified = proof != Proof::Solver;
+        assert_eq!(text.contains("optimal") && text.contains("proven"), is_verified, "{text}");
+        assert_eq!(text.contains("by the solver's word, not verified, verified: 40.0 µs"), !is_verified, "{text}");
     }
 }
 

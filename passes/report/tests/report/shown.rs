@@ -1,6 +1,6 @@
 //! What is printed and drawn.
 
-use divi_planner::plan::{Bound, Plan, Schedule};
+use divi_planner::plan::{Bound, Plan, Proof, Schedule};
 use divi_planner::problem::Device;
 use divi_planner::{Objective, Options, Problem, solve};
 use divi_report::{About, Event, Found, Report};
@@ -40,6 +40,28 @@ pub(crate) fn nothing() -> Problem {
 pub(crate) fn no_plan(problem: &Problem) -> Plan {
     let schedule = Schedule::Latency { device: Vec::new(), start: Vec::new(), makespan: 0.0 };
     Plan::new(problem, "none", schedule, Bound::new(0.0, "nothing"))
+}
+
+/// A bound that is the solver's word is shown as such, and its gap is not that of an optimum.
+#[test]
+fn a_solvers_word_is_not_called_proven() {
+    let problem = hand::problem();
+    let mut plan = hand::plan(&problem);
+    plan.prove(Bound::by(61.0, "milp", Proof::Solver).or(Bound::new(40.0, "load")));
+    let report = Report::new(&problem, &plan).unwrap();
+    let words = "latency 61.0 µs, bound 61.0 µs by milp (solver's word, not verified; verified: 40.0 µs), gap 0.00 %";
+    assert!(report.summary(false).contains(words), "{}", report.summary(false));
+    assert!(report.svg().contains(&words.replace('\'', "&#39;")), "{}", report.svg());
+    assert!(report.dot().contains("bound 61.0 µs (solver's word, not verified; verified: 40.0 µs), gap 0.00 %"));
+    let json = report.summary_json();
+    assert_eq!((&json["proof"], &json["verified_bound"]), (&json!("solver"), &json!(40.0)));
+    // The colour of an optimum.
+    let green = "\x1b[32mgap";
+    assert!(!report.summary(true).contains(green));
+    plan.prove(Bound::by(61.0, "milp", Proof::SafeDual));
+    let report = Report::new(&problem, &plan).unwrap();
+    assert!(report.summary(true).contains(green), "{:?}", report.summary(true));
+    assert!(report.summary(false).contains("bound 61.0 µs by milp, gap 0.00 %"), "{}", report.summary(false));
 }
 
 #[test]

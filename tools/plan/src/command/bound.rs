@@ -1,6 +1,6 @@
 //! `divi-plan bound`.
 
-use divi_planner::plan::{Bound, Limit};
+use divi_planner::plan::{Bound, Limit, Proof};
 use divi_planner::{Objective, Options, bounds, pipeline};
 use lexopt::Parser;
 use serde_json::json;
@@ -52,17 +52,23 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
         bounds::of(&problem, objective)
     };
     let bounds = bounds.map_err(|error| error.to_string())?;
-    // Of equals the first.
-    let better = |best: Bound, bound: &Bound| if bound.value > best.value { bound.clone() } else { best };
-    let best = bounds.iter().fold(Bound::new(0.0, "nothing"), better);
+    let best = bounds.iter().cloned().fold(Bound::none(), Bound::or);
     let text = if as_json {
         let by_name: serde_json::Map<String, serde_json::Value> =
             bounds.into_iter().map(|bound| (bound.by, bound.value.into())).collect();
-        json!({"bounds": by_name, "bound": best.value, "bound_by": best.by}).to_string() + "\n"
+        let proof = best.proof.name();
+        json!({"bounds": by_name, "bound": best.value, "bound_by": best.by, "proof": proof}).to_string() + "\n"
     } else {
-        let line = |name: &str, value: f64| format!("{name:<16} {value:.3}\n");
-        let mut text: String = bounds.iter().map(|bound| line(&bound.by, bound.value)).collect();
-        text += &line("best", best.value);
+        let remark = |bound: &Bound| match (bound.proof, &bound.verified) {
+            (Proof::Solver, Some(verified)) => {
+                format!(" ({}; verified: {:.3})", bound.proof.describe(), verified.value)
+            }
+            (Proof::Solver, None) => format!(" ({})", bound.proof.describe()),
+            _ => String::new(),
+        };
+        let line = |name: &str, bound: &Bound| format!("{name:<16} {:.3}{}\n", bound.value, remark(bound));
+        let mut text: String = bounds.iter().map(|bound| line(&bound.by, bound)).collect();
+        text += &line("best", &best);
         text
     };
     files::write(arguments.output.as_deref(), &text)

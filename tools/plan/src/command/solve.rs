@@ -118,6 +118,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     drop(progress);
     let (problem, plan) = solved.map_err(|error| error.to_string())?;
     let seconds = started.elapsed().as_secs_f64();
+    plan.warnings().iter().for_each(|message| eprintln!("divi-plan: warning: {message}"));
 
     if let Some(file) = &cold.file {
         files::write(Some(file), &problem.write())?;
@@ -130,13 +131,14 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
         files::print(&format!("{}\n", summary(&plan, part, explored, seconds)))?;
     } else if !quiet {
         eprintln!(
-            "{}{}: {} {:.1} µs, bound {:.1} µs by {}, gap {:.2} %, {}{seconds:.3} s",
+            "{}{}: {} {:.1} µs, bound {:.1} µs by {}{}, gap {:.2} %, {}{seconds:.3} s",
             plan.algorithm,
             part.map(|part| format!(" ({part})")).unwrap_or_default(),
             plan.objective,
             plan.value,
             plan.bound,
             plan.bound_by,
+            plan.bound_remark(),
             plan.gap * 100.0,
             explored.map(|count| format!("{count} nodes explored, ")).unwrap_or_default()
         );
@@ -187,8 +189,12 @@ fn watch(progress: Option<Watch>, part: Arc<OnceLock<&'static str>>, explored: A
 fn summary(plan: &Plan, part: Option<&str>, explored: Option<u64>, seconds: f64) -> serde_json::Value {
     let mut summary = json!({
         "algorithm": plan.algorithm, "found_by": part.unwrap_or(&plan.algorithm), "objective": plan.objective.name(),
-        "value": plan.value, "bound": plan.bound, "bound_by": plan.bound_by, "gap": plan.gap, "seconds": seconds,
+        "value": plan.value, "bound": plan.bound, "bound_by": plan.bound_by, "proof": plan.proof.name(), "gap": plan.gap,
+        "seconds": seconds,
     });
+    if let Some(verified) = plan.verified_bound {
+        summary["verified_bound"] = verified.into();
+    }
     if let Some(explored) = explored {
         summary["explored"] = explored.into();
     }

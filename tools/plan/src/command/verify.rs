@@ -24,7 +24,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let (problem, plan) = (files::problem(problem)?, files::plan(plan)?);
     let value = divi_planner::verify(&problem, &plan).map_err(|error| error.to_string())?;
     let text = if as_json {
-        json!({"value": value, "bound": plan.bound, "gap": plan.gap}).to_string()
+        json!({"value": value, "bound": plan.bound, "proof": plan.proof.name(), "gap": plan.gap}).to_string()
     } else {
         divi_planner::units::number(value)
     };

@@ -4,9 +4,8 @@ use std::ops::ControlFlow;
 
 use super::Fleet;
 use crate::error::Error;
-use crate::mip::{Limits, Program};
-use crate::pipeline::milp::SLACK;
-use crate::plan::Bound;
+use crate::mip::{self, Limits, Program};
+use crate::plan::{Bound, Proof};
 use crate::units::Micros;
 
 /// Programs of more parts than this take too long.
@@ -32,7 +31,8 @@ impl Fleet {
             return Ok(None);
         }
         let mut program = Program::default();
-        let slowest = program.column(0.0, f64::INFINITY, 1.0);
+        // In parts of what is known: what takes longer is no less than that.
+        let slowest = program.column(0.0, 1.0, 1.0);
         let mut loads = vec![vec![(slowest, -1.0)]; self.devices];
         for task in 0..self.tasks() {
             let mut parts = Vec::new();
@@ -45,7 +45,7 @@ impl Fleet {
         }
         loads.into_iter().for_each(|load| program.at_most(0.0, load));
         let outcome = program.solve(limits, None, &mut |_| ControlFlow::Continue(()))?;
-        let is_proven = outcome.finished && outcome.bound.is_finite();
-        Ok(is_proven.then(|| Bound::new(((outcome.bound - SLACK) * most).max(0.0), "parts")))
+        let bound = mip::rounded(program.safe_bound(&outcome).min(1.0)) * most;
+        Ok((bound > 0.0).then(|| Bound::by(bound, "parts", Proof::SafeDual)))
     }
 }

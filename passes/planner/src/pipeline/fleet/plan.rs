@@ -10,7 +10,7 @@ use super::proof::Proof;
 use crate::error::Error;
 use crate::mip::Limits;
 use crate::pipeline::{auto as alike, bounds, brief, brkga, left, milp};
-use crate::plan::{Bound, Limit, Schedule, Stages};
+use crate::plan::{Bound, Limit, Proof as Rests, Schedule, Stages};
 use crate::problem::Problem;
 use crate::random::Random;
 use crate::search::chains::Allowance;
@@ -84,9 +84,9 @@ pub(in crate::pipeline) fn slicegraph(problem: &Problem, options: &Options) -> R
         let model = plans.fleet.at_best();
         // Without ports, values are not those of the plan.
         let unheard = Options { watch: options.watch.of_bounds(), ..options.clone() };
-        let sliced = brkga::search(&model, plans.bound.value, &unheard, None);
+        let sliced = brkga::search(&model, plans.bound.verified_value(), &unheard, None);
         plans.take_stages(&sliced.blocks(), ORDERS);
-    } else if let Some(pipe) = plans.fleet.search_orders(&plans.pipe, plans.bound.value, options) {
+    } else if let Some(pipe) = plans.fleet.search_orders(&plans.pipe, plans.bound.verified_value(), options) {
         plans.take(pipe, ORDERS);
     }
     Ok(plans.solution())
@@ -178,8 +178,9 @@ impl<'a> Plans<'a> {
         fleet.pipe_on(&devices)
     }
 
+    /// Whether it is verified that nothing is better. A solver's word ends no search.
     fn is_closed(&self) -> bool {
-        milp::closes(self.bound.value, self.value)
+        milp::closes(self.bound.verified_value(), self.value)
     }
 
     fn limits(&self, share: f64) -> Limits {
@@ -187,9 +188,7 @@ impl<'a> Plans<'a> {
     }
 
     fn prove(&mut self, bound: Bound) {
-        if bound.value > self.bound.value {
-            self.bound = Bound::new(bound.value.min(self.value), bound.by);
-        }
+        self.bound = std::mem::replace(&mut self.bound, Bound::none()).or(bound);
     }
 
     /// Work alone, dealt out in parts; and what holds for equal devices, if each were the best.
@@ -212,7 +211,7 @@ impl<'a> Plans<'a> {
             return;
         }
         let allowance = Allowance::new(&options.named(ANNEAL), MOVES);
-        if let Some(pipe) = anneal(&self.fleet, &self.pipe, self.bound.value, &allowance) {
+        if let Some(pipe) = anneal(&self.fleet, &self.pipe, self.bound.verified_value(), &allowance) {
             self.take(pipe, ANNEAL);
         }
     }
@@ -255,9 +254,10 @@ impl<'a> Plans<'a> {
             return Ok(());
         }
         let watch = self.options.watch.of(PROGRAM);
-        let found = self.proof.go_on(fleet, self.value, self.bound.value, &limits, &watch)?;
+        let found = self.proof.go_on(fleet, self.value, self.bound.verified_value(), &limits, &watch)?;
         found.better.into_iter().for_each(|(_, pipe)| self.take(pipe, PROGRAM));
-        self.prove(Bound::new(found.bound, "exact"));
+        let verified = Bound::by(found.verified, "exact", Rests::SafeDual);
+        self.prove(verified.or(Bound::by(found.claimed, "exact", Rests::Solver)));
         self.tried = Some(self.value);
         self.options.watch.bound(self.bound.value, "exact");
         Ok(())

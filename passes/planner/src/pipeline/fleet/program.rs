@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use super::{Fleet, Pipe};
 use crate::error::Error;
-use crate::mip::{Column, Event, Limits, Program};
+use crate::mip::{self, Column, Event, Limits, Program};
 use crate::pipeline::PipelineCost;
 use crate::pipeline::milp::SLACK;
 use crate::units::Micros;
@@ -24,8 +24,10 @@ const TOO_LONG: f64 = 2.0;
 /// What a program has found: a better pipeline, if there was one, and what none is better than.
 pub(super) struct Found {
     pub(super) better: Option<(Micros, Pipe)>,
-    pub(super) bound: Micros,
-    /// Whether it is proven that nothing is better than the value that was given.
+    /// By the solver's word.
+    pub(super) claimed: Micros,
+    pub(super) verified: Micros,
+    /// Whether it is verified that nothing is better than the value that was given.
     pub(super) is_none: bool,
 }
 
@@ -63,7 +65,7 @@ impl Fleet {
                 better = Some((found, pipe));
             }
         };
-        let outcome = formulation.program.solve(limits, None, &mut |event| {
+        let outcome = formulation.program.prove(limits, None, &mut |event| {
             match event {
                 Event::Solution(values) => see(values),
                 Event::Bound(bound) => watch.bound(((bound - SLACK) * value).min(value), "exact"),
@@ -72,10 +74,11 @@ impl Fleet {
             ControlFlow::Continue(())
         })?;
         outcome.values.iter().for_each(|values| see(values));
-        let is_none = outcome.bound == f64::INFINITY && outcome.finished;
-        let proven = if is_none { most } else { (outcome.bound - SLACK) * value };
-        let known = better.as_ref().map_or(value, |(value, _)| *value);
-        Ok(Found { better, bound: proven.min(known).max(0.0), is_none })
+        let is_none = outcome.verified == f64::INFINITY;
+        // What is no solution costs more than the program allows.
+        let claimed = ((outcome.bound - SLACK) * value).clamp(0.0, most);
+        let verified = mip::rounded(outcome.verified.clamp(0.0, most / value)) * value;
+        Ok(Found { better, claimed, verified, is_none })
     }
 }
 

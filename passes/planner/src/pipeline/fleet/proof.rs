@@ -17,16 +17,26 @@ const MOST_SEQUENCES: usize = 12;
 /// So many are tried at the same time, on any number of cores: what one finds helps the next ones.
 const WIDTH: usize = 2;
 
-/// What is known of each sequence; a single one that is none stands for all.
+/// A sequence of devices, and what no pipeline in it is better than.
+struct Sequence {
+    /// None stands for all.
+    devices: Option<Vec<usize>>,
+    /// By the solver's word.
+    claimed: Micros,
+    verified: Micros,
+}
+
+/// What is known of each sequence.
 pub(super) struct Proof {
-    sequences: Vec<(Option<Vec<usize>>, Micros)>,
+    sequences: Vec<Sequence>,
 }
 
 impl Proof {
     pub(super) fn new(fleet: &Fleet) -> Self {
         let few = if fleet.shared { None } else { fleet.all_sequences(MOST_SEQUENCES) };
         let sequences = few.map_or_else(|| vec![None], |few| few.into_iter().map(Some).collect());
-        Self { sequences: sequences.into_iter().map(|sequence| (sequence, 0.0)).collect() }
+        let open = |devices: Option<Vec<usize>>| Sequence { devices, claimed: 0.0, verified: 0.0 };
+        Self { sequences: sequences.into_iter().map(open).collect() }
     }
 
     /// Looks for what is better than a value, in sequences where there may be something. What is proven is no more than that.
@@ -39,9 +49,9 @@ impl Proof {
         watch: &Watch,
     ) -> Result<Found, Error> {
         let since = Instant::now();
-        let mut all = Found { better: None, bound: f64::INFINITY, is_none: true };
-        let mut open: Vec<&mut (Option<Vec<usize>>, Micros)> =
-            self.sequences.iter_mut().filter(|(_, proven)| !closes(*proven, value)).collect();
+        let mut all = Found { better: None, claimed: f64::INFINITY, verified: f64::INFINITY, is_none: true };
+        let mut open: Vec<&mut Sequence> =
+            self.sequences.iter_mut().filter(|sequence| !closes(sequence.claimed, value)).collect();
         let (count, rounds) = (open.len(), open.len().div_ceil(WIDTH));
         let watch = &if count > 1 { watch.without_bounds() } else { watch.clone() };
         for (done, some) in open.chunks_mut(WIDTH).enumerate() {
@@ -56,21 +66,24 @@ impl Proof {
                 let look = |sequence: Option<Vec<usize>>| {
                     scope.spawn(move || fleet.in_turn(sequence.as_deref(), known, least, limits, watch))
                 };
-                let threads: Vec<_> = some.iter().map(|(sequence, _)| look(sequence.clone())).collect();
+                let threads: Vec<_> = some.iter().map(|sequence| look(sequence.devices.clone())).collect();
                 let panicked = || Error::Bug("a program's thread panicked".to_owned());
                 threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
             });
-            for ((_, proven), found) in some.iter_mut().zip(looks) {
+            for (sequence, found) in some.iter_mut().zip(looks) {
                 let found = found?;
-                *proven = proven.max(found.bound);
+                sequence.claimed = sequence.claimed.max(found.claimed);
+                sequence.verified = sequence.verified.max(found.verified);
                 all.is_none &= found.is_none;
                 if found.value() < all.value() {
                     all.better = found.better;
                 }
             }
         }
-        let proven = self.sequences.iter().map(|(_, proven)| *proven).fold(f64::INFINITY, f64::min);
-        all.bound = proven.min(all.value()).min(value);
+        for sequence in &self.sequences {
+            all.claimed = all.claimed.min(sequence.claimed);
+            all.verified = all.verified.min(sequence.verified);
+        }
         Ok(all)
     }
 }
