@@ -1,5 +1,6 @@
 //! `divi-canonicalize`: the same computation with fewer operators.
 
+mod constants;
 mod noop;
 mod placement;
 mod reorder;
@@ -46,6 +47,8 @@ const MAX_ROUNDS: usize = 32;
 /// - all but one of those that compute the same, constants included;
 /// - those that nobody uses.
 ///
+/// Operators that read constants alone are marked (`divi.constant_bytes`): they are no tasks, but part of what they are read by.
+///
 /// Functions keep their signatures, and operators that stay keep their names. Where operators are pinned or placed, only
 /// those of one place are merged. Random operators are never the same. Zero may change its sign: adding `+0.0` is taken
 /// away, though it makes `-0.0` positive, as other compilers for ONNX do; everything else is exact. What divi does not know
@@ -69,6 +72,7 @@ pub fn canonicalize(module: MlirOperation) -> Counts {
             break;
         }
     }
+    constants::mark(module);
     counts
 }
 

@@ -56,12 +56,17 @@ pub(crate) fn entry(module: MlirOperation) -> Result<MlirOperation, Failure> {
     }
 }
 
+/// Name of the attribute of operators that compute constants of constants, with the bytes of the latter: see
+/// `canonicalize::constants`.
+pub(crate) const CONSTANT: &str = "divi.constant_bytes";
+
 /// Whether an operation only stands for a value that is known when the model is compiled.
 pub(crate) fn is_constant(operation: MlirOperation) -> bool {
-    matches!(
-        operation_name(operation),
-        "onnx.Constant" | "onnx.NoValue" | "arith.constant" | "tensor.empty" | "tosa.const" | "tosa.const_shape"
-    )
+    attribute(operation, CONSTANT).is_some()
+        || matches!(
+            operation_name(operation),
+            "onnx.Constant" | "onnx.NoValue" | "arith.constant" | "tensor.empty" | "tosa.const" | "tosa.const_shape"
+        )
 }
 
 /// Whether a value is a constant. What a cluster's body reads is what the cluster does.

@@ -3,6 +3,7 @@
 use crate::{
     borders::{Borders, outputs_for_gpus},
     error::Error,
+    folding::{self, Folded},
     graph::{self, Graph},
     kernels::Kernels,
     lowering::{self, Lowered},
@@ -48,8 +49,19 @@ pub struct Options<'a> {
     pub refer: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Compiles a program into an empty folder.
+/// Compiles a program into an empty folder. What it computes of constants alone is computed now.
 pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<(), Error> {
+    let folded = folding::fold(&mut program, folder, options);
+    compile(program, folder, options, folded.as_ref())
+}
+
+/// Compiles a program as it is.
+pub(crate) fn compile(
+    mut program: Program,
+    folder: &Path,
+    options: &Options<'_>,
+    folded: Option<&Folded>,
+) -> Result<(), Error> {
     let target = &options.target;
     let mut kernels = Kernels::new(target);
     let mut gpu_kernels = Kernels::of_gpu();
@@ -70,8 +82,9 @@ pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Resu
     let gpus = gpus(&program.devices)?;
     machine_code::compile_for_gpu(&mut gpu_kernels, &gpus, |gpu| folder.join(ptx_name(gpu)))?;
     let prepare = std::mem::take(&mut pool.prepare);
+    let refer = |path: &str| if folded.is_some_and(|folded| folded.has(path)) { None } else { (options.refer)(path) };
     let (constants, has_weights) = pool
-        .write(folder, options.weights_folder, options.refer)
+        .write(folder, options.weights_folder, &refer)
         .map_err(|message| Error::Stage { name: "weights".into(), message })?;
     let mut files = vec![code.clone()];
     files.extend(gpus.iter().map(ptx_name));

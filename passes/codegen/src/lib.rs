@@ -9,6 +9,7 @@ pub mod bundle;
 mod constants;
 mod emit;
 pub mod error;
+mod folding;
 mod gpu;
 pub mod graph;
 mod hot;

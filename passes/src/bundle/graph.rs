@@ -5,6 +5,7 @@ use crate::ir::{
     Failure, arguments_of, attribute, blocks, describe, error, operands, operation_name, operations, results,
     string_attribute, tensor_type_of_value,
 };
+use crate::tasks::is_constant;
 use divi_codegen::graph::{Constant, Graph, Id, Node, Value};
 use divi_dialect::node::{attributes_of, is_none};
 use divi_onnx::{Attributes, DType};
@@ -82,7 +83,7 @@ impl Reader<'_, '_> {
     fn task(&mut self, operation: MlirOperation) -> Result<(), Failure> {
         match operation_name(operation) {
             "func.return" | "onnx.Return" => return Ok(()),
-            "onnx.Constant" | "onnx.NoValue" => return self.operation(operation),
+            _ if is_constant(operation) => return self.operation(operation),
             _ => self.tasks.push(operation),
         }
         self.operation(operation)

@@ -2,6 +2,7 @@
 
 use super::role::{Role, role_of};
 use crate::ir::{attribute, operands, operation_name, operations, results, string_attribute, type_of, uses};
+use crate::tasks::CONSTANT;
 use divi_dialect::{
     node::{is_none, value_of},
     tensor_type_of,
@@ -196,6 +197,7 @@ impl Builder {
         let source = match name {
             "onnx.Constant" => Source::Constant,
             "onnx.NoValue" => Source::Absent,
+            _ if attribute(operation, CONSTANT).is_some() => Source::Constant,
             _ => Source::Node(self.graph.nodes.len()),
         };
         let results = results(operation);

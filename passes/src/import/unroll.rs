@@ -108,9 +108,9 @@ impl<'m> Translator<'_, 'm> {
                 ([], true) => match self.no_iterations(output)? {
                     Some(empty) => results.push(empty),
                     None => {
-                        return Ok(
-                            Err("it has no iterations, and its body declares no shape of what they yield".into()),
-                        );
+                        return Ok(Err(
+                            "it has no iterations, and its body declares no shape of what they yield".into()
+                        ));
                     }
                 },
                 (values, true) => {

@@ -186,7 +186,10 @@ impl<'a> Body<'a> {
                     copy
                 };
                 read_instead(copy, &self.inside);
-                results(copy)[0]
+                for (before, after) in results(constant).into_iter().zip(results(copy)) {
+                    self.inside.insert(before.ptr, after);
+                }
+                return;
             }
             None => self.absent(value),
         };

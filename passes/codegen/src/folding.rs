@@ -1,0 +1,311 @@
+//! Constants that are computed of other constants, by whatever operators: their own kernels compute them at build time, so that
+//! they can be packed like any other weights.
+//!
+//! Weights that come from a seed are made at load, so what is computed of those is computed at load, too.
+
+use crate::{
+    bundle::{Options, Program, StageProgram, compile, tensor},
+    error::Error,
+    graph::{Constant, Graph, Id, Node},
+    target::Target,
+};
+use divi_onnx::Tensor;
+use divi_runtime::{
+    Runtime,
+    bundle::{Action, Device, Mode, Objective, Port, Step, Task, Value},
+    prepare::Expression,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::{
+    fs::{self, File},
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+/// Values up to this size are always computed at build time; larger ones, if they are not much larger than what they are made of.
+const SMALL: u64 = 16 << 20;
+const MOST_GROWTH: u64 = 4;
+
+/// Constants up to this size keep their elements at hand: shapes, scales and the like.
+const LOOKED_INTO: usize = 4096;
+
+/// Where the values lie until the bundle is written.
+pub(crate) struct Folded {
+    folder: PathBuf,
+}
+
+impl Folded {
+    /// Whether a path is one of these values', which a bundle must not refer to.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        Path::new(path).starts_with(&self.folder)
+    }
+}
+
+impl Drop for Folded {
+    fn drop(&mut self) {
+        // What is left is in a folder that is not finished.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Replaces what the stages compute of constants alone. Where that cannot be done at build time, it is left for the load.
+pub(crate) fn fold(program: &mut Program, folder: &Path, options: &Options<'_>) -> Option<Folded> {
+    let cones: Vec<_> = program.stages.iter().map(|stage| Cone::of(&stage.graph)).collect();
+    if cones.iter().all(|cone| cone.wanted.is_empty()) {
+        return None;
+    }
+    let folded = Folded { folder: fs::canonicalize(folder).ok()?.join("folded") };
+    fs::create_dir_all(&folded.folder).ok()?;
+    let values = evaluate(program, &cones, &folded.folder, options).ok()?;
+    let mut values = values.into_iter();
+    for (stage, cone) in program.stages.iter_mut().zip(&cones) {
+        for (&id, constant) in cone.wanted.iter().zip(values.by_ref()) {
+            stage.graph.values[id.0].constant = Some(constant);
+        }
+        cone.remove_from(&mut stage.graph);
+    }
+    Some(folded)
+}
+
+/// The part of a graph that reads constants alone.
+#[derive(Default)]
+struct Cone {
+    /// Positions of nodes.
+    nodes: FxHashSet<usize>,
+    /// Values that others read.
+    wanted: Vec<Id>,
+}
+
+/// A value that is made of constants.
+struct Derived {
+    /// Whether more is done than to arrange the elements of one constant.
+    is_computed: bool,
+    /// Bytes that it is made of.
+    source_bytes: u64,
+}
+
+impl Cone {
+    fn of(graph: &Graph) -> Self {
+        let mut cone = Self::default();
+        let mut derived: FxHashMap<Id, Derived> = FxHashMap::default();
+        for (position, node) in graph.nodes.iter().enumerate() {
+            let operands: Vec<_> = node.inputs.iter().flatten().copied().collect();
+            let is_ready = |id: &Id| derived.contains_key(id) || is_stored(graph, *id);
+            if operands.is_empty() || !operands.iter().all(is_ready) {
+                continue;
+            }
+            let is_computed =
+                !only_arranges(&node.op) || operands.iter().filter_map(|id| derived.get(id)).any(|it| it.is_computed);
+            let bytes = |id: &Id| derived.get(id).map_or_else(|| graph.values[id.0].bytes(), |it| it.source_bytes);
+            let source_bytes = operands.iter().map(bytes).fold(0, u64::saturating_add);
+            cone.nodes.insert(position);
+            for &output in node.outputs.iter().flatten() {
+                derived.insert(output, Derived { is_computed, source_bytes });
+            }
+        }
+        let is_wanted = |id: &Id| {
+            let fits =
+                |it: &Derived| graph.values[id.0].bytes() <= SMALL.max(it.source_bytes.saturating_mul(MOST_GROWTH));
+            derived.get(id).is_some_and(|it| it.is_computed && fits(it)) && graph.values[id.0].count() > 0
+        };
+        let others = graph.nodes.iter().enumerate().filter(|(position, _)| !cone.nodes.contains(position));
+        let mut seen = FxHashSet::default();
+        for id in others.flat_map(|(_, node)| node.inputs.iter().flatten().copied()) {
+            if is_wanted(&id) && seen.insert(id) {
+                cone.wanted.push(id);
+            }
+        }
+        cone
+    }
+
+    /// The nodes that the wanted values are computed by, as a graph of their own.
+    fn graph(&self, graph: &Graph) -> Graph {
+        let mut needed: FxHashSet<Id> = self.wanted.iter().copied().collect();
+        let mut nodes: Vec<Node> = vec![];
+        for (position, node) in graph.nodes.iter().enumerate().rev() {
+            if self.nodes.contains(&position) && node.outputs.iter().flatten().any(|id| needed.contains(id)) {
+                needed.extend(node.inputs.iter().flatten());
+                nodes.push(Node { task: 0, ..node.clone() });
+            }
+        }
+        nodes.reverse();
+        Graph { values: graph.values.clone(), nodes, inputs: vec![], outputs: self.wanted.clone() }
+    }
+
+    /// Takes away the nodes that nothing needs any more.
+    fn remove_from(&self, graph: &mut Graph) {
+        let mut needed: FxHashSet<Id> = graph.outputs.iter().copied().collect();
+        let stored: FxHashSet<Id> = self.wanted.iter().copied().collect();
+        let mut kept = vec![true; graph.nodes.len()];
+        for (position, node) in graph.nodes.iter().enumerate().rev() {
+            let is_read = |id: &Id| needed.contains(id) && !stored.contains(id);
+            kept[position] = !self.nodes.contains(&position) || node.outputs.iter().flatten().any(is_read);
+            if kept[position] {
+                needed.extend(node.inputs.iter().flatten());
+            }
+        }
+        let mut kept = kept.into_iter();
+        graph.nodes.retain(|_| kept.next().unwrap_or(true));
+    }
+}
+
+/// Whether a value is a constant whose bytes are there when the bundle is built.
+fn is_stored(graph: &Graph, id: Id) -> bool {
+    let constant = graph.values[id.0].constant.as_ref();
+    constant.is_some_and(|constant| !constant.source.any(&|part| matches!(part, Expression::Random { .. })))
+}
+
+/// Whether an operator makes a constant of another one without computing anything: see `constants::arranged`.
+fn only_arranges(op: &str) -> bool {
+    matches!(op, "Identity" | "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Transpose")
+}
+
+/// Compiles what the cones compute as a bundle of its own, runs it, and returns the wanted values, stage by stage.
+fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<'_>) -> Result<Vec<Constant>, Error> {
+    let (mut values, mut stages, mut steps) = (vec![], vec![], vec![]);
+    for (stage, cone) in program.stages.iter().zip(cones).filter(|(_, cone)| !cone.wanted.is_empty()) {
+        let graph = cone.graph(&stage.graph);
+        let outputs = (values.len()..values.len() + cone.wanted.len()).collect();
+        for id in &cone.wanted {
+            let name = format!("value{}", values.len());
+            values.push(Value { name, device: 0, tensor: tensor(&graph.values[id.0]), constant: None });
+        }
+        let action = Action::Launch { stage: stages.len(), inputs: vec![], outputs };
+        steps.push(Step { action, start_us: None, takes_us: None });
+        let task = Task { name: "constants".into(), predicted_us: None, profile: None, has_host_weights: false };
+        stages.push(StageProgram { name: stage.name.clone(), device: 0, tasks: vec![task], graph });
+    }
+    let outputs = values.iter().enumerate().map(|(value, it)| Port { name: it.name.clone(), value }).collect();
+    let device = Device { id: "cpu0".into(), kind: "cpu".into(), memory: u64::MAX / 2, ..Device::default() };
+    let constants = Program {
+        model: "constants".into(),
+        objective: Objective { mode: Mode::Latency, inputs: 1, predicted_us: None, bound_us: None },
+        devices: vec![device],
+        values,
+        inputs: vec![],
+        outputs,
+        stages,
+        steps,
+        constants: vec![],
+    };
+    let settings =
+        Options { target: Target::named("native")?, weights_folder: options.weights_folder, refer: &|_| None };
+    compile(constants, folder, &settings, None)?;
+    let failed = |problem: divi_runtime::Error| Error::Bundle(problem.to_string());
+    let runtime = Runtime::load(folder, divi_runtime::Options::default()).map_err(failed)?;
+    let results = runtime.run(&[]).map_err(failed)?;
+    let path = folder.join("values.bin");
+    let cannot = |problem| Error::Write { path: path.clone(), problem };
+    let mut file = BufWriter::new(File::create(&path).map_err(cannot)?);
+    let wanted = program
+        .stages
+        .iter()
+        .zip(cones)
+        .flat_map(|(stage, cone)| cone.wanted.iter().map(|id| &stage.graph.values[id.0]));
+    let mut constants = vec![];
+    let mut offset = 0;
+    for (value, (_, data)) in wanted.zip(results) {
+        let bytes = data.bytes();
+        file.write_all(bytes).map_err(cannot)?;
+        let length = bytes.len() as u64;
+        let source = Expression::File { path: path.to_string_lossy().into_owned(), offset, length };
+        let tensor = (bytes.len() <= LOOKED_INTO)
+            .then(|| Tensor::new(value.dtype, value.shape.clone(), bytes.to_vec().into()))
+            .flatten();
+        constants.push(Constant { source, tensor });
+        offset += length;
+    }
+    file.flush().map_err(cannot)?;
+    Ok(constants)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph;
+    use divi_onnx::{Attributes, DType};
+
+    fn value(shape: &[i64], constant: Option<&[f32]>) -> graph::Value {
+        let source = |numbers: &[f32]| {
+            let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+            Constant { source: Expression::bytes(&bytes), tensor: None }
+        };
+        graph::Value { dtype: DType::F32, shape: shape.to_vec(), constant: constant.map(source) }
+    }
+
+    fn node(op: &str, inputs: &[usize], output: usize) -> Node {
+        let inputs = inputs.iter().map(|&id| Some(Id(id))).collect();
+        Node {
+            op: op.into(),
+            name: op.to_lowercase(),
+            attributes: Attributes::default(),
+            inputs,
+            outputs: vec![Some(Id(output))],
+            task: 0,
+        }
+    }
+
+    /// `x + exp(a * b)`, where a and b are constants.
+    fn program() -> Program {
+        let values = vec![
+            value(&[2], None),
+            value(&[2], Some(&[1.0, 0.0])),
+            value(&[2], Some(&[0.0, 3.0])),
+            value(&[2], None),
+            value(&[2], None),
+            value(&[2], None),
+        ];
+        let nodes = vec![node("Mul", &[1, 2], 3), node("Exp", &[3], 4), node("Add", &[0, 4], 5)];
+        let graph = Graph { values, nodes, inputs: vec![Id(0)], outputs: vec![Id(5)] };
+        let task = Task { name: "add".into(), predicted_us: None, profile: None, has_host_weights: false };
+        let device = Device { id: "cpu0".into(), kind: "cpu".into(), threads: 1, memory: 1 << 30, ..Device::default() };
+        let port = |name: &str, value| Port { name: name.into(), value };
+        let end =
+            |name: &str| Value { name: name.into(), device: 0, tensor: tensor(&value(&[2], None)), constant: None };
+        let action = Action::Launch { stage: 0, inputs: vec![0], outputs: vec![1] };
+        Program {
+            model: "folding".into(),
+            objective: Objective { mode: Mode::Latency, inputs: 1, predicted_us: None, bound_us: None },
+            devices: vec![device],
+            values: vec![end("x"), end("y")],
+            inputs: vec![port("x", 0)],
+            outputs: vec![port("y", 1)],
+            stages: vec![StageProgram { name: "main".into(), device: 0, graph, tasks: vec![task] }],
+            steps: vec![Step { action, start_us: None, takes_us: None }],
+            constants: vec![],
+        }
+    }
+
+    #[test]
+    fn what_is_computed_of_constants_becomes_one() {
+        let folder = std::env::temp_dir().join(format!("divi-folding-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let options =
+            Options { target: Target::named("native").unwrap(), weights_folder: Path::new(""), refer: &|_| None };
+        let mut program = program();
+        let folded = fold(&mut program, &folder, &options).unwrap();
+        let graph = &program.stages[0].graph;
+        assert_eq!(graph.nodes.iter().map(|node| &node.op[..]).collect::<Vec<_>>(), ["Add"]);
+        let constant = graph.values[4].constant.as_ref().unwrap();
+        assert_eq!(constant.tensor.as_ref().unwrap().floats().unwrap(), [1.0, 1.0]);
+        assert!(folded.has(&folder.canonicalize().unwrap().join("folded/values.bin").to_string_lossy()));
+        drop(folded);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_comes_from_a_seed_is_left_for_the_load() {
+        let mut program = program();
+        let made = Expression::Random {
+            seed: 1,
+            key: "w".into(),
+            element: divi_runtime::random_weights::Element::F32,
+            count: 2,
+            low: 0.0,
+            high: 1.0,
+        };
+        program.stages[0].graph.values[1].constant = Some(Constant { source: made, tensor: None });
+        assert!(Cone::of(&program.stages[0].graph).wanted.is_empty());
+    }
+}
