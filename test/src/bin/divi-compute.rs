@@ -1,0 +1,77 @@
+//! `divi-compute`: compiles models and runs them, many in one process. For tests that compare with other runtimes.
+//!
+//! Each line of standard input is the path of a model, of its inputs (`.npz`) and of its outputs (`.npz`), with tabs between
+//! them; the answer is a line: `ok`, or `refused` or `failed` and the reason. Models are compiled for one CPU device, or for two
+//! with `--system=cpu-2`.
+
+use divi_passes::import::Options;
+use divi_runtime::{Runtime, TensorRef, npz};
+use divi_test::compiled::{Settings, compile};
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+const ONE_DEVICE: &str = "[[device]]\nid = \"cpu0\"\nkind = \"cpu\"\nmemory = \"4 GiB\"\nthreads = 1\n";
+
+enum Failure {
+    /// divi says that it cannot compile the model.
+    Refused(String),
+    /// What must not happen.
+    Failed(String),
+}
+
+fn main() -> io::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = PathBuf::from(arguments.next().expect("the first argument is a folder for bundles"));
+    fs::create_dir_all(&folder)?;
+    let system = folder.join("system.toml");
+    fs::write(&system, ONE_DEVICE)?;
+    let settings = Settings::single(system.to_str().expect("the folder has a plain name"));
+    for line in io::stdin().lines() {
+        let line = line?;
+        let paths: Vec<&Path> = line.split('\t').map(Path::new).collect();
+        let [model, inputs, outputs] = paths[..] else { continue };
+        let answer = match compute(model, inputs, outputs, &folder, &settings) {
+            Ok(()) => "ok".to_owned(),
+            Err(Failure::Refused(reason)) => format!("refused {}", reason.replace('\n', " ")),
+            Err(Failure::Failed(reason)) => format!("failed {}", reason.replace('\n', " ")),
+        };
+        println!("{answer}");
+        io::stdout().flush()?;
+    }
+    Ok(())
+}
+
+fn compute(model: &Path, inputs: &Path, outputs: &Path, folder: &Path, settings: &Settings) -> Result<(), Failure> {
+    // A context remembers what was made in it.
+    let context = divi_test::context();
+    let imported = divi_test::import_file(&context, model, Options::default());
+    let (module, _) = imported.map_err(|error| Failure::Refused(error.to_string()))?;
+    let settings = Settings {
+        system: settings.system.clone(),
+        plan: settings.plan.clone(),
+        target: settings.target.clone(),
+        ir_folder: model.parent().unwrap_or(Path::new("")).to_owned(),
+        seed: None,
+    };
+    let bundle = folder.join("bundle");
+    let _ = fs::remove_dir_all(&bundle);
+    compile(&context, &module, &bundle, &settings)
+        .map_err(|messages| Failure::Refused(messages.lines().next_back().unwrap_or_default().to_owned()))?;
+    let failed = |error: divi_runtime::Error| Failure::Failed(error.to_string());
+    let options = divi_runtime::Options { threads: Some(1), ..Default::default() };
+    let runtime = Runtime::load(&bundle, options).map_err(failed)?;
+    let read = fs::read(inputs).map_err(|error| error.to_string()).and_then(|bytes| npz::read(&bytes));
+    let tensors = read.map_err(Failure::Failed)?;
+    let is_input = |name: &str| runtime.inputs().any(|(input, _)| input == name);
+    let named: Vec<(&str, TensorRef<'_>)> = tensors
+        .iter()
+        .map(|(name, tensor)| (name.as_str(), tensor.view()))
+        .filter(|(name, _)| is_input(name))
+        .collect();
+    let computed = runtime.run(&named).map_err(failed)?;
+    let views: Vec<_> = computed.iter().map(|(name, tensor)| (name.as_str(), tensor.view())).collect();
+    fs::write(outputs, npz::write(&views)).map_err(|error| Failure::Failed(error.to_string()))
+}
