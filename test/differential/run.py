@@ -298,13 +298,10 @@ def main():
     parser.add_argument("--models", type=int, default=0)
     parser.add_argument("--folder", type=pathlib.Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--program", default=None)
+    parser.add_argument("--program", default=str(ROOT / "target/release/divi-compute"))
     parser.add_argument("--log", default=str(ROOT / "test/results/differential.txt"))
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    if arguments.program is None:
-        subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "divi-test", "--bin", "divi-compute"], cwd=ROOT, check=True)
-        arguments.program = ROOT / "target/release/divi-compute"
     seeds = range(arguments.seed, arguments.seed + arguments.models)
     if arguments.folder:
         seeds = sorted(path.parent for path in arguments.folder.glob("*/model.onnx"))

@@ -244,3 +244,20 @@ fn help_is_printed() {
         assert!(succeeds(arguments, "").0.starts_with("usage: divi-profile convert"));
     }
 }
+
+#[test]
+fn outputs_do_not_replace_inputs() {
+    let (file, link) = (temporary("table.json"), temporary("link-to-table.json"));
+    let text = table(&[r#""op": "ReLU", "inputs": [[1, 4]], "output": [1, 4], "params": 0"#]);
+    fs::write(&file, &text).expect("it can be written");
+    let _ = fs::remove_file(&link);
+    std::os::unix::fs::symlink(&file, &link).expect("it can be made");
+    let [file, link] = [&file, &link].map(|path| path.to_str().expect("it is UTF-8"));
+    for output in [file, link] {
+        let expected = format!("cannot write '{output}': it is an input itself: choose another name");
+        fails(&["convert", file, "-o", output], "", &expected);
+        fails(&["fit", file, "-o", output], "", &expected);
+        fails(&["measure", file, "-o", output], "", &expected);
+    }
+    assert_eq!(fs::read_to_string(file).expect("it is there"), text);
+}
