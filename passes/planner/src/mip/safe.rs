@@ -86,8 +86,7 @@ pub(super) mod test {
     /// Small programs, some without solutions, with large and with small coefficients.
     pub(in crate::mip) fn random_program(random: &mut Random) -> Program {
         let mut program = Program::default();
-        let number =
-            |random: &mut Random| (random.below(41) as f64 - 20.0) / [1.0, 3.0, 7.0, 1e5][random.below(4) as usize];
+        let number = |random: &mut Random| (random.below(41) as f64 - 20.0) / [1.0, 3.0, 7.0, 1e5][random.below(4)];
         let columns: Vec<Column> = (0..2 + random.below(5)).map(|_| program.choice()).collect();
         for column in &columns {
             program.cost[column.0] = number(random);
@@ -136,7 +135,7 @@ pub(super) mod test {
                         2 => *value *= 1.0 + noise,
                         3 => *value = 100.0 * noise,
                         4 => *value = -*value,
-                        _ => *value = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300][random.below(4) as usize],
+                        _ => *value = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300][random.below(4)],
                     }
                 }
                 tried.push(wrong);
