@@ -17,6 +17,7 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -257,6 +258,7 @@ _divi = None
 
 def start(program, folder):
     global _divi
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     onnxruntime.set_default_logger_severity(4)
@@ -307,7 +309,9 @@ def main():
         seeds = sorted(path.parent for path in arguments.folder.glob("*/model.onnx"))
     folder = pathlib.Path(tempfile.mkdtemp(prefix="divi-differential-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     counts, reasons, lines, nodes = collections.Counter(), collections.Counter(), {}, 0
-    begin = datetime.datetime.now(datetime.UTC)
+    begin, done = datetime.datetime.now(datetime.UTC), 0
+    # A run that is interrupted reports what it has seen.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with multiprocessing.get_context("spawn").Pool(arguments.processes, start, (arguments.program, folder)) as pool:
             for done, (seed, kind, details, count) in enumerate(pool.imap_unordered(attempt, seeds, chunksize=4), 1):
@@ -319,12 +323,14 @@ def main():
                     lines.setdefault(key, []).append(f"seed {seed}: {line}")
                 if done % 500 == 0:
                     print(f"{done} models: {dict(counts)}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print(f"interrupted after {done} models", file=sys.stderr)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     seconds = (datetime.datetime.now(datetime.UTC) - begin).total_seconds()
     known = known_keys()
     text = [
-        f"{begin:%Y-%m-%d %H:%M} UTC: {len(seeds)} models, {f'of {arguments.folder.name}' if arguments.folder else f'seeds from {arguments.seed}'}, {nodes} operators compared, {seconds:.0f} s on {arguments.processes} cores",
+        f"{begin:%Y-%m-%d %H:%M} UTC: {done} models, {f'of {arguments.folder.name}' if arguments.folder else f'seeds from {arguments.seed}'}, {nodes} operators compared, {seconds:.0f} s on {arguments.processes} cores",
         f"ONNX Runtime {onnxruntime.__version__}, onnx {onnx.__version__}, numpy {np.__version__}, Python {platform.python_version()}",
         "outputs: " + ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items())),
         "same: within tolerance; rounding: further off, but not further from double precision than ONNX Runtime by a factor of "
