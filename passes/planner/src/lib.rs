@@ -44,5 +44,5 @@ pub use mip::highs_version;
 pub use plan::{Objective, Plan};
 pub use problem::Problem;
 pub use solve::{Algorithm, Options, Solution, Symmetry, algorithms, solve};
-pub use verify::verify;
+pub use verify::{Terms, verify, verify_under};
 pub use watch::{News, Watch};

@@ -20,7 +20,7 @@ use crate::problem::{Contention, Problem};
 use crate::replicated;
 use crate::search;
 use crate::sortinghat;
-use crate::verify::verify;
+use crate::verify::{Terms, verify_under};
 use crate::watch::Watch;
 
 pub use symmetry::Symmetry;
@@ -231,14 +231,14 @@ pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Opti
     }
     plan.problem = problem.hash();
     (plan.inputs, plan.contention) = (inputs, contention.or(plan.contention));
-    check(problem, &plan)?;
+    check(problem, &plan, options)?;
     Ok(plan)
 }
 
 /// A plan that does not hold never leaves.
-fn check(problem: &Problem, plan: &Plan) -> Result<(), Error> {
+fn check(problem: &Problem, plan: &Plan, options: &Options) -> Result<(), Error> {
     let wrong = |error: Error| Error::Bug(format!("algorithm '{}' made a plan that is wrong: {error}", plan.algorithm));
-    verify(problem, plan).map(drop).map_err(wrong)
+    verify_under(problem, plan, &Terms::from(options)).map(drop).map_err(wrong)
 }
 
 /// What only pipelines have is not left out where there is none.
@@ -303,7 +303,7 @@ fn solve_as_is(
         plan.seed = options.seed;
         plan.limit = options.limit;
     }
-    check(problem, &plan)?;
+    check(problem, &plan, options)?;
     Ok(plan)
 }
 

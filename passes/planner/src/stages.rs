@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::plan::{Batch, Objective, Plan, Schedule};
 use crate::problem::{MemoryModel, Problem};
 use crate::units::{Bytes, Micros};
-use crate::verify::verify;
+use crate::verify::{Terms, verify_under};
 
 use launches::Launches;
 use line::{Line, Times};
@@ -125,7 +125,7 @@ fn stages_on_buses(problem: &Problem, plan: &Plan, options: &StageOptions) -> Re
                        stages out";
         return Err(Error::Unsupported(message.to_owned()));
     }
-    let mut plan = match verify(problem, plan) {
+    let mut plan = match verify_as_stated(problem, plan) {
         Ok(_) => plan.clone(),
         Err(error) if problem.cold.is_some() => return Err(error),
         Err(_) => {
@@ -133,7 +133,7 @@ fn stages_on_buses(problem: &Problem, plan: &Plan, options: &StageOptions) -> Re
             let in_order = launches.numbered(&plan.schedule);
             let bus::Timed { schedule, transfers, .. } = bus::time_as_it_is(problem, &in_order)?;
             let anew = Plan { transfers, ..rescheduled(plan, schedule) };
-            verify(problem, &anew)?;
+            verify_as_stated(problem, &anew)?;
             anew
         }
     };
@@ -166,7 +166,7 @@ fn merged_on_buses(
     let merged = Merge { launches, as_planned: false, min_tasks, judge: &judge }.run(&mut line);
     let (times, transfers) = buses::times(problem, launches, &line).filter(|_| merged > 0)?;
     let plan = Plan { transfers, ..rescheduled(plan, schedule(launches, &line, &times, plan.objective)) };
-    verify(problem, &plan).ok()?;
+    verify_as_stated(problem, &plan).ok()?;
     Some((line, merged, plan))
 }
 
@@ -194,7 +194,7 @@ pub fn retime(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
     let times = times_of(&line, &launches, false)?;
     let value = bottleneck_of(problem, plan, &launches).value(&line, &times);
     let plan = rescheduled(plan, with_bottleneck(&plan.schedule, value));
-    verify(problem, &plan)?;
+    verify_as_stated(problem, &plan)?;
     Ok(plan)
 }
 
@@ -211,7 +211,7 @@ fn retimed(problem: &Problem, plan: &Plan, launches: &Launches) -> Result<Retime
     let at = |as_planned: bool| -> Result<(Times, Plan), Error> {
         let times = times_of(&line, launches, as_planned)?;
         let plan = rescheduled(plan, schedule(launches, &line, &times, plan.objective));
-        verify(problem, &plan)?;
+        verify_as_stated(problem, &plan)?;
         Ok((times, plan))
     };
     // What starts earlier may lie in memory for longer.
@@ -241,7 +241,7 @@ fn pipeline_stages(
         _ => pipeline::schedule(launches, &line, &order, value),
     };
     let plan = rescheduled(plan, schedule);
-    verify(problem, &plan)?;
+    verify_as_stated(problem, &plan)?;
     Ok(staged(launches, &line, &times, &order, Made { plan, merged, min_tasks: options.min_tasks }))
 }
 
@@ -271,10 +271,15 @@ fn rescheduled(plan: &Plan, schedule: Schedule) -> Plan {
     plan
 }
 
+/// Verifies a plan under the terms that it states: it was verified under the caller's when it was made or read.
+fn verify_as_stated(problem: &Problem, plan: &Plan) -> Result<Micros, Error> {
+    verify_under(problem, plan, &Terms::stated_by(plan))
+}
+
 /// A plan that held before does so now.
 fn check(problem: &Problem, plan: &Plan) -> Result<(), Error> {
     let wrong = |error: Error| Error::Bug(format!("stages made a plan that is wrong: {error}"));
-    verify(problem, plan).map(drop).map_err(wrong)
+    verify_as_stated(problem, plan).map(drop).map_err(wrong)
 }
 
 /// Every task where and when it runs.

@@ -17,6 +17,7 @@ mod moves;
 mod pipeline;
 mod precedence;
 mod stages;
+mod terms;
 
 use crate::error::{Error, Finding};
 use crate::plan::{Objective, Plan, Proof, Schedule};
@@ -27,14 +28,21 @@ use buses::Buses;
 use copies::Copies;
 use launches::Launches;
 use moves::Moves;
+use terms::Judged;
+pub use terms::Terms;
 
 /// What a plan says about itself may be rounded by this share.
 const TOLERANCE: f64 = 1e-6;
 /// Sums may differ by this share, added up in another order. No more: a plan of a second could hide whole tasks in it.
 const ROUNDING: f64 = 1e-9;
 
-/// The plan's value, recomputed; or everything that is wrong with it.
+/// Returns the plan's value, recomputed under the problem's own model; or everything that is wrong with the plan.
 pub fn verify(problem: &Problem, plan: &Plan) -> Result<Micros, Error> {
+    verify_under(problem, plan, &Terms::default())
+}
+
+/// The same under terms of the caller's: the plan has no say in contention, inputs, stages, their cost or split points.
+pub fn verify_under(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Micros, Error> {
     problem.check_form()?;
     if plan.problem != problem.hash() {
         let message =
@@ -42,21 +50,22 @@ pub fn verify(problem: &Problem, plan: &Plan) -> Result<Micros, Error> {
         return Err(refuse(Finding::new("problem", message)));
     }
     refuse_unverifiable(problem, plan)?;
+    let judged = &terms::settle(problem, plan, terms)?;
     let mut findings = Vec::new();
     check_names(problem, plan, &mut findings);
     let value = match &plan.schedule {
         Schedule::Pipeline { block, k, stages, .. } => {
-            pipeline::bottleneck(problem, plan, block, *k, stages.as_ref()).map_err(Error::Plan)?
+            pipeline::bottleneck(problem, judged, block, *k, stages.as_ref()).map_err(Error::Plan)?
         }
-        Schedule::Edge { place, .. } => edge::period(problem, plan, place).map_err(Error::Plan)?,
+        Schedule::Edge { place, .. } => edge::period(problem, judged, place).map_err(Error::Plan)?,
         Schedule::Latency { .. } | Schedule::Batch { .. } => {
-            let mut launches = Launches::of(problem, plan).map_err(Error::Plan)?;
+            let mut launches = Launches::of(problem, plan, judged).map_err(Error::Plan)?;
             let copies = Copies::of(problem, plan, &mut launches, &mut findings);
             launches.check_overlaps(problem, &mut findings);
-            let moves = Moves::of(problem, plan, &launches, &mut findings);
+            let moves = Moves::of(problem, plan, judged, &launches, &mut findings);
             precedence::check(problem, &launches, &moves, &mut findings);
             memory::check(problem, &launches, &moves, &copies, &mut findings);
-            let mut buses = Buses::new(problem, plan);
+            let mut buses = Buses::new(problem, judged);
             moves.occupy(problem, &mut buses);
             copies.occupy(problem, &launches, &mut buses);
             buses.check(&mut findings);

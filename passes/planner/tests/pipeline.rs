@@ -9,7 +9,7 @@ use divi_planner::pipeline::{OrderSearch, PipelineCost, all_bounds};
 use divi_planner::plan::{Bound, Limit, Proof, Schedule};
 use divi_planner::problem::{Device, Node, Pipeline, Tensor};
 use divi_planner::random::Random;
-use divi_planner::{Error, Objective, Options, Plan, Problem, solve, verify};
+use divi_planner::{Error, Objective, Options, Plan, Problem, Terms, solve, verify_under};
 
 const SLACK: f64 = 1e-9;
 const SEARCHES: [&str; 4] = ["slicegraph", "anneal", "milp", "auto"];
@@ -23,7 +23,10 @@ fn pipeline(problem: &Problem, algorithm: &str, options: &Options) -> Plan {
     let plan = plan.unwrap_or_else(|error| panic!("{algorithm}: {error}\n{}", problem.write()));
     // The verifier also accepts what was read back.
     let read = Plan::read(&plan.write()).expect("a plan");
-    assert_eq!(verify(problem, &read).map_err(|error| error.to_string()), Ok(plan.value));
+    assert_eq!(
+        verify_under(problem, &read, &Terms::stated_by(&read)).map_err(|error| error.to_string()),
+        Ok(plan.value)
+    );
     plan
 }
 

@@ -4,7 +4,7 @@
 mod refusal;
 
 use divi_planner::plan::{Batch, Bound, Limit, Proof, Schedule, Stages};
-use divi_planner::{Plan, Problem, verify};
+use divi_planner::{Plan, Problem, Terms, verify, verify_under};
 use refusal::refuses;
 
 /// A diamond on two devices; the second task may only run on the gpu, the last is pinned to the cpu.
@@ -220,7 +220,7 @@ fn what_cannot_be_verified_is_refused() {
 /// The diamond as a pipeline: in, left and right, out work 10, 20, 30 and 5; transfers at 2 bytes a microsecond.
 #[test]
 fn pipelines() {
-    let view = "\"mtpp\":{\"work\":[10,20,30,5],\"k\":[2],\"bandwidth\":2},\"edges\"";
+    let view = "\"mtpp\":{\"work\":[10,20,30,5],\"k\":[2,3],\"bandwidth\":2},\"edges\"";
     let diamond = problem(&[("\"edges\"", view)]);
     let with = |problem: &Problem, block: &[usize], bottleneck: f64| {
         let schedule = Schedule::Pipeline { block: block.to_vec(), k: 3, bottleneck, stages: None };
@@ -252,7 +252,8 @@ fn pipelines() {
     let mut overlapping = with(&diamond, &[0, 0, 1, 1], 35.0);
     overlapping.pipeline_cost = Some("overlap".to_owned());
     // 10 + 20 against 8/2 + 16/2, and 30 + 5 against the same.
-    assert_eq!(verify(&diamond, &overlapping), Ok(35.0));
+    let terms = Terms::stated_by(&overlapping);
+    assert_eq!(verify_under(&diamond, &overlapping, &terms), Ok(35.0));
     overlapping.pipeline_cost = Some("free".to_owned());
     refuses(&diamond, &overlapping, "pipeline_cost: is free; there are serial and overlap");
 }
@@ -277,12 +278,13 @@ fn pipelines_on_devices() {
     let mut plan = with(&[0, 1, 1, 2], &[0, 1, 0], moved + f64::max(a, b));
     refuses(&diamond, &plan, "device 0 (cpu): has blocks 0, 2, but devices are not shared");
     plan.shared_devices = true;
-    assert_eq!(verify(&diamond, &plan), Ok(moved + f64::max(a, b)));
+    assert_eq!(verify_under(&diamond, &plan, &Terms::stated_by(&plan)), Ok(moved + f64::max(a, b)));
     assert_eq!(Plan::read(&plan.write()), Ok(plan.clone()));
     let mut overlapping = plan.clone();
     overlapping.pipeline_cost = Some("overlap".to_owned());
     let slowest = [a, b, way(0, 0, 1), way(1, 1, 0) + way(2, 1, 0)].into_iter().fold(0.0, f64::max);
-    refuses(&diamond, &overlapping, &format!("but the plan takes {slowest}: off by"));
+    let error = verify_under(&diamond, &overlapping, &Terms::stated_by(&overlapping)).unwrap_err().to_string();
+    assert!(error.contains(&format!("but the plan takes {slowest}: off by")), "{error}");
     refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 1], 9.0), "block_device: has 2 entries, but there are 3 blocks");
     refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 7, 0], 9.0), "block_device: block 1 is on device 7, but there are 2");
     refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 0, 0], 9.0), "node 1 (left): is on device 0");

@@ -4,7 +4,7 @@
 mod refusal;
 
 use divi_planner::plan::{Bound, Schedule};
-use divi_planner::{Plan, Problem, verify};
+use divi_planner::{Plan, Problem, Terms, verify, verify_under};
 use refusal::refuses;
 
 /// A diamond with a skip edge on three machines: none leads from the last to the first.
@@ -89,11 +89,13 @@ fn split_points_and_threads() {
     refuses(&limited, &plan(&limited, [0, 1, 0, 2], 12.0), "place: has 3 split points, but at most 2 are allowed");
     let mut allowed = plan(&limited, [0, 1, 0, 2], 12.0);
     allowed.splits = Some(3);
-    assert_eq!(verify(&limited, &allowed), Ok(12.0));
+    assert_eq!(verify_under(&limited, &allowed, &Terms::stated_by(&allowed)), Ok(12.0));
     assert_eq!(Plan::read(&allowed.write()), Ok(allowed));
     let mut fewer = plan(&limited, [0, 2, 2, 1], 9.0);
     fewer.splits = Some(1);
-    refuses(&limited, &fewer, "place: has 2 split points, but at most 1 are allowed");
+    refuses(&limited, &fewer, "splits: is 1 in the plan, but 2 in the problem; verify it with --splits=1");
+    let error = verify_under(&limited, &fewer, &Terms::stated_by(&fewer)).unwrap_err().to_string();
+    assert!(error.contains("place: has 2 split points, but at most 1 are allowed"), "{error}");
 
     let threads = problem(&[("\"edge_bytes\"", "\"threads\":[1,1,1],\"edge_bytes\"")]);
     assert_eq!(verify(&threads, &plan(&threads, [0, 2, 2, 1], 9.0)), Ok(9.0));

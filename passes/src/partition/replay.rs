@@ -5,7 +5,9 @@ use crate::{
     cost::Posed,
     ir::{Failure, error},
 };
-use divi_planner::{Objective, Plan, Problem, plan::Schedule, problem::Contention, verify};
+use divi_planner::{
+    Objective, Plan, Problem, Terms, pipeline::PipelineCost, plan::Schedule, problem::Contention, verify_under,
+};
 use mlir_sys::*;
 use rustc_hash::FxHashSet;
 use std::{fs, path::Path};
@@ -36,6 +38,10 @@ pub(super) fn asked(plan: &Plan, options: &Options) -> Result<(Objective, u32), 
         && own != other
     {
         return Err(format!("the plan is for contention {own}, not {other}: leave the contention out"));
+    }
+    let own = plan.pipeline_cost.as_deref().unwrap_or(PipelineCost::Serial.name());
+    if let Some(other) = options.planner.pipeline_cost.filter(|other| other.name() != own) {
+        return Err(format!("the plan is for pipeline cost {own}, not {}: leave the pipeline cost out", other.name()));
     }
     Ok((plan.objective, inputs))
 }
@@ -72,7 +78,8 @@ pub(super) fn fit(module: MlirOperation, posed: &Posed, plan: Plan) -> Result<Pl
         error(module, &format!("the plan is for another problem: {}", differences(problem, &plan)));
         return Err(Failure);
     }
-    match verify(problem, &plan) {
+    // Replaying a plan is asking for its terms; options that contradict them have been refused.
+    match verify_under(problem, &plan, &Terms::stated_by(&plan)) {
         Ok(_) => Ok(plan),
         Err(findings) => {
             error(module, &findings.to_string());

@@ -84,7 +84,8 @@ fn pipes() {
     assert!(plan.contains(&format!("\"value\": {}", stdout(&verified).trim())));
     let shorter = stdout(&divi_plan(&["solve", &problem, "-q", "--iterations=50", "--inputs=2"]));
     assert!(shorter.contains("\"inputs\": 2"));
-    let value: f64 = stdout(&with_stdin(&["verify", &problem, "-"], shorter.as_bytes())).trim().parse().unwrap();
+    let asked = with_stdin(&["verify", &problem, "-", "--inputs=2"], shorter.as_bytes());
+    let value: f64 = stdout(&asked).trim().parse().unwrap();
     assert!(value < stdout(&verified).trim().parse().unwrap());
     fails(
         &divi_plan(&["solve", &problem, "--objective=latency", "--inputs=2"]),
@@ -237,7 +238,11 @@ fn buses_and_cold_starts() {
     assert_eq!(value(&[]), 50.0);
     assert_eq!(value(&["--contention=exclusive"]), 70.0);
     assert!(fs::read_to_string(&plan).unwrap().contains("\"contention\": \"exclusive\""));
-    assert_eq!(stdout(&divi_plan(&["verify", &problem, &plan])), "70\n");
+    fails(
+        &divi_plan(&["verify", &problem, &plan]),
+        "contention: is exclusive in the plan, but off in the problem; verify it with --contention=exclusive",
+    );
+    assert_eq!(stdout(&divi_plan(&["verify", &problem, &plan, "--contention=exclusive"])), "70\n");
     let mut bare: serde_json::Value = serde_json::from_str(TWO_GPUS).unwrap();
     bare.as_object_mut().unwrap().remove("bus");
     fs::write(path("bare.json"), bare.to_string()).unwrap();
@@ -245,7 +250,8 @@ fn buses_and_cold_starts() {
     assert!(String::from_utf8_lossy(&warned.stderr).contains("contention shared changes nothing"));
     // Parameters and tensors cross the bus one after the other.
     let cold_value = value(&["--contention=exclusive", "--cold", "--algorithm=sortinghat", "--write-problem", &cold]);
-    assert_eq!(stdout(&divi_plan(&["verify", &cold, &plan])), format!("{cold_value}\n"));
+    let verified = divi_plan(&["verify", &cold, &plan, "--contention=exclusive"]);
+    assert_eq!(stdout(&verified), format!("{cold_value}\n"));
     assert!(cold_value >= 190.0, "{cold_value}");
     // A problem that has a cold start keeps it: here one in which nothing can be read from the host.
     let text = fs::read_to_string(&cold).unwrap();

@@ -7,9 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{ROUNDING, exceeds};
+use super::{Judged, ROUNDING, exceeds};
 use crate::error::Finding;
-use crate::plan::Plan;
 use crate::problem::{Contention, Problem};
 use crate::units::{Micros, number};
 
@@ -32,9 +31,8 @@ pub(super) struct Buses<'a> {
 }
 
 impl<'a> Buses<'a> {
-    pub(super) fn new(problem: &'a Problem, plan: &Plan) -> Self {
-        let contention = plan.contention.unwrap_or(problem.contention);
-        Self { contention, names: problem.bus.as_ref(), uses: BTreeMap::new() }
+    pub(super) fn new(problem: &'a Problem, judged: &Judged) -> Self {
+        Self { contention: judged.contention, names: problem.bus.as_ref(), uses: BTreeMap::new() }
     }
 
     /// Takes the bus between two devices, if that has a name: without one nothing else is on it.

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::exceeds;
+use super::{Judged, exceeds};
 use crate::error::Finding;
-use crate::plan::Plan;
 use crate::problem::{EdgeNetwork, Problem};
 use crate::units::Micros;
 
 /// The period, or what is wrong with the placement.
-pub(super) fn period(problem: &Problem, plan: &Plan, place: &[usize]) -> Result<Micros, Vec<Finding>> {
+pub(super) fn period(problem: &Problem, judged: &Judged, place: &[usize]) -> Result<Micros, Vec<Finding>> {
     let wrong = |at: &str, message: String| Err(vec![Finding::new(at, message)]);
     let Some(view) = &problem.edge else {
         return wrong("place", "is there, but the problem has no edge network (edge)".to_owned());
@@ -17,9 +16,6 @@ pub(super) fn period(problem: &Problem, plan: &Plan, place: &[usize]) -> Result<
     let (nodes, machines) = (problem.nodes.len(), view.rate.len());
     if place.len() != nodes {
         return wrong("place", format!("has {} entries, but there are {nodes} nodes", place.len()));
-    }
-    if let Some(cost) = plan.pipeline_cost.as_deref().filter(|cost| *cost != "overlap") {
-        return wrong("pipeline_cost", format!("is {cost}, but machines of an edge network overlap"));
     }
     let mut findings = Vec::new();
     for (node, on) in place.iter().enumerate().filter(|(_, on)| **on >= machines) {
@@ -30,7 +26,7 @@ pub(super) fn period(problem: &Problem, plan: &Plan, place: &[usize]) -> Result<
         return Err(findings);
     }
     check_company(problem, view, place, &mut findings);
-    check_runs(problem, view, plan, place, &mut findings);
+    check_runs(problem, view, judged, place, &mut findings);
     let mut busy: BTreeMap<usize, Micros> = BTreeMap::new();
     for (node, on) in place.iter().enumerate() {
         *busy.entry(*on).or_default() += view.flops[node] / view.rate[*on];
@@ -82,7 +78,7 @@ fn check_company(problem: &Problem, view: &EdgeNetwork, place: &[usize], finding
 }
 
 /// Where the machine changes along the order of nodes, and how often each machine comes up anew.
-fn check_runs(problem: &Problem, view: &EdgeNetwork, plan: &Plan, place: &[usize], findings: &mut Vec<Finding>) {
+fn check_runs(problem: &Problem, view: &EdgeNetwork, judged: &Judged, place: &[usize], findings: &mut Vec<Finding>) {
     let order = order(problem);
     let mut threads: BTreeMap<usize, usize> = BTreeMap::new();
     let mut last = None;
@@ -93,7 +89,7 @@ fn check_runs(problem: &Problem, view: &EdgeNetwork, plan: &Plan, place: &[usize
         last = Some(place[node]);
     }
     let splits = threads.values().sum::<usize>().saturating_sub(1);
-    if let Some(most) = plan.splits.or(view.splits).filter(|most| splits > *most as usize) {
+    if let Some(most) = judged.splits.filter(|most| splits > *most as usize) {
         let message = format!("has {splits} split points, but at most {most} are allowed");
         findings.push(Finding::new("place", message));
     }

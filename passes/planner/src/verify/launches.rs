@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::exceeds;
+use super::{Judged, exceeds};
 use crate::error::Finding;
 use crate::plan::{Batch, Plan, Schedule};
 use crate::problem::Problem;
@@ -26,10 +26,10 @@ pub(super) struct Launches {
 
 impl Launches {
     /// The launches, if each makes sense in itself: what there is to run, where, in which sizes, each input once.
-    pub(super) fn of(problem: &Problem, plan: &Plan) -> Result<Self, Vec<Finding>> {
+    pub(super) fn of(problem: &Problem, plan: &Plan, judged: &Judged) -> Result<Self, Vec<Finding>> {
         let (batches, inputs) = match &plan.schedule {
             Schedule::Latency { device, start, .. } => (one_each(problem, device, start)?, 1),
-            Schedule::Batch { batches, .. } => (batches.clone(), plan.inputs.unwrap_or(problem.inputs)),
+            Schedule::Batch { batches, .. } => (batches.clone(), judged.inputs),
             Schedule::Pipeline { .. } | Schedule::Edge { .. } => (Vec::new(), 0),
         };
         let mut findings = Vec::new();

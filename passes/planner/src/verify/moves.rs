@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::buses::{Buses, Use};
-use super::exceeds;
 use super::launches::Launches;
 use super::precedence::{duration, for_each_value};
+use super::{Judged, exceeds};
 use crate::error::Finding;
 use crate::plan::{Plan, Transfer};
 use crate::problem::{Contention, Problem};
@@ -31,9 +31,15 @@ struct Need {
 
 impl Moves {
     /// The plan's transfers, each looked at by itself. Where there is contention, or some are listed, all must be.
-    pub(super) fn of(problem: &Problem, plan: &Plan, launches: &Launches, findings: &mut Vec<Finding>) -> Self {
+    pub(super) fn of(
+        problem: &Problem,
+        plan: &Plan,
+        judged: &Judged,
+        launches: &Launches,
+        findings: &mut Vec<Finding>,
+    ) -> Self {
         let mut moves = Self::default();
-        if plan.contention.unwrap_or(problem.contention) == Contention::Off && plan.transfers.is_empty() {
+        if judged.contention == Contention::Off && plan.transfers.is_empty() {
             return moves;
         }
         let mut needs: BTreeMap<Way, Need> = BTreeMap::new();

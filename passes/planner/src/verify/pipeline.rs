@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{holds, stages};
+use super::{Judged, holds, stages};
 use crate::error::Finding;
-use crate::plan::{Plan, Stages};
+use crate::pipeline::PipelineCost;
+use crate::plan::Stages;
 use crate::problem::{Pipeline, Problem};
 use crate::units::{Bytes, Micros};
 
@@ -18,7 +19,7 @@ struct Times {
 /// The slowest block's time, or device's where blocks have devices; or what is wrong with the blocks.
 pub(super) fn bottleneck(
     problem: &Problem,
-    plan: &Plan,
+    judged: &Judged,
     block: &[usize],
     k: u32,
     staged: Option<&Stages>,
@@ -36,7 +37,7 @@ pub(super) fn bottleneck(
             if let Some(order) = staged.and_then(|staged| staged.order.as_ref()) {
                 holds::check_order(problem, block, k, order)?;
             }
-            return stages::slowest(problem, plan, block, devices, &tensors(problem));
+            return stages::slowest(problem, judged, block, devices, &tensors(problem));
         }
         (Some(_), Some(_)) => {
             return wrong(
@@ -66,19 +67,11 @@ pub(super) fn bottleneck(
         }
         (None, _) => {}
     }
-    let cost = |times: Times| match plan.pipeline_cost.as_deref() {
-        None | Some("serial") => Ok(times.compute + times.moving),
-        Some("overlap") => Ok(times.compute.max(times.moving)),
-        Some(other) => Err(other.to_owned()),
+    let cost = |times: Times| match judged.pipeline_cost {
+        PipelineCost::Serial => times.compute + times.moving,
+        PipelineCost::Overlap => times.compute.max(times.moving),
     };
-    let mut slowest: Micros = 0.0;
-    for times in times.into_values() {
-        match cost(times) {
-            Ok(cost) => slowest = slowest.max(cost),
-            Err(name) => return wrong("pipeline_cost", format!("is {name}; there are serial and overlap")),
-        }
-    }
-    Ok(slowest)
+    Ok(times.into_values().map(cost).fold(0.0, f64::max))
 }
 
 fn check_blocks(problem: &Problem, block: &[usize], k: u32) -> Result<(), Vec<Finding>> {

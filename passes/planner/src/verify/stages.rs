@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::exceeds;
+use super::{Judged, exceeds};
 use crate::error::Finding;
-use crate::plan::Plan;
+use crate::pipeline::PipelineCost;
 use crate::problem::{Contention, Problem};
 use crate::units::{Bytes, Micros, human_bytes};
 
@@ -16,7 +16,7 @@ type Values = Vec<(usize, Bytes, Vec<usize>)>;
 /// over it. Blocks have been checked already.
 pub(super) fn slowest(
     problem: &Problem,
-    plan: &Plan,
+    judged: &Judged,
     block: &[usize],
     block_device: &[usize],
     values: &Values,
@@ -29,15 +29,16 @@ pub(super) fn slowest(
     }
     check_memory(problem, &device, &mut findings);
     check_company(problem, &device, &mut findings);
-    if !plan.shared_devices {
-        check_sharing(problem, block, block_device, values, &mut findings);
+    let blocks = working_blocks(problem, block, block_device, values);
+    check_stages(judged, &blocks, &mut findings);
+    if !judged.shared_devices {
+        check_sharing(problem, &blocks, &mut findings);
     }
     let mut moving: BTreeMap<usize, Micros> = BTreeMap::new();
     let mut links: BTreeMap<(usize, usize), Micros> = BTreeMap::new();
     // What goes over a bus in a period, whether one after the other or side by side at a lower rate.
     let mut buses: BTreeMap<&str, Micros> = BTreeMap::new();
-    let contention = plan.contention.unwrap_or(problem.contention);
-    let names = problem.bus.as_ref().filter(|_| contention != Contention::Off);
+    let names = problem.bus.as_ref().filter(|_| judged.contention != Contention::Off);
     for (from, bytes, readers) in values {
         let home = device[*from];
         let elsewhere: BTreeSet<usize> = readers.iter().map(|to| device[*to]).filter(|on| *on != home).collect();
@@ -64,15 +65,13 @@ pub(super) fn slowest(
         return Err(findings);
     }
     let most = |times: &mut dyn Iterator<Item = Micros>| times.fold(0.0, f64::max);
-    match plan.pipeline_cost.as_deref() {
-        None | Some("serial") => {
+    match judged.pipeline_cost {
+        PipelineCost::Serial => {
             let both = |(on, work): (&usize, &Micros)| work + moving.get(on).copied().unwrap_or(0.0);
             Ok(most(&mut work.iter().map(both).chain(buses.into_values())))
         }
-        Some("overlap") => Ok(most(&mut work.into_values().chain(links.into_values()).chain(buses.into_values()))),
-        Some(other) => {
-            let message = format!("is {other}; there are serial and overlap");
-            Err(vec![Finding::new("pipeline_cost", message)])
+        PipelineCost::Overlap => {
+            Ok(most(&mut work.into_values().chain(links.into_values()).chain(buses.into_values())))
         }
     }
 }
@@ -135,15 +134,14 @@ fn check_company(problem: &Problem, device: &[usize], findings: &mut Vec<Finding
     }
 }
 
-/// A device has one block, but for blocks of nodes that only bring inputs or take outputs: no time, nothing before them or
+/// Blocks of each device, but for those of nodes that only bring inputs or take outputs: no time, nothing before them or
 /// nothing behind.
-fn check_sharing(
+fn working_blocks(
     problem: &Problem,
     block: &[usize],
     block_device: &[usize],
     values: &Values,
-    findings: &mut Vec<Finding>,
-) {
+) -> BTreeMap<usize, BTreeSet<usize>> {
     let makes: BTreeSet<usize> = values.iter().filter(|value| !value.2.is_empty()).map(|value| value.0).collect();
     let reads: BTreeSet<usize> = values.iter().flat_map(|value| value.2.iter().copied()).collect();
     let works = |node: &usize| {
@@ -155,9 +153,23 @@ fn check_sharing(
     for node in (0..block.len()).filter(works) {
         of_device.entry(block_device[block[node]]).or_default().insert(block[node]);
     }
-    for (on, blocks) in of_device.into_iter().filter(|(_, blocks)| blocks.len() > 1) {
+    of_device
+}
+
+/// There are at most as many stages as are asked for.
+fn check_stages(judged: &Judged, of_device: &BTreeMap<usize, BTreeSet<usize>>, findings: &mut Vec<Finding>) {
+    let stages: usize = of_device.values().map(BTreeSet::len).sum();
+    if let Some(most) = judged.stages.filter(|most| stages > *most as usize) {
+        let message = format!("the plan has {stages} stages, but at most {most} are asked for");
+        findings.push(Finding::new("k", message));
+    }
+}
+
+/// A device that is not shared has one block.
+fn check_sharing(problem: &Problem, of_device: &BTreeMap<usize, BTreeSet<usize>>, findings: &mut Vec<Finding>) {
+    for (on, blocks) in of_device.iter().filter(|(_, blocks)| blocks.len() > 1) {
         let names: Vec<String> = blocks.iter().map(usize::to_string).collect();
         let message = format!("has blocks {}, but devices are not shared (shared_devices)", names.join(", "));
-        findings.push(Finding::new(problem.device_label(on), message));
+        findings.push(Finding::new(problem.device_label(*on), message));
     }
 }

@@ -1,0 +1,160 @@
+//! The model that a plan is judged under: the problem's own, or what the caller states instead.
+//!
+//! A plan records the model that it was made under. Its bound holds under that model only, so a plan that was made under
+//! another one is refused rather than judged.
+
+use std::fmt::Display;
+
+use super::refuse;
+use crate::error::{Error, Finding};
+use crate::pipeline::PipelineCost;
+use crate::plan::{Objective, Plan, Schedule};
+use crate::problem::{Contention, Problem};
+use crate::solve::Options;
+
+/// Parts of the model that replace what the problem says. Unset ones are the problem's own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Terms {
+    /// Any, if unset.
+    pub objective: Option<Objective>,
+    /// Number of queued inputs.
+    pub inputs: Option<u32>,
+    pub contention: Option<Contention>,
+    /// Maximum number of stages of a pipeline.
+    pub stages: Option<u32>,
+    /// Cost of a stage; serial if unset, as problems do not state it.
+    pub pipeline_cost: Option<PipelineCost>,
+    /// Whether a device may run several stages of a pipeline.
+    pub shared_devices: bool,
+    /// Maximum number of split points on an edge network.
+    pub splits: Option<u32>,
+}
+
+impl From<&Options> for Terms {
+    /// The terms that a plan is asked for under.
+    fn from(options: &Options) -> Self {
+        Self {
+            objective: None,
+            inputs: options.inputs,
+            contention: options.contention,
+            stages: options.stages,
+            pipeline_cost: options.pipeline_cost,
+            shared_devices: options.shared_devices,
+            splits: options.splits,
+        }
+    }
+}
+
+impl Terms {
+    /// The terms that a plan states itself: for a plan that has been verified before, or that is replayed on purpose.
+    pub fn stated_by(plan: &Plan) -> Self {
+        let stages = match &plan.schedule {
+            Schedule::Pipeline { k, .. } => Some(*k),
+            Schedule::Latency { .. } | Schedule::Batch { .. } | Schedule::Edge { .. } => None,
+        };
+        Self {
+            objective: Some(plan.objective),
+            inputs: plan.inputs,
+            contention: plan.contention,
+            stages,
+            pipeline_cost: plan.pipeline_cost.as_deref().and_then(|name| name.parse().ok()),
+            shared_devices: plan.shared_devices,
+            splits: plan.splits,
+        }
+    }
+}
+
+/// The terms with nothing left open: what the verifier computes with.
+pub(super) struct Judged {
+    pub(super) inputs: u32,
+    pub(super) contention: Contention,
+    pub(super) pipeline_cost: PipelineCost,
+    pub(super) shared_devices: bool,
+    pub(super) splits: Option<u32>,
+    /// Maximum number of stages; `None` is as many as fit, one a device unless devices are shared.
+    pub(super) stages: Option<u32>,
+}
+
+/// Settles what a plan is judged under; refuses a plan that states another model.
+pub(super) fn settle(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Judged, Error> {
+    let objective = plan.schedule.objective();
+    if let Some(asked) = terms.objective {
+        agree("objective", "objective", objective, asked, true)?;
+    }
+    let queued = if objective == Objective::Batch { problem.inputs } else { 1 };
+    let inputs = terms.inputs.unwrap_or(queued);
+    agree("inputs", "inputs", plan.inputs.unwrap_or(queued), inputs, terms.inputs.is_some())?;
+    let contention = terms.contention.unwrap_or(problem.contention);
+    let planned = plan.contention.unwrap_or(problem.contention);
+    agree("contention", "contention", planned, contention, terms.contention.is_some())?;
+    let splits = split_points(problem, plan, terms)?;
+    let on_network = matches!(plan.schedule, Schedule::Edge { .. });
+    let by_default = if on_network { PipelineCost::Overlap } else { PipelineCost::Serial };
+    let pipeline_cost = terms.pipeline_cost.unwrap_or(by_default);
+    if objective == Objective::Pipeline {
+        let planned = plan.pipeline_cost.as_deref().unwrap_or(by_default.name());
+        if planned.parse::<PipelineCost>().is_err() {
+            let message = format!("is {planned}; there are serial and overlap");
+            return Err(refuse(Finding::new("pipeline_cost", message)));
+        }
+        if on_network && (planned != by_default.name() || pipeline_cost != by_default) {
+            let other = if planned == by_default.name() { pipeline_cost.name() } else { planned };
+            let message = format!("is {other}, but machines of an edge network overlap");
+            return Err(refuse(Finding::new("pipeline_cost", message)));
+        }
+        let is_asked = terms.pipeline_cost.is_some();
+        agree("pipeline_cost", "pipeline-cost", planned, pipeline_cost.name(), is_asked)?;
+        check_sharing(plan, terms)?;
+    }
+    if let Schedule::Pipeline { k, stages, .. } = &plan.schedule
+        && stages.as_ref().is_none_or(|stages| stages.block_device.is_none())
+    {
+        check_stages(problem, *k, terms)?;
+    }
+    let shared_devices = terms.shared_devices;
+    Ok(Judged { inputs, contention, pipeline_cost, shared_devices, splits, stages: terms.stages })
+}
+
+/// Refuses a plan that states another value than it is judged under.
+fn agree<T: PartialEq + Display>(key: &str, option: &str, planned: T, judged: T, is_asked: bool) -> Result<(), Error> {
+    if planned == judged {
+        return Ok(());
+    }
+    let other = if is_asked { format!("but {judged} is asked for") } else { format!("but {judged} in the problem") };
+    let message = format!("is {planned} in the plan, {other}; verify it with --{option}={planned}, or plan it again");
+    Err(refuse(Finding::new(key, message)))
+}
+
+fn split_points(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Option<u32>, Error> {
+    if !matches!(plan.schedule, Schedule::Edge { .. }) {
+        return match terms.splits {
+            None => Ok(None),
+            Some(_) => Err(refuse(Finding::new("splits", "only a plan for an edge network has split points"))),
+        };
+    }
+    let own = problem.edge.as_ref().and_then(|view| view.splits);
+    let (planned, judged) = (plan.splits.or(own), terms.splits.or(own));
+    let name = |splits: Option<u32>| splits.map_or_else(|| "unlimited".to_owned(), |splits| splits.to_string());
+    agree("splits", "splits", name(planned), name(judged), terms.splits.is_some())?;
+    Ok(judged)
+}
+
+fn check_sharing(plan: &Plan, terms: &Terms) -> Result<(), Error> {
+    let message = match (plan.shared_devices, terms.shared_devices) {
+        (true, false) => "devices are shared in the plan, but not by default; verify it with --allow-shared-devices",
+        (false, true) => "devices are not shared in the plan; verify it without --allow-shared-devices",
+        _ => return Ok(()),
+    };
+    Err(refuse(Finding::new("shared_devices", format!("{message}, or plan it again"))))
+}
+
+/// On equal devices, the number of stages is one that the problem's view names, or the one that is asked for.
+fn check_stages(problem: &Problem, k: u32, terms: &Terms) -> Result<(), Error> {
+    let Some(view) = &problem.mtpp else { return Ok(()) };
+    let numbers = |all: &[u32]| all.iter().map(u32::to_string).collect::<Vec<_>>().join(" or ");
+    match terms.stages {
+        Some(asked) => agree("k", "k", k, asked, true),
+        None if view.k.contains(&k) => Ok(()),
+        None => agree("k", "k", k.to_string(), numbers(&view.k), false),
+    }
+}
