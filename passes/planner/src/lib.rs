@@ -40,6 +40,7 @@ pub use bus::timed_anew;
 pub use error::{Error, Finding};
 pub use instance::Instance;
 pub use milp::queue_program_size;
+pub use mip::exit_past_solvers;
 pub use mip::highs_version;
 pub use plan::{Objective, Plan};
 pub use problem::Problem;

@@ -5,6 +5,7 @@
 //! of coefficients, which is why bounds are used less a share ([`rounded`]): a plan that costs by that share less than the
 //! bound would be a solution in exact arithmetic, too.
 
+mod deadline;
 mod highs;
 mod propagate;
 mod safe;
@@ -14,6 +15,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::error::Error;
+pub use deadline::exit_past_solvers;
 pub(crate) use highs::Relaxation;
 pub use highs::version as highs_version;
 use propagate::Propagator;
@@ -183,7 +185,10 @@ impl Program {
         start: Option<&[f64]>,
         watch: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Outcome, Error> {
-        highs::solve(self, limits, start, watch)
+        match limits.seconds {
+            Some(seconds) => deadline::solve(self, limits, seconds, start, watch),
+            None => highs::solve(self, limits, start, watch),
+        }
     }
 }
 

@@ -29,7 +29,9 @@ fn main() -> ExitCode {
     pointers.push(std::ptr::null_mut());
     // SAFETY: as for any main: the arguments outlive the call and end with null.
     let code = unsafe { diviOptMain(arguments.len() as c_int, pointers.as_mut_ptr()) };
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
+    let status = u8::try_from(code).unwrap_or(1);
+    divi_planner::exit_past_solvers(status);
+    ExitCode::from(status)
 }
 
 /// As in `cpp/Driver.cpp`.

@@ -24,13 +24,13 @@ fn main() -> ExitCode {
     // Without it, the next run for the same output removes what is left.
     let _ = divi_files::clean_up_on_signals();
     let mut arguments = lexopt::Parser::from_env();
-    match run(&mut arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("divi-plan: error: {message}");
-            ExitCode::FAILURE
-        }
+    let outcome = run(&mut arguments);
+    if let Err(message) = &outcome {
+        eprintln!("divi-plan: error: {message}");
     }
+    let status = u8::from(outcome.is_err());
+    divi_planner::exit_past_solvers(status);
+    ExitCode::from(status)
 }
 
 fn run(arguments: &mut lexopt::Parser) -> Result<(), String> {

@@ -1,0 +1,195 @@
+//! HiGHS within a wall-clock limit.
+//!
+//! HiGHS looks at the clock between steps, and on a large program a step (presolve, a root relaxation, a round of cuts) can
+//! take longer than the whole limit. So it runs in a thread of its own. A thread that has not returned shortly after the limit
+//! is left behind: it owns everything that it works on, it is asked to stop, and its solutions and bounds so far are the answer.
+
+use std::ffi::c_int;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Event, Limits, Outcome, Program, highs};
+use crate::error::Error;
+
+/// How long after its limit HiGHS may still return by itself.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// Threads that were left behind and still run.
+static LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" {
+    fn _exit(status: c_int) -> !;
+}
+
+/// Ends the process at once if a solver that did not stop in time is still running: exit handlers would destroy what the
+/// solver's library uses. Programs call it last, with everything written; without such a solver it returns.
+pub fn exit_past_solvers(status: u8) {
+    if LEFT_BEHIND.load(Ordering::Acquire) > 0 {
+        // What cannot be written now could not be written by exit handlers either.
+        let _ = (io::stdout().flush(), io::stderr().flush());
+        // SAFETY: it takes a number and does not return.
+        unsafe { _exit(c_int::from(status)) };
+    }
+}
+
+/// Events that cross from the solver's thread, with copies of what they refer to.
+enum Message {
+    Solution(Vec<f64>),
+    Bound(f64),
+    Wanted(Sender<Option<Vec<f64>>>),
+    Done(Result<Outcome, Error>),
+}
+
+/// State that both threads look at.
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    is_done: AtomicBool,
+}
+
+/// Solves within so many seconds, and at most [`GRACE`] more.
+pub(super) fn solve(
+    program: &Program,
+    limits: &Limits,
+    seconds: f64,
+    start: Option<&[f64]>,
+    watch: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+) -> Result<Outcome, Error> {
+    // A limit beyond what clocks can say is none.
+    let allowed = Duration::try_from_secs_f64(seconds.max(0.0)).ok();
+    let mut until = allowed.and_then(|allowed| Instant::now().checked_add(allowed + GRACE));
+    let (sender, receiver) = mpsc::channel();
+    let shared = Arc::new(Shared::default());
+    spawn(program.clone(), *limits, start.map(<[f64]>::to_vec), sender, Arc::clone(&shared))?;
+    let (mut values, mut bound) = (start.map(<[f64]>::to_vec), f64::NEG_INFINITY);
+    loop {
+        let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+        let told = match receiver.recv_timeout(left) {
+            Ok(Message::Done(outcome)) => return outcome,
+            Ok(Message::Solution(found)) => {
+                let told = watch(Event::Solution(&found));
+                values = Some(found);
+                told
+            }
+            Ok(Message::Bound(better)) => {
+                bound = better;
+                watch(Event::Bound(better))
+            }
+            Ok(Message::Wanted(reply)) => {
+                let mut wanted = None;
+                let told = watch(Event::Wanted(&mut wanted));
+                // The solver waits for it, unless its thread has panicked.
+                let _ = reply.send(wanted);
+                told
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                leave_behind(&shared);
+                return Ok(Outcome { values, bound, finished: false, iterations: 0, nodes: 0 });
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(Error::Bug("a solver's thread panicked".to_owned())),
+        };
+        if told.is_break() && !shared.stop.swap(true, Ordering::Relaxed) {
+            let soon = Instant::now() + GRACE;
+            until = Some(until.map_or(soon, |until| until.min(soon)));
+        }
+    }
+}
+
+fn spawn(
+    program: Program,
+    limits: Limits,
+    start: Option<Vec<f64>>,
+    sender: Sender<Message>,
+    shared: Arc<Shared>,
+) -> Result<(), Error> {
+    let run = move || {
+        let mut relay = |event: Event<'_>| {
+            let is_sent = match event {
+                Event::Solution(values) => sender.send(Message::Solution(values.to_vec())).is_ok(),
+                Event::Bound(bound) => sender.send(Message::Bound(bound)).is_ok(),
+                Event::Wanted(place) => {
+                    let (reply, answer) = mpsc::channel();
+                    let is_sent = sender.send(Message::Wanted(reply)).is_ok();
+                    *place = answer.recv().ok().flatten();
+                    is_sent
+                }
+            };
+            if is_sent && !shared.stop.load(Ordering::Relaxed) {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        };
+        let outcome = highs::solve(&program, &limits, start.as_deref(), &mut relay);
+        if shared.is_done.swap(true, Ordering::AcqRel) {
+            LEFT_BEHIND.fetch_sub(1, Ordering::AcqRel);
+        }
+        // The receiver is gone where this thread was left behind.
+        let _ = sender.send(Message::Done(outcome));
+    };
+    let spawned = thread::Builder::new().name("highs".to_owned()).spawn(run);
+    spawned.map(drop).map_err(|error| Error::NotFound(format!("no thread for a solver: {error}")))
+}
+
+/// Asks a thread to stop, and counts it until it has.
+fn leave_behind(shared: &Shared) {
+    shared.stop.store(true, Ordering::Relaxed);
+    LEFT_BEHIND.fetch_add(1, Ordering::AcqRel);
+    if shared.is_done.swap(true, Ordering::AcqRel) {
+        // It has just ended.
+        LEFT_BEHIND.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod test {
+    use super::*;
+    use crate::random::Random;
+
+    /// A generalised assignment that takes HiGHS minutes.
+    fn hard() -> Program {
+        let mut random = Random::new(3);
+        let mut program = Program::default();
+        let mut room: Vec<Vec<_>> = vec![Vec::new(); 8];
+        for _ in 0..60 {
+            let columns: Vec<_> = (0..8).map(|_| program.choice()).collect();
+            program.exactly(1.0, columns.iter().map(|column| (*column, 1.0)));
+            for (terms, column) in room.iter_mut().zip(&columns) {
+                terms.push((*column, 10.0 + random.below(40) as f64));
+                program.cost[column.0] = 10.0 + random.below(40) as f64;
+            }
+        }
+        room.into_iter().for_each(|terms| program.at_most(140.0, terms));
+        program
+    }
+
+    #[test]
+    fn limits_are_kept_and_what_was_found_stays() {
+        let (program, began) = (hard(), Instant::now());
+        let limits = Limits { seed: 1, iterations: u64::MAX, seconds: Some(0.5) };
+        let mut bounds = Vec::new();
+        let mut watch = |event: Event<'_>| {
+            if let Event::Bound(bound) = event {
+                bounds.push(bound);
+            }
+            ControlFlow::Continue(())
+        };
+        let outcome = program.solve(&limits, None, &mut watch).unwrap();
+        assert!(!outcome.finished && bounds.iter().all(|bound| outcome.bound >= *bound), "{outcome:?}");
+        // Hundreds of times as long as it takes on a quiet machine.
+        assert!(began.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn what_is_not_wanted_any_more_is_left_behind() {
+        let (program, began) = (hard(), Instant::now());
+        let limits = Limits { seed: 1, iterations: u64::MAX, seconds: Some(300.0) };
+        let outcome = program.solve(&limits, None, &mut |_| ControlFlow::Break(())).unwrap();
+        assert!(!outcome.finished && began.elapsed() < Duration::from_secs(60));
+    }
+}
