@@ -15,15 +15,20 @@ use crate::infeasible;
 use crate::instance::Instance;
 use crate::milp;
 use crate::pipeline::{self, OrderSearch, PipelineCost};
-use crate::plan::{Bound, Limit, Objective, Plan, Schedule, Stages};
+use crate::plan::{Bound, Limit, Objective, Plan, Schedule, Stages, gap};
 use crate::problem::{Contention, Problem};
 use crate::replicated;
 use crate::search;
 use crate::sortinghat;
+use crate::units::Micros;
 use crate::verify::{Terms, verify_under};
 use crate::watch::Watch;
 
 pub use symmetry::Symmetry;
+
+/// From this gap on all of the default effort is spent; at no gap, this share of it.
+const FULL_GAP: f64 = 0.25;
+const LEAST_EFFORT: f64 = 0.02;
 
 /// How an algorithm is to work.
 #[derive(Clone, Debug)]
@@ -45,6 +50,8 @@ pub struct Options {
     pub splits: Option<u32>,
     /// How `slicegraph` looks for orders, instead of brkga.
     pub order: Option<OrderSearch>,
+    /// Share of an algorithm's default effort that is spent where there is no limit.
+    pub effort: f64,
     /// How integer programs tell equal devices and nodes apart.
     pub symmetry: Symmetry,
     /// Who is told of plans and bounds as they are found.
@@ -63,6 +70,7 @@ impl Default for Options {
             shared_devices: false,
             splits: None,
             order: None,
+            effort: 1.0,
             symmetry: Symmetry::default(),
             watch: Watch::default(),
         }
@@ -73,6 +81,21 @@ impl Options {
     /// The same for an algorithm that is part of another.
     pub(crate) fn named(&self, part: &'static str) -> Self {
         Self { watch: self.watch.of(part), ..self.clone() }
+    }
+
+    /// The same with an effort in proportion to what a plan can still gain: all of it from a gap of [`FULL_GAP`] on, or where
+    /// there is a limit.
+    pub(crate) fn for_gap(&self, value: Micros, bound: Micros) -> Self {
+        if self.limit.is_some() {
+            return self.clone();
+        }
+        let share = (gap(value, bound) / FULL_GAP).clamp(LEAST_EFFORT, 1.0);
+        Self { effort: self.effort * share, ..self.clone() }
+    }
+
+    /// A default of iterations, trials or nodes, less what is not worth the effort.
+    pub(crate) fn worth(&self, most: u64) -> u64 {
+        (most as f64 * self.effort).ceil() as u64
     }
 
     /// The same with what is left of the time, where that is limited.

@@ -30,6 +30,8 @@ const EXACT_SHARE: f64 = 0.6;
 const PROGRAM_SHARE: f64 = 0.95;
 /// The share of trials for what the proof has found.
 const SEARCH_AGAIN: f64 = 0.25;
+/// With fewer tasks than this, there are fewer places to search in.
+const SEARCHED_TASKS: f64 = 50.0;
 
 /// The best so far.
 pub(super) struct Best {
@@ -68,6 +70,11 @@ impl Best {
     fn is_closed(&self) -> bool {
         closes(self.bound.verified_value(), self.value())
     }
+
+    /// The options with an effort that is worth what can still be gained; all of it as long as there is no schedule.
+    fn worth(&self, options: &Options) -> Options {
+        if self.value().is_finite() { options.for_gap(self.value(), self.bound.value) } else { options.clone() }
+    }
 }
 
 /// Improves on what baselines have found, and proves how good it is. None where there is nothing, not even a proof that
@@ -101,7 +108,7 @@ pub(super) fn solve(
 fn prove_first(instance: &Instance, options: &Options, best: &mut Best) {
     let watch = options.watch.of("milp-split");
     let allowed = Limits::new(instance, options.limit, watch.clone()).share(PROVE_FIRST_OF_TIME);
-    let own = Limits::new(instance, None, watch).share(PROVE_FIRST);
+    let own = Limits::new(instance, None, watch).share(PROVE_FIRST * best.worth(options).effort);
     let limits =
         Limits { extensions: own.extensions.min(allowed.extensions), race: Race::new(best.value()), ..allowed };
     best.take_answer(split::solve(instance, &limits, best.schedule.as_ref()));
@@ -110,14 +117,21 @@ fn prove_first(instance: &Instance, options: &Options, best: &mut Best) {
 /// The same each time: search, then proof, then search from what the proof has found.
 fn in_turn(instance: &Instance, options: &Options, best: &mut Best) {
     let race = Race::new(best.value());
-    search_from(instance, options, 1.0, &race, best);
+    search_from(instance, &best.worth(options), search_share(instance, options), &race, best);
     let limits = Limits { race: race.clone(), ..Limits::new(instance, options.limit, options.watch.of("milp-split")) };
-    let limits = if options.limit.is_none() { limits.share(UNLIMITED_SHARE) } else { limits };
+    let share = UNLIMITED_SHARE * best.worth(options).effort;
+    let limits = if options.limit.is_none() { limits.share(share) } else { limits };
     let searched = best.value();
     best.take_answer(split::solve(instance, &limits, best.schedule.as_ref()));
     if best.value() < searched && !best.is_closed() {
-        search_from(instance, options, SEARCH_AGAIN, &race, best);
+        let share = SEARCH_AGAIN * search_share(instance, options);
+        search_from(instance, &best.worth(options), share, &race, best);
     }
+}
+
+/// The share of the default trials that so many tasks can make use of.
+fn search_share(instance: &Instance, options: &Options) -> f64 {
+    if options.limit.is_some() { 1.0 } else { (instance.tasks() as f64 / SEARCHED_TASKS).min(1.0) }
 }
 
 /// Large neighbourhoods from the best schedule, with a share of the trials.

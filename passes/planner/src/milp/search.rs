@@ -57,7 +57,7 @@ impl<'a> Search<'a> {
         start: Option<&Schedule>,
     ) -> Self {
         let (iterations, seconds) = match options.limit {
-            None => (ITERATIONS, None),
+            None => (options.worth(ITERATIONS), None),
             Some(Limit::Iterations(count)) => (count, None),
             Some(Limit::Seconds(seconds)) => (u64::MAX, Some(seconds)),
         };

@@ -43,10 +43,15 @@ fn in_turn(
     known: &mut Known,
     meeting: &Meeting,
 ) -> Result<(), Error> {
-    prove(model, known, options, since, PROOF_SHARE, meeting)?;
+    prove(model, known, &worth(options, known), since, PROOF_SHARE, meeting)?;
     let share = if is_tried(model, options) { SEARCH_SHARE } else { 1.0 };
-    known.anneal(model, &left(options, since, share), meeting, 0);
-    prove(model, known, options, since, 1.0, meeting)
+    known.anneal(model, &left(&worth(options, known), since, share), meeting, 0);
+    prove(model, known, &worth(options, known), since, 1.0, meeting)
+}
+
+/// The options with an effort that is worth what can still be gained.
+fn worth(options: &Options, known: &Known) -> Options {
+    options.for_gap(known.value, known.bound.value)
 }
 
 /// One core proves while the others search.

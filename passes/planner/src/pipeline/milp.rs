@@ -31,7 +31,7 @@ pub(super) fn closes(bound: Micros, value: Micros) -> bool {
 /// How much an integer program may take: its own iterations, or a share of the time that is left.
 pub(super) fn limits(options: &Options, since: Instant, share: f64) -> Limits {
     let (iterations, seconds) = match options.limit {
-        None => (ITERATIONS, None),
+        None => (options.worth(ITERATIONS), None),
         Some(Limit::Iterations(count)) => (count, None),
         Some(Limit::Seconds(seconds)) => (u64::MAX, Some(share_of(seconds, since, share))),
     };

@@ -90,7 +90,7 @@ fn edges(model: &Model) -> usize {
 /// How much the search for prices may take: as many nodes as iterations, or a share of the time that is left.
 pub(super) fn effort(options: &Options, since: Instant, share: f64, meeting: &Meeting) -> Effort {
     let (nodes, until) = match options.limit {
-        None => (NODES, None),
+        None => (options.worth(NODES), None),
         Some(Limit::Iterations(count)) => (count, None),
         Some(Limit::Seconds(seconds)) => {
             (u64::MAX, Some(Instant::now() + Duration::from_secs_f64(share_of(seconds, since, share))))

@@ -18,6 +18,9 @@ const CHAINS: usize = 4;
 /// So many trials a chain are not worth a thread.
 const SHORT: u64 = 500;
 
+/// The least share of the default trials: a search finds most of its improvements early.
+const LEAST_SHARE: f64 = 0.25;
+
 /// What a search may spend.
 #[derive(Clone, Debug)]
 pub(crate) struct Allowance {
@@ -78,7 +81,7 @@ impl Allowance {
         let (chains, effort) = match options.limit {
             Some(Limit::Seconds(seconds)) => (cores(), Effort::Time { since: Instant::now(), seconds }),
             Some(Limit::Iterations(trials)) => (CHAINS, Effort::Trials(trials.div_ceil(CHAINS as u64))),
-            None => (CHAINS, Effort::Trials(trials.div_ceil(CHAINS as u64))),
+            None => (CHAINS, Effort::Trials(worth(options, trials).div_ceil(CHAINS as u64))),
         };
         Self { seed: options.seed, chains, effort, watch: options.watch.clone(), race: Race::default() }
     }
@@ -160,6 +163,11 @@ impl Allowance {
         }
         Random::new(seed)
     }
+}
+
+/// A default number of trials, less what is not worth the effort.
+fn worth(options: &Options, trials: u64) -> u64 {
+    (trials as f64 * options.effort.max(LEAST_SHARE)) as u64
 }
 
 pub(crate) fn cores() -> usize {

@@ -164,7 +164,7 @@ impl<'a> Plans<'a> {
         self.evenly()?;
         self.anneal(&brief(self.options));
         self.exact(PROOF_SHARE)?;
-        self.anneal(&left(self.options, self.since, SEARCH_SHARE));
+        self.anneal(&left(&self.worth(), self.since, SEARCH_SHARE));
         self.exact(1.0)
     }
 
@@ -184,7 +184,12 @@ impl<'a> Plans<'a> {
     }
 
     fn limits(&self, share: f64) -> Limits {
-        milp::limits(self.options, self.since, share)
+        milp::limits(&self.worth(), self.since, share)
+    }
+
+    /// The options with an effort that is worth what can still be gained.
+    fn worth(&self) -> Options {
+        self.options.for_gap(self.value, self.bound.value)
     }
 
     fn prove(&mut self, bound: Bound) {
@@ -231,7 +236,7 @@ impl<'a> Plans<'a> {
         }
         let model = self.fleet.at_best();
         // Without ports, bounds hold and values are not those of the plan.
-        let unheard = Options { watch: self.options.watch.of_bounds(), ..left(self.options, self.since, PROOF_SHARE) };
+        let unheard = Options { watch: self.options.watch.of_bounds(), ..left(&self.worth(), self.since, PROOF_SHARE) };
         let known = alike::solve(&model, &unheard, Instant::now())?;
         self.take_stages(&known.blocks, known.by);
         self.prove(known.bound);
@@ -250,7 +255,7 @@ impl<'a> Plans<'a> {
         let (limits, fleet) = (self.limits(share), &self.fleet);
         // With as many iterations as before, only something better to begin with makes a difference.
         let again = self.tried == Some(self.value) && limits.seconds.is_none();
-        if self.is_closed() || self.value <= 0.0 || !fleet.is_provable() || again {
+        if self.is_closed() || self.value <= 0.0 || !fleet.is_provable(self.worth().effort) || again {
             return Ok(());
         }
         let watch = self.options.watch.of(PROGRAM);

@@ -17,6 +17,8 @@ use crate::watch::Watch;
 
 /// Programs of more rows than this are not worth the time it takes to write them down.
 const MOST_ROWS: usize = 150_000;
+/// Programs of so few rows are built and relaxed in a fraction of a second.
+const FEW_ROWS: usize = 8_000;
 
 /// In parts of the best value, what cannot be part of anything better; solvers want no larger numbers.
 const TOO_LONG: f64 = 2.0;
@@ -39,10 +41,11 @@ impl Found {
 }
 
 impl Fleet {
-    /// Whether the integer program is small enough to be tried.
-    pub(super) fn is_provable(&self) -> bool {
+    /// Returns whether the integer program is small enough to be tried, with a share of the effort.
+    pub(super) fn is_provable(&self, share: f64) -> bool {
         let edges: usize = self.tensors.iter().map(|tensor| tensor.readers.len()).sum();
-        self.devices > 1 && edges * self.devices * (self.devices + 2) <= MOST_ROWS
+        let most = ((MOST_ROWS as f64 * share) as usize).max(FEW_ROWS);
+        self.devices > 1 && edges * self.devices * (self.devices + 2) <= most
     }
 
     /// Looks for what is better than a value, with devices in one sequence, or in any. What is proven is no more than that.

@@ -85,7 +85,7 @@ impl Fleet {
         let way = "tasks that only some devices run, links or memory stand in the way";
         let advice = if self.shared { "a higher --k" } else { "--allow-shared-devices and a higher --k" };
         let none = || Error::NotFound(format!("no pipeline of {} stages was found: {way}; {advice} may help", self.k));
-        if !self.is_provable() {
+        if !self.is_provable(1.0) {
             return Err(none());
         }
         // All that can be done, everywhere.
