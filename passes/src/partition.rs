@@ -3,6 +3,7 @@
 
 mod constraints;
 mod copies;
+mod gain;
 mod moves;
 mod names;
 mod options;
@@ -74,7 +75,7 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
                           before: leave the plan or resident out",
         ));
     }
-    if replayed.is_some() && options.min_gain > 0.0 {
+    if replayed.is_some() && options.min_gain.is_some_and(|share| share > 0.0) {
         return Err(fail(&"a plan that is replayed uses the devices that it uses: leave the plan or min-gain out"));
     }
     // A plan that says its contention brings it along.
@@ -107,19 +108,12 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
                 posed = Posed::by(module, inputs)?;
                 plan = solve(&posed)?;
             }
-            if options.min_gain > 0.0
+            let least = options.min_gain.unwrap_or_else(|| gain::least(module).share());
+            if least > 0.0
                 && let Some(one) = alone(&posed, &plan, &planner)
-                && one.value < plan.value * (1.0 + options.min_gain)
+                && one.value < plan.value * (1.0 + least)
             {
-                let gain = (one.value / plan.value - 1.0) * 100.0;
-                let asked = options.min_gain * 100.0;
-                let reason = match gain > 0.0 {
-                    true => {
-                        format!("several would gain {gain:.1} %, less than the {asked:.1} % that min-gain asks for")
-                    }
-                    false => "no plan was found with which several are faster".to_owned(),
-                };
-                warning(module, &format!("one device is used: {reason}"));
+                gain::explain(module, one.value / plan.value - 1.0, options.min_gain);
                 plan = one;
             }
             // Nothing starts later than it could, so that stages find nothing to gain.

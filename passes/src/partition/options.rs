@@ -31,8 +31,8 @@ pub struct Options {
     pub cold: bool,
     /// The share of what such a plan has copied that is still there when the next input is planned.
     pub resident: Option<f64>,
-    /// Several devices are used only where one alone takes at least this share longer.
-    pub min_gain: f64,
+    /// Several devices are used only where one alone takes at least this share longer; by default what costs are exact to.
+    pub min_gain: Option<f64>,
 }
 
 impl Default for Options {
@@ -50,7 +50,7 @@ impl Default for Options {
             contention: None,
             cold: false,
             resident: None,
-            min_gain: 0.0,
+            min_gain: None,
         }
     }
 }
@@ -78,6 +78,7 @@ pub(super) struct RawOptions {
     iterations: i64,
     seconds: f64,
     resident: f64,
+    /// -1 is none.
     min_gain: f64,
     shared_devices: bool,
     cold: bool,
@@ -143,7 +144,7 @@ impl RawOptions {
             contention: given(self.contention).map(contention).transpose()?,
             cold: self.cold || resident.is_some(),
             resident,
-            min_gain: self.min_gain,
+            min_gain: (self.min_gain != -1.0).then_some(self.min_gain),
         })
     }
 }

@@ -84,9 +84,9 @@ static cl::opt<bool> cold("cold", cl::cat(planning),
 static cl::opt<double> resident("resident", cl::init(-1), cl::cat(planning),
                                 cl::desc("The same once more, with a share R of what was copied still where it was"),
                                 cl::value_desc("R"));
-static cl::opt<double> minGain("min-gain", cl::init(0), cl::cat(planning),
+static cl::opt<double> minGain("min-gain", cl::init(-1), cl::cat(planning),
                                cl::desc("Use several devices only where one alone takes at least a share R longer, as 0.05 "
-                                        "for 5 %"),
+                                        "for 5 %; by default 2 % where costs were measured, 5 % where they are estimated"),
                                cl::value_desc("R"));
 static cl::opt<std::string> symmetry("symmetry", cl::cat(planning),
                                      cl::desc("How integer programs tell equal devices and nodes apart"),
@@ -211,7 +211,7 @@ std::string contradiction() {
     return "--time-limit must be a number of seconds from 0 on";
   if (resident.getNumOccurrences() && !(resident >= 0 && resident <= 1))
     return "--resident must be a share from 0 to 1";
-  if (!(minGain >= 0))
+  if (minGain.getNumOccurrences() && !(minGain >= 0))
     return "--min-gain must be a share from 0 on, as 0.05 for 5 %";
   if (explained.getNumOccurrences() && explained.empty())
     return "--explain needs the name of a node";
