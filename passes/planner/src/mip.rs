@@ -214,6 +214,14 @@ pub(crate) struct Limits {
     pub(crate) seconds: Option<f64>,
 }
 
+impl Limits {
+    /// What is left of the time since the limits were set.
+    pub(crate) fn left_since(&self, since: Instant) -> Self {
+        let left = |seconds: f64| (seconds - since.elapsed().as_secs_f64()).max(0.0);
+        Self { seconds: self.seconds.map(left), ..*self }
+    }
+}
+
 /// What happens while a program is solved.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {

@@ -55,7 +55,7 @@ pub(crate) fn slicegraph(problem: &Problem, _: Objective, options: &Options) -> 
         return fleet::slicegraph(problem, options);
     }
     let model = Model::new(problem, options)?;
-    let bound = bounds::best(&model);
+    let bound = bounds::best(&model, options);
     let sliced = brkga::search(&model, bound.value, options, None);
     Ok(solution(problem, &model, &sliced.blocks(), &sliced.order, bound))
 }

@@ -1,30 +1,41 @@
 //! What no pipeline can be better than, without an integer program.
 
+use std::time::{Duration, Instant};
+
 use super::model::Model;
 use super::pack::Effort;
 use super::priced;
 use super::reach::Reach;
-use crate::plan::Bound;
+use crate::plan::{Bound, Limit};
+use crate::solve::Options;
 use crate::units::Micros;
 
 /// Of more tasks it takes too long to say who waits for whom.
 pub(super) const MOST_TASKS: usize = 10_000;
 /// Nodes of the search for blocks that are cut out: more than enough, but where tensors are dear.
 pub(super) const CUT_NODES: u64 = 20_000;
+/// The share of a time limit that they may take.
+const CUT_SHARE: f64 = 0.5;
 /// Bisections: as far as numbers differ.
 const HALVINGS: u32 = 50;
 /// What sums of times differ by when they are added up in another order.
 const ROUNDING: f64 = 1e-9;
 
 /// The better of what is below, and of blocks that are cut out around one task.
-pub(super) fn best(model: &Model) -> Bound {
+pub(super) fn best(model: &Model, options: &Options) -> Bound {
+    let since = Instant::now();
     let simple = simple(model);
     if model.tasks() > MOST_TASKS {
         return simple;
     }
     let windows = windows(model, simple.value);
     let best = if windows.value > simple.value { windows } else { simple };
-    priced::cut(model, best.value, &mut Effort::nodes(CUT_NODES)).unwrap_or(best)
+    let mut effort = Effort::nodes(CUT_NODES);
+    if let Some(Limit::Seconds(seconds)) = options.limit {
+        let most = Duration::try_from_secs_f64(seconds * CUT_SHARE).ok();
+        effort.until = most.and_then(|most| since.checked_add(most));
+    }
+    priced::cut(model, best.value, &mut effort).unwrap_or(best)
 }
 
 /// Lemma 3.3: the longest task has to be somewhere, and the average block has its share of all work.

@@ -28,7 +28,7 @@ pub(super) struct Known {
 impl Known {
     /// The best slicing of a few orders.
     pub(super) fn start(model: &Model, options: &Options) -> Self {
-        let bound = bounds::best(model);
+        let bound = bounds::best(model, options);
         let most = match options.limit {
             Some(Limit::Seconds(seconds)) => Some(seconds * ORDERS_SHARE),
             Some(Limit::Iterations(_)) | None => None,

@@ -51,6 +51,7 @@ pub(super) fn exact(
     if known.is_closed() || model.k < 2 || known.value <= 0.0 {
         return Ok(());
     }
+    let began = Instant::now();
     let scale = known.value;
     let step = step(model, scale);
     // Only what is better is looked for: where nothing is found, what is known is the best. Costs that are multiples of a step
@@ -82,7 +83,7 @@ pub(super) fn exact(
         }
         if meeting.race.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let outcome = formulation.program.prove(limits, None, &mut watch)?;
+    let outcome = formulation.program.prove(&limits.left_since(began), None, &mut watch)?;
     if let Some(values) = &outcome.values {
         see(values);
     }
@@ -142,8 +143,9 @@ fn relaxed(model: &Model, shape: &Shape, known: &Known, limits: &Limits, by: &st
     if scale <= 0.0 {
         return Ok(Bound::new(0.0, by));
     }
+    let began = Instant::now();
     let formulation = Formulation::new(model, shape, scale, 0.0, scale);
-    let outcome = formulation.program.prove(limits, None, &mut |_| ControlFlow::Continue(()))?;
+    let outcome = formulation.program.prove(&limits.left_since(began), None, &mut |_| ControlFlow::Continue(()))?;
     Ok(bound_of(model, &outcome, scale, scale, by))
 }
 

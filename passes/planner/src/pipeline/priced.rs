@@ -3,6 +3,8 @@
 //! found as the dual of a linear program over blocks: as long as a block of the threshold's cost has too high a price,
 //! prices must change; where none has, no pipeline reaches the threshold.
 
+use std::time::Instant;
+
 use super::milp;
 use super::model::Model;
 use super::pack::{Effort, Packed, Packer, cost};
@@ -75,7 +77,7 @@ pub(super) fn priced(
     if !is_priced(model) || least <= 0.0 {
         return Ok(None);
     }
-    let mut market = Market::new(model)?;
+    let mut market = Market::new(model, effort)?;
     let mut best = None;
     let (mut low, mut step) = (least, STEP);
     while step >= LAST_STEP && low < value {
@@ -120,18 +122,18 @@ struct Market<'a> {
 }
 
 impl<'a> Market<'a> {
-    fn new(model: &'a Model) -> Result<Self, Error> {
+    fn new(model: &'a Model, effort: &Effort) -> Result<Self, Error> {
         let all: Micros = model.work.iter().sum();
         let proven = model.work.iter().map(|work| work / all * model.k as f64).collect();
         let scale = (0..model.tasks() as u32).map(|task| cost(model, &[task])).collect();
-        let (program, columns) = empty(model)?;
+        let (program, columns) = empty(model, effort)?;
         Ok(Self { model, packer: Packer::new(model), program, columns, blocks: Vec::new(), proven, scale })
     }
 
     fn refute(&mut self, threshold: Micros, effort: &mut Effort) -> Result<Answer, Error> {
         // Blocks that cost more say nothing about this threshold.
         if self.blocks.iter().any(|(cost, _)| *cost > threshold) {
-            (self.program, self.columns) = empty(self.model)?;
+            (self.program, self.columns) = empty(self.model, effort)?;
             self.blocks.retain(|(cost, _)| *cost <= threshold);
             for (_, block) in std::mem::take(&mut self.blocks) {
                 self.add(block)?;
@@ -168,6 +170,9 @@ impl<'a> Market<'a> {
                         break;
                     }
                 }
+                if effort.is_spent() {
+                    return Ok(Answer::Spent);
+                }
                 // There are none so near.
                 if width > WIDEST {
                     return Ok(Answer::Stands);
@@ -198,9 +203,10 @@ impl<'a> Market<'a> {
 }
 
 /// Prices between nothing and one, as high as possible.
-fn empty(model: &Model) -> Result<(Relaxation, Vec<Column>), Error> {
+fn empty(model: &Model, effort: &Effort) -> Result<(Relaxation, Vec<Column>), Error> {
     let mut program = Program::default();
     let columns = (0..model.tasks()).map(|_| program.column(0.0, 1.0, -1.0)).collect();
-    let limits = Limits { seed: 0, iterations: u64::MAX, seconds: None };
+    let seconds = effort.until.map(|until| until.saturating_duration_since(Instant::now()).as_secs_f64());
+    let limits = Limits { seed: 0, iterations: u64::MAX, seconds };
     Ok((program.relaxation(&limits)?, columns))
 }

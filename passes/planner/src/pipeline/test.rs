@@ -99,7 +99,7 @@ fn slicings_are_the_best_of_every_order() {
         assert!((slicing.value - best).abs() < SLACK, "{round}: {slicing:?}, not {best}\n{}", problem.write());
         assert!(slicing.ends.len() <= model.k);
         assert!(Slicer::new(&model, least).below(&line, best).is_none());
-        assert!(bounds::best(&model).value <= best + SLACK);
+        assert!(bounds::best(&model, &Options::default()).value <= best + SLACK);
     }
 }
 

@@ -207,7 +207,7 @@ impl<'a> Plans<'a> {
 
     fn as_if_equal(&mut self) {
         if !self.is_closed() && !self.fleet.shared && self.fleet.working > 0 {
-            self.prove(bounds::best(&self.fleet.at_best()));
+            self.prove(bounds::best(&self.fleet.at_best(), &left(self.options, self.since, 1.0)));
         }
     }
 

@@ -6,6 +6,7 @@
 //! equals is chosen too, `before[d][e]`.
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use super::{Fleet, Pipe};
 use crate::error::Error;
@@ -57,6 +58,7 @@ impl Fleet {
         limits: &Limits,
         watch: &Watch,
     ) -> Result<Found, Error> {
+        let began = Instant::now();
         let most = value * (1.0 - SLACK);
         let formulation = Formulation::new(self, sequence, value, least.min(most), most);
         let mut better: Option<(Micros, Pipe)> = None;
@@ -68,7 +70,7 @@ impl Fleet {
                 better = Some((found, pipe));
             }
         };
-        let outcome = formulation.program.prove(limits, None, &mut |event| {
+        let outcome = formulation.program.prove(&limits.left_since(began), None, &mut |event| {
             match event {
                 Event::Solution(values) => see(values),
                 Event::Bound(bound) => watch.bound(((bound - SLACK) * value).min(value), "exact"),
