@@ -4,12 +4,14 @@
 mod small;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use divi_planner::infeasible::{Remedy, remedies};
 use divi_planner::plan::{Batch, Bound, Limit, Schedule};
 use divi_planner::problem::{Device, MemoryModel, Node};
 use divi_planner::random::Random;
-use divi_planner::{Error, Objective, Options, Plan, Problem, solve, verify};
+use divi_planner::{Error, News, Objective, Options, Plan, Problem, Watch, solve, verify};
 use small::random_problem::{Size, problem};
 use small::{brute_force, naive};
 
@@ -309,4 +311,30 @@ fn messages() {
          MiB short\n  node 1 (/b): needs 11.00 MiB, the roomiest device that it may run on has 8.00 MiB: 3.00 MiB short\n  \
          remedy: there is a plan with 23.00 MiB on cpu0, 15.00 MiB more",
     );
+}
+
+/// Tests that remedies for a network of many tasks take few trials, that each is reported, and that they still help.
+#[test]
+fn remedies_of_large_networks_are_found_with_few_trials() {
+    let names: Vec<String> = (0..600).map(|task| format!("/task{task}")).collect();
+    let tasks: Vec<(&str, f64, Option<usize>)> = names.iter().map(|name| (name.as_str(), 1.0, None)).collect();
+    let problem = chain([200.0, 100.0], &tasks);
+    let trials = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&trials);
+    let watch = Watch::new(move |news| {
+        if let News::Explored(count, "remedies") = news {
+            counted.fetch_add(count, Ordering::Relaxed);
+        }
+    });
+    let error =
+        solve(&problem, Objective::Latency, "auto", &Options { watch, ..Options::default() }).expect_err("no plan");
+    let text = error.to_string();
+    let short =
+        "the tasks need 600.00 MiB, all devices together have 300.00 MiB: 300.00 MiB short; there is a plan with ";
+    let (_, remedy) = text.split_once(short).unwrap_or_else(|| panic!("{text}"));
+    let bytes: f64 = remedy.split(' ').next().and_then(|number| number.parse().ok()).expect("a size");
+    // 500 MiB on the first device are just enough.
+    assert!(remedy.contains(" MiB on cpu0, ") && (500.0..=510.0).contains(&bytes), "{text}");
+    let trials = trials.load(Ordering::Relaxed);
+    assert!((1..=50).contains(&trials), "{trials} trials");
 }

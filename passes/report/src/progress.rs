@@ -8,6 +8,8 @@ use divi_planner::{News, Watch};
 
 /// How often the line changes at most.
 const PERIOD: Duration = Duration::from_millis(100);
+/// The part of the planner that looks for remedies where there is no plan.
+const REMEDIES: &str = "remedies";
 
 /// The line; gone when dropped.
 pub struct Progress(Arc<Mutex<Line>>);
@@ -48,11 +50,24 @@ impl Line {
             News::Plan(value, by) if value < self.value => (self.value, self.by) = (value, by),
             News::Plan(..) => {}
             News::Bound(value, _) => self.bound = self.bound.max(value),
+            News::Explored(_, REMEDIES) => {
+                return self.draw(&format!(
+                    "\r\x1b[K{:6.1} s  there is no plan; trying what would make one possible",
+                    self.started.elapsed().as_secs_f64()
+                ));
+            }
             News::Taken(_) | News::Explored(..) => return,
         }
-        if self.value.is_finite() && self.drawn.is_none_or(|drawn| drawn.elapsed() >= PERIOD) {
+        if self.value.is_finite() {
+            self.draw(&self.text());
+        }
+    }
+
+    /// Draws the line, unless that was done just before.
+    fn draw(&mut self, text: &str) {
+        if self.drawn.is_none_or(|drawn| drawn.elapsed() >= PERIOD) {
             self.drawn = Some(Instant::now());
-            write(&self.text());
+            write(text);
         }
     }
 

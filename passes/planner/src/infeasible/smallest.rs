@@ -11,6 +11,10 @@ use crate::units::Bytes;
 const FEWER_INPUTS: u32 = 16;
 const MORE_INPUTS: u32 = 8;
 
+/// Of more tasks than this, memory is found to within a share of it.
+const MANY_TASKS: usize = 100;
+const CLOSE: f64 = 0.01;
+
 pub(super) struct Search<'a> {
     problem: &'a Problem,
     objective: Objective,
@@ -28,9 +32,10 @@ enum Constraint {
 
 impl<'a> Search<'a> {
     pub(super) fn new(problem: &'a Problem, objective: Objective, options: &Options) -> Self {
-        // Nobody is told of plans of other problems.
+        let trials = Trials::new(problem, objective, options);
+        // Plans of other problems are not reported.
         let options = Options { watch: crate::Watch::default(), ..options.clone() };
-        Self { problem, objective, trials: Trials::new(problem, objective, &options), options }
+        Self { problem, objective, trials, options }
     }
 
     /// One of each kind that helps; where none does, several kinds together.
@@ -136,7 +141,9 @@ impl<'a> Search<'a> {
         let plenty = self.plenty();
         let mut least: Option<(Bytes, Remedy)> = None;
         for &(device, memory) in &limited {
-            if self.helps(&Remedy::Memory(device, plenty), None)
+            // Once a device is known, others must need less.
+            let enough = least.as_ref().map_or(plenty, |(more, _)| memory + more.next_down());
+            if self.helps(&Remedy::Memory(device, enough), None)
                 && let Some(remedy) = self.least_memory(memory, &nothing, |bytes| Remedy::Memory(device, bytes))
                 && let Remedy::Memory(_, bytes) = remedy
                 && least.as_ref().is_none_or(|(more, _)| bytes - memory < *more)
@@ -164,9 +171,10 @@ impl<'a> Search<'a> {
     /// The least memory that helps, beside another change, of those that can be said in a few digits. Plenty helps.
     fn least_memory(&mut self, less: Bytes, beside: &Remedy, of: impl Fn(Bytes) -> Remedy) -> Option<Remedy> {
         let (mut too_little, mut enough) = (less, self.plenty());
+        let close = if self.problem.nodes.len() > MANY_TASKS { CLOSE } else { 0.0 };
         loop {
             let middle = rounded_up(too_little.midpoint(enough));
-            if middle <= too_little || middle >= enough {
+            if middle <= too_little || middle >= enough || enough - too_little <= close * enough {
                 break;
             }
             if self.helps(&of(middle), Some(beside)) {

@@ -10,11 +10,13 @@ use crate::plan::{Limit, Objective};
 use crate::problem::Problem;
 use crate::solve::Options;
 use crate::split;
+use crate::watch::Watch;
 
-/// How many changes may be tried: fewer where there are more tasks.
+/// How many changes may be tried: fewer where there are more tasks and devices, as list schedulers try each task on each, so
+/// that all trials together take about a second.
 const MOST: usize = 120;
-const LEAST: usize = 24;
-const TRIED_TASKS: usize = 40_000;
+const LEAST: usize = 12;
+const TRIED_PLACES: usize = 60_000;
 /// How long it may take where seconds are limited. Of more tasks than this, a single trial may take longer.
 const SECONDS: f64 = 1.0;
 const TIMED_TASKS: usize = 5_000;
@@ -28,17 +30,20 @@ pub(super) struct Trials {
     until: Option<Instant>,
     /// The longest so far.
     longest: Duration,
+    /// Told of each trial, so that progress is shown.
+    watch: Watch,
 }
 
 impl Trials {
     pub(super) fn new(problem: &Problem, objective: Objective, options: &Options) -> Self {
-        let tasks = problem.nodes.len();
+        let (tasks, places) = (problem.nodes.len(), problem.nodes.len() * problem.devices.len());
         let is_timed = matches!(options.limit, Some(Limit::Seconds(_)));
         Self {
             objective,
-            left: if is_timed && tasks > TIMED_TASKS { 0 } else { (TRIED_TASKS / tasks.max(1)).clamp(LEAST, MOST) },
+            left: if is_timed && tasks > TIMED_TASKS { 0 } else { (TRIED_PLACES / places.max(1)).clamp(LEAST, MOST) },
             until: is_timed.then(|| Instant::now() + Duration::from_secs_f64(SECONDS)),
             longest: Duration::ZERO,
+            watch: options.watch.of("remedies"),
         }
     }
 
@@ -49,6 +54,7 @@ impl Trials {
             return false;
         }
         self.left -= 1;
+        self.watch.explored(1);
         let found = problem.check_form().is_ok()
             && problem.check_for(self.objective).is_ok()
             && match self.objective {
