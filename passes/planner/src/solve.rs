@@ -357,3 +357,22 @@ fn known_bound(problem: &Problem, objective: Objective) -> Result<Option<Bound>,
     }
     Ok(Some(bounds::best(&Instance::new(problem, objective)?)))
 }
+
+#[cfg(test)]
+mod test {
+    use super::*;
+
+    #[test]
+    fn effort_is_in_proportion_to_the_gap() {
+        let plain = Options::default();
+        let trials = |options: &Options, value: f64, bound: f64| options.for_gap(value, bound).worth(100_000);
+        assert_eq!(trials(&plain, 100.0, 20.0), 100_000);
+        assert_eq!(trials(&plain, 100.0, 75.0), 100_000);
+        assert_eq!(trials(&plain, 100.0, 95.0), 20_000);
+        assert_eq!(trials(&plain, 100.0, 99.9), 2_000);
+        assert_eq!(trials(&plain, 0.0, 0.0), 2_000);
+        // Limits are what the user says.
+        let limited = Options { limit: Some(Limit::Iterations(7)), ..Options::default() };
+        assert_eq!(trials(&limited, 100.0, 99.9), 100_000);
+    }
+}
