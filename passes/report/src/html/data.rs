@@ -170,10 +170,26 @@ fn graph(report: &Report<'_>) -> Value {
     })
 }
 
+/// The search as it went. Its best bound is the certificate's: what was reported above that has not held, and what was proven
+/// without being reported comes last.
 fn history(report: &Report<'_>) -> Vec<Value> {
+    const ROUNDING: f64 = 1e-9;
+    let (proven, by) = (report.plan.bound, &report.plan.bound_by);
+    let holds = |event: &&crate::Event| match event.found {
+        Found::Plan(_) => true,
+        Found::Bound(bound) => bound <= proven * (1.0 + ROUNDING),
+    };
     let event = |event: &crate::Event| match event.found {
         Found::Plan(value) => json!({"seconds": event.seconds, "part": event.part, "plan": value}),
         Found::Bound(bound) => json!({"seconds": event.seconds, "part": event.part, "bound": bound}),
     };
-    report.history.iter().map(event).collect()
+    let reported = report.history.iter().filter(holds).filter_map(|event| match event.found {
+        Found::Plan(_) => None,
+        Found::Bound(bound) => Some(bound),
+    });
+    let is_reported = reported.fold(f64::NEG_INFINITY, f64::max) >= proven * (1.0 - ROUNDING);
+    let end = report.history.iter().map(|event| event.seconds).fold(0.0, f64::max);
+    let last = (!is_reported && !report.history.is_empty() && proven > 0.0)
+        .then(|| json!({"seconds": end, "part": by, "bound": proven}));
+    report.history.iter().filter(holds).map(event).chain(last).collect()
 }

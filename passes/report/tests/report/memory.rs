@@ -3,7 +3,7 @@
 use divi_planner::generate::{Rwnn, rwnn};
 use divi_planner::plan::Plan;
 use divi_planner::problem::MemoryModel;
-use divi_planner::{Error, Objective, Options, Problem, solve, verify};
+use divi_planner::{Error, Objective, Options, Problem, Terms, solve, verify_under};
 use divi_report::Timeline;
 
 /// What a device holds at a moment: looked up launch by launch, tensor by tensor.
@@ -85,7 +85,8 @@ fn the_verifier_needs_as_much_and_no_less() {
             let mut with = |device: usize, memory: f64| {
                 problem.devices.iter_mut().for_each(|device| device.memory = None);
                 problem.devices[device].memory = Some(memory);
-                verify(&problem, &Plan { problem: problem.hash(), ..plan.clone() })
+                let plan = Plan { problem: problem.hash(), ..plan.clone() };
+                verify_under(&problem, &plan, &Terms::stated_by(&plan))
             };
             for (index, device) in timeline.devices.iter().enumerate() {
                 let counted = device.memory.counted;

@@ -214,6 +214,31 @@ fn the_same_plan_gives_the_same_bytes() {
     assert_eq!(show(), show());
 }
 
+/// Bounds of the page's history, by what proves them.
+fn bounds(history: Vec<Event>) -> Vec<(String, f64)> {
+    let problem = hand::problem();
+    let html = Report::new(&problem, &hand::plan(&problem)).unwrap().history(history).html();
+    let (_, rest) = html.split_once("\"history\":").unwrap();
+    let events =
+        serde_json::Deserializer::from_str(rest).into_iter::<Vec<serde_json::Value>>().next().unwrap().unwrap();
+    let bound = |event: &serde_json::Value| Some((event["part"].as_str()?.to_owned(), event["bound"].as_f64()?));
+    events.iter().filter_map(bound).collect()
+}
+
+#[test]
+fn the_search_ends_at_the_bound_of_the_certificate() {
+    let event = |part: &str, found| Event { seconds: 0.5, part: part.to_owned(), found };
+    let named = |all: &[(&str, f64)]| all.iter().map(|(by, bound)| ((*by).to_owned(), *bound)).collect::<Vec<_>>();
+    let plan = || event("heft", Found::Plan(61.0));
+    // The plan's bound is 58, by hand.
+    let low = bounds(vec![plan(), event("load", Found::Bound(40.0))]);
+    assert_eq!(low, named(&[("load", 40.0), ("hand", 58.0)]));
+    assert_eq!(bounds(vec![plan(), event("exact", Found::Bound(58.0))]), named(&[("exact", 58.0)]));
+    let withdrawn = bounds(vec![event("load", Found::Bound(40.0)), event("milp", Found::Bound(60.0)), plan()]);
+    assert_eq!(withdrawn, named(&[("load", 40.0), ("hand", 58.0)]));
+    assert_eq!(bounds(Vec::new()), []);
+}
+
 #[test]
 fn the_page_needs_nothing_else() {
     let problem = hand::problem();
