@@ -9,7 +9,6 @@ func.func @linalg(%a: tensor<16x32xf32>, %b: tensor<32x8xf32>, %c: tensor<16x8xf
   // CHECK-SAME: divi.flops = 8192 : i64, divi.input_bytes = 3072 : i64, divi.output_bytes = 512 : i64
   // CHECK-SAME: divi.weight_bytes = 0 : i64
   %init = tensor.empty() : tensor<16x8xf32>
-  // expected-warning @below {{'linalg.matmul' op may mix the inputs of a batch, and so does another: in a batch, it runs once for each input}}
   %0 = linalg.matmul ins(%a, %b : tensor<16x32xf32>, tensor<32x8xf32>) outs(%init : tensor<16x8xf32>) -> tensor<16x8xf32>
   // CHECK: linalg.generic
   // CHECK-SAME: divi.flops = 256 : i64, divi.input_bytes = 1024 : i64, divi.output_bytes = 512 : i64
@@ -30,7 +29,6 @@ func.func @depthwise(%x: tensor<1x16x16x32xf32>, %w: tensor<3x3x32xf32>) -> tens
   %init = tensor.empty() : tensor<1x14x14x32xf32>
   // CHECK: linalg.depthwise_conv_2d_nhwc_hwc
   // CHECK-SAME: divi.flops = 112896 : i64
-  // expected-warning @below {{may mix the inputs of a batch}}
   %0 = linalg.depthwise_conv_2d_nhwc_hwc ins(%x, %w : tensor<1x16x16x32xf32>, tensor<3x3x32xf32>) outs(%init : tensor<1x14x14x32xf32>) -> tensor<1x14x14x32xf32>
   return %0 : tensor<1x14x14x32xf32>
 }
@@ -42,7 +40,6 @@ func.func @depthwise(%x: tensor<1x16x16x32xf32>, %w: tensor<3x3x32xf32>) -> tens
 func.func @opaque(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
   // CHECK: "onnx.Custom"
   // CHECK-SAME: divi.bound = {cpu0 = "{{[a-z]+}}"}, divi.cost = #divi.cost<@cpu0 = {1 = {{[0-9.]+}}}>, divi.flops = 8 : i64
-  // expected-warning @below {{'onnx.Custom' op 'mystery' may mix the inputs of a batch}}
   %0 = "onnx.Custom"(%x) {function_name = "Mystery", onnx_node_name = "mystery"} : (tensor<1x8xf32>) -> tensor<1x8xf32>
   return %0 : tensor<1x8xf32>
 }
@@ -53,7 +50,6 @@ func.func @opaque(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
 // CHECK-LABEL: func.func @data_dependent
 func.func @data_dependent(%x: tensor<4xf32>) -> tensor<1x?xf32> {
   // expected-warning @below {{'onnx.NonZero' op 'where' has a result whose size depends on data, and so does another: each such dimension is counted as 1}}
-  // expected-warning @below {{'onnx.NonZero' op 'where' may mix the inputs of a batch}}
   %0 = "onnx.NonZero"(%x) {onnx_node_name = "where"} : (tensor<4xf32>) -> tensor<1x?xi64>
   // CHECK: "onnx.Cast"
   // CHECK-SAME: divi.flops = 1 : i64, divi.input_bytes = 8 : i64, divi.output_bytes = 4 : i64
@@ -84,7 +80,6 @@ func.func @captured(%condition: tensor<i1>, %x: tensor<1x8xf32>) -> tensor<1x8xf
   %0 = "onnx.Relu"(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32>
   // CHECK: "onnx.If"
   // CHECK: divi.bound = {cpu0 = "{{[a-z]+}}"}, divi.cost = #divi.cost<@cpu0 = {1 = {{[0-9.]+}}}>, divi.flops = 136 : i64, divi.input_bytes = 33 : i64, divi.output_bytes = 32 : i64, divi.scratch_bytes = 0 : i64, divi.weight_bytes = 256 : i64
-  // expected-warning @below {{'onnx.If' op may mix the inputs of a batch: in a batch, it runs once for each input}}
   %1 = "onnx.If"(%condition) ({
     %2 = "onnx.MatMul"(%0, %w) : (tensor<1x8xf32>, tensor<8x8xf32>) -> tensor<1x8xf32>
     onnx.Yield %2 : tensor<1x8xf32>

@@ -162,11 +162,12 @@ impl Counted {
     }
 }
 
-/// Counts the work of all tasks at the module's own batch and at every one that a device supports.
+/// Counts the work of all tasks at the module's own batch and at every one that a device supports. Tasks that would run once for
+/// each input of a batch are not reported here: divi-rebatch and divi-outline do so where there is a batch.
 fn count(function: MlirOperation, tasks: &Tasks, system: &System) -> Result<BTreeMap<u32, Vec<Counted>>, Failure> {
     let sizes = system.devices.iter().flat_map(|device| device.batch_sizes.iter().copied());
     let mut batches: BTreeMap<u32, Vec<Counted>> = sizes.chain([1]).map(|size| (size, vec![])).collect();
-    let (mut largest, mut present) = (None, None::<Vec<Counted>>);
+    let mut present: Option<Vec<Counted>> = None;
     for (&size, counted) in &mut batches {
         let rebatched = Rebatched::of(function, size.into())?;
         let mut counter = Counter::new(&rebatched);
@@ -191,17 +192,6 @@ fn count(function: MlirOperation, tasks: &Tasks, system: &System) -> Result<BTre
             );
             warning(first, &message);
         }
-        largest = Some(rebatched);
-    }
-    if let Some(rebatched) = largest
-        && let Some(&first) = rebatched.repeated().first()
-    {
-        let message = format!(
-            "{} may mix the inputs of a batch{}: in a batch, it runs once for each input",
-            describe(first),
-            others(rebatched.repeated().len())
-        );
-        warning(first, &message);
     }
     Ok(batches)
 }

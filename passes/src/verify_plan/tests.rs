@@ -6,7 +6,7 @@ use crate::{
     partition::{Options, partition, planned_inputs, read_plan},
 };
 use divi_dialect::new_context;
-use divi_planner::{Objective, plan::Limit, problem::Contention, random::Random, verify};
+use divi_planner::{Objective, Terms, plan::Limit, problem::Contention, random::Random, verify_under};
 use melior::{Context, ir::Module};
 use std::{cell::RefCell, fmt::Write, rc::Rc};
 
@@ -172,7 +172,9 @@ fn the_planner_agrees() {
         let (reference, _) = heard(&context, || {
             let posed = Posed::by(raw, planned_inputs(raw).expect("has a plan")).expect("poses a problem");
             let plan = read_plan(raw, &posed)?;
-            Ok::<_, crate::Failure>(verify(&posed.problem, &plan).map_err(|error| error.to_string()))
+            Ok::<_, crate::Failure>(
+                verify_under(&posed.problem, &plan, &Terms::stated_by(&plan)).map_err(|error| error.to_string()),
+            )
         });
         // The planner lets an output wait until the host has nothing to do, though it takes no time: that is put right when
         // stages are made. The value of a pipeline is read, not found.
