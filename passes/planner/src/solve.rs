@@ -27,7 +27,7 @@ use crate::watch::Watch;
 pub use symmetry::Symmetry;
 
 /// From this gap on all of the default effort is spent; at no gap, this share of it.
-const FULL_GAP: f64 = 0.25;
+const FULL_GAP: f64 = 0.4;
 const LEAST_EFFORT: f64 = 0.02;
 
 /// How an algorithm is to work.
@@ -367,8 +367,8 @@ mod test {
         let plain = Options::default();
         let trials = |options: &Options, value: f64, bound: f64| options.for_gap(value, bound).worth(100_000);
         assert_eq!(trials(&plain, 100.0, 20.0), 100_000);
-        assert_eq!(trials(&plain, 100.0, 75.0), 100_000);
-        assert_eq!(trials(&plain, 100.0, 95.0), 20_000);
+        assert_eq!(trials(&plain, 100.0, 60.0), 100_000);
+        assert_eq!(trials(&plain, 100.0, 90.0), 25_000);
         assert_eq!(trials(&plain, 100.0, 99.9), 2_000);
         assert_eq!(trials(&plain, 0.0, 0.0), 2_000);
         // Limits are what the user says.

@@ -15,8 +15,8 @@ use crate::watch::Watch;
 /// How many changes may be tried: fewer where there are more tasks and devices, as list schedulers try each task on each, so
 /// that all trials together take about a second.
 const MOST: usize = 120;
-const LEAST: usize = 12;
-const TRIED_PLACES: usize = 60_000;
+const LEAST: usize = 8;
+const TRIED_PLACES: usize = 20_000;
 /// How long it may take where seconds are limited. Of more tasks than this, a single trial may take longer.
 const SECONDS: f64 = 1.0;
 const TIMED_TASKS: usize = 5_000;

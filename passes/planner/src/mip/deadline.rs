@@ -89,7 +89,9 @@ pub(super) fn solve(
             }
             Err(RecvTimeoutError::Timeout) => {
                 leave_behind(&shared);
-                return Ok(Outcome { values, bound, finished: false, iterations: 0, nodes: 0 });
+                let verified = f64::NEG_INFINITY;
+                let (duals, ray) = (Vec::new(), None);
+                return Ok(Outcome { values, bound, verified, duals, ray, finished: false, iterations: 0, nodes: 0 });
             }
             Err(RecvTimeoutError::Disconnected) => return Err(Error::Bug("a solver's thread panicked".to_owned())),
         };
