@@ -4,7 +4,7 @@ use crate::{
     npy,
     tensor::{TensorData, TensorRef},
 };
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 const LOCAL: u32 = 0x0403_4b50;
 const CENTRAL: u32 = 0x0201_4b50;
@@ -17,15 +17,35 @@ const VERSION: u16 = 45;
 /// The first day that ZIP knows: archives of the same arrays are the same.
 const DATE: u16 = 0x21;
 
+/// Bytes that all arrays of an archive may have together, unless the archive is larger: a small one that expands to more is taken
+/// for an attack.
+const MOST_BYTES: u64 = 1 << 30;
+/// Deflate expands no byte to more than this.
+const MOST_EXPANSION: u64 = 1032;
+
 /// Reads all arrays, by name. The error says what is wrong with the file.
 pub fn read(archive: &[u8]) -> Result<Vec<(String, TensorData)>, String> {
+    let most = MOST_BYTES.max(archive.len() as u64);
+    let mut left = most;
+    read_bounded(archive, |_, bytes| {
+        left = left.checked_sub(bytes).ok_or_else(|| format!("the arrays have more than {most} bytes together"))?;
+        Ok(())
+    })
+}
+
+/// Reads all arrays, by name, if `may_read` lets them. It is called with the name of each and the bytes of its file, before
+/// any of these are allocated.
+pub fn read_bounded(
+    archive: &[u8],
+    mut may_read: impl FnMut(&str, u64) -> Result<(), String>,
+) -> Result<Vec<(String, TensorData)>, String> {
     let entries = directory(archive)?;
-    let read = |entry: &Entry| {
-        let contents = entry.contents(archive)?;
-        Ok((entry.name.strip_suffix(".npy").unwrap_or(&entry.name).to_owned(), npy::read(&contents)?))
-    };
-    let named = |entry: &Entry| read(entry).map_err(|reason: String| format!("entry '{}': {reason}", entry.name));
-    entries.iter().map(named).collect()
+    let of_entry = |entry: &Entry, reason: String| format!("entry '{}': {reason}", entry.name);
+    for entry in &entries {
+        may_read(entry.array(), entry.size).map_err(|reason| of_entry(entry, reason))?;
+    }
+    let read = |entry: &Entry| Ok((entry.array().to_owned(), npy::read(&entry.contents(archive)?)?));
+    entries.iter().map(|entry| read(entry).map_err(|reason| of_entry(entry, reason))).collect()
 }
 
 /// Writes arrays, as they are, not deflated.
@@ -133,6 +153,7 @@ fn directory(archive: &[u8]) -> Result<Vec<Entry>, String> {
         (count, at) = (numbers.u64(end.saturating_add(32))?, numbers.u64(end.saturating_add(48))?);
     }
     let mut entries = Vec::new();
+    let mut names = HashSet::new();
     for _ in 0..count {
         if numbers.u32(at)? != CENTRAL {
             return Err("its directory is not where it says".to_owned());
@@ -151,6 +172,9 @@ fn directory(archive: &[u8]) -> Result<Vec<Entry>, String> {
         if numbers.u16(at + 8)? & 1 == 1 {
             return Err(format!("entry '{}' is encrypted", entry.name));
         }
+        if !names.insert(entry.name.clone()) {
+            return Err(format!("there are two entries '{}'", entry.name));
+        }
         entries.push(entry);
         at += 46 + name + extra + comment;
     }
@@ -158,6 +182,11 @@ fn directory(archive: &[u8]) -> Result<Vec<Entry>, String> {
 }
 
 impl Entry {
+    /// The name of the array.
+    fn array(&self) -> &str {
+        self.name.strip_suffix(".npy").unwrap_or(&self.name)
+    }
+
     /// Takes the numbers that do not fit into 32 bits from where they are.
     fn widen(&mut self, extra: &Numbers<'_>) {
         let mut at = 0;
@@ -187,6 +216,9 @@ impl Entry {
         let contents = match self.method {
             0 => Cow::Borrowed(packed),
             8 => {
+                if self.size / MOST_EXPANSION > self.packed {
+                    return Err("it cannot have as many bytes as the directory says".to_owned());
+                }
                 let limit = usize::try_from(self.size).map_err(|_| "it is too large")?;
                 let inflated = miniz_oxide::inflate::decompress_to_vec_with_limit(packed, limit);
                 Cow::Owned(inflated.map_err(|_| "its compressed data are damaged")?)

@@ -104,6 +104,49 @@ fn archives_of_others_are_read() {
     }
 }
 
+/// An archive with entries that are all the same compressed file.
+fn compressed(names: &[&str], contents: &[u8], claimed_size: u32) -> Vec<u8> {
+    let packed = miniz_oxide::deflate::compress_to_vec(contents, 1);
+    let fields = |name: &str| {
+        // Version, flags, method, time and date, then checksum and sizes.
+        let mut fields = [20, 0, 8, 0, 0x21_u16].map(u16::to_le_bytes).concat();
+        let numbers = [crc32fast::hash(contents), packed.len() as u32, claimed_size];
+        numbers.iter().for_each(|number| fields.extend(number.to_le_bytes()));
+        [name.len() as u16, 0].iter().for_each(|number| fields.extend(number.to_le_bytes()));
+        fields
+    };
+    let mut archive = [&0x0403_4b50_u32.to_le_bytes()[..], &fields("x.npy"), b"x.npy", &packed].concat();
+    let start = archive.len() as u32;
+    for name in names {
+        archive
+            .extend([&0x0201_4b50_u32.to_le_bytes()[..], &[20, 0], &fields(name), &[0; 14], name.as_bytes()].concat());
+    }
+    let size = archive.len() as u32 - start;
+    archive.extend([&0x0605_4b50_u32.to_le_bytes()[..], &[0; 4]].concat());
+    [names.len() as u16; 2].iter().for_each(|count| archive.extend(count.to_le_bytes()));
+    [size, start].iter().for_each(|number| archive.extend(number.to_le_bytes()));
+    archive.extend([0, 0]);
+    archive
+}
+
+#[test]
+fn archives_that_expand_to_all_memory_are_refused() {
+    let contents = npy::write(TensorData::zeroed(DType::U8, &[1 << 26]).unwrap().view());
+    let size = contents.len() as u32;
+    let arrays = npz::read(&compressed(&["x.npy"], &contents, size)).unwrap();
+    assert_eq!((&arrays[0].0[..], arrays[0].1.bytes().len()), ("x", 1 << 26));
+    let bounded = |archive: &[u8]| npz::read_bounded(archive, |_, bytes| Err(format!("{bytes} bytes"))).unwrap_err();
+    assert_eq!(bounded(&compressed(&["x.npy"], &contents, size)), format!("entry 'x.npy': {size} bytes"));
+    // Seventeen entries of 64 MiB that are all the same bytes of the archive.
+    let names: Vec<_> = (0..17).map(|index| format!("{index}.npy")).collect();
+    let names: Vec<_> = names.iter().map(|name| &name[..]).collect();
+    let expected = "entry '15.npy': the arrays have more than 1073741824 bytes together";
+    assert_eq!(npz::read(&compressed(&names, &contents, size)).unwrap_err(), expected);
+    assert_eq!(npz::read(&compressed(&["x.npy"; 2], &contents, size)).unwrap_err(), "there are two entries 'x.npy'");
+    let expected = "entry 'x.npy': it cannot have as many bytes as the directory says";
+    assert_eq!(npz::read(&compressed(&["x.npy"], &contents[..128], 1 << 29)).unwrap_err(), expected);
+}
+
 #[test]
 fn spans_become_traces_and_profiles() {
     let mut maker = two_devices(Mode::Latency, false);

@@ -10,7 +10,7 @@ use divi_runtime::{
 use std::{
     collections::HashSet,
     fs,
-    io::{self, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -19,8 +19,15 @@ pub(crate) fn print(text: &str) -> Result<(), String> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| format!("stdout: {error}"))
 }
 
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+/// Reads a file, or a pipe, of at most `limit` bytes.
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
+    let failed = |error: io::Error| format!("{}: {error}", path.display());
+    let mut bytes = Vec::new();
+    fs::File::open(path).and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        return Err(format!("{}: it has more than {limit} bytes, too many for the model's inputs", path.display()));
+    }
+    Ok(bytes)
 }
 
 /// Writes a file whole or not at all.

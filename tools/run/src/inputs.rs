@@ -13,18 +13,22 @@ pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(St
             ("", _) => return Err(format!("--input {}: say which input it is: NAME=FILE", path.display())),
             _ => name.clone(),
         };
-        check_name(runtime, &name)?;
-        let tensor = npy::read(&files::read(path)?).map_err(|reason| format!("{}: {reason}", path.display()))?;
+        let limit = file_bytes(find(runtime, &name)?);
+        let tensor = npy::read(&files::read(path, limit)?).map_err(|reason| format!("{}: {reason}", path.display()))?;
         given.push((name, tensor));
     }
     for path in &arguments.archives {
-        let arrays = npz::read(&files::read(path)?).map_err(|reason| format!("{}: {reason}", path.display()))?;
-        given.extend(arrays);
+        let all = runtime.inputs().map(|(_, tensor)| file_bytes(tensor)).fold(MOST_HEADER_BYTES, u64::saturating_add);
+        let may_read = |name: &str, bytes: u64| match find(runtime, name)? {
+            tensor if bytes > file_bytes(tensor) => Err(format!("it has {bytes} bytes, more than any file of {tensor}")),
+            _ => Ok(()),
+        };
+        let arrays = npz::read_bounded(&files::read(path, all)?, may_read);
+        given.extend(arrays.map_err(|reason| format!("{}: {reason}", path.display()))?);
     }
     let mut inputs = Vec::new();
     for (name, tensor) in given {
-        check_name(runtime, &name)?;
-        let wanted = runtime.inputs().find(|(known, _)| *known == name).and_then(|(_, it)| DType::from_name(&it.dtype));
+        let wanted = DType::from_name(&find(runtime, &name)?.dtype);
         // What does not fit is refused where it is used.
         let tensor = match wanted {
             Some(dtype) => tensor.reinterpret(dtype).unwrap_or_else(|tensor| tensor),
@@ -46,17 +50,25 @@ pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(St
     inputs.into_iter().map(adopt).collect()
 }
 
-/// Refuses a name that no input has.
-fn check_name(runtime: &Runtime, name: &str) -> Result<(), String> {
-    let known: Vec<_> = runtime.inputs().map(|(known, _)| known).collect();
-    if known.contains(&name) {
-        return Ok(());
+/// The input of a name. A name that no input has is refused.
+fn find<'a>(runtime: &'a Runtime, name: &str) -> Result<&'a Tensor, String> {
+    if let Some((_, tensor)) = runtime.inputs().find(|(known, _)| *known == name) {
+        return Ok(tensor);
     }
-    let list = known.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
-    match known.is_empty() {
+    let list = runtime.inputs().map(|(known, _)| format!("'{known}'")).collect::<Vec<_>>().join(", ");
+    match list.is_empty() {
         true => Err(format!("there is no input '{name}': the model has none")),
         false => Err(format!("there is no input '{name}': the inputs are {list}")),
     }
+}
+
+/// Headers of NumPy's files have hardly more than a hundred bytes, but may be padded.
+const MOST_HEADER_BYTES: u64 = 1 << 17;
+
+/// The most bytes of a file with an array of this shape, whatever its element type is.
+fn file_bytes(tensor: &Tensor) -> u64 {
+    let elements = tensor.shape.iter().fold(1, |count: u64, &size| count.saturating_mul(size));
+    elements.saturating_mul(16).saturating_add(MOST_HEADER_BYTES)
 }
 
 fn ask_for(missing: &[(&str, &Tensor)], bundle: &Path) -> String {
