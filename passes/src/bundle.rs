@@ -18,7 +18,7 @@ use crate::{
 use constants::Constants;
 use divi_codegen::Target;
 use divi_files::Draft;
-use divi_runtime::bundle::check_replaceable;
+use divi_runtime::{bundle::check_replaceable, weights};
 use mlir_sys::MlirOperation;
 use std::{
     io,
@@ -52,12 +52,20 @@ pub fn write_bundle(module: MlirOperation, folder: &Path, options: &Options) -> 
     let constants = Constants::new(&options.ir_folder, recipes.as_ref().zip(options.random_seed));
     let program = steps::program(module, &options.model, &constants)?;
     let refer = |path: &str| {
+        // What is outside the model's folder is copied: a bundle refers to files of its model alone.
+        if path != "." && weights::confine(&options.ir_folder, path).is_err() {
+            return None;
+        }
         // The draft is beside the folder that it replaces: the same path leads to the weights from both.
         let path = relative(&options.ir_folder.join(path), draft.path());
         path.to_str().map(str::to_owned)
     };
-    let settings =
-        divi_codegen::Options { target: options.target.clone(), weights_folder: &options.ir_folder, refer: &refer };
+    let settings = divi_codegen::Options {
+        target: options.target.clone(),
+        weights_folder: &options.ir_folder,
+        refer: &refer,
+        model_folder: refer(".").unwrap_or_default(),
+    };
     divi_codegen::write(program, draft.path(), &settings).map_err(|problem| fail(&problem.to_string()))?;
     draft.commit().map_err(cannot)
 }

@@ -54,6 +54,10 @@ typedef struct {
   size_t threads;
   /* How many requests may be in flight; 0 for as many as is usual. */
   size_t in_flight;
+  /* A folder that weights may be in beside the bundle's and its model's; NULL for none. */
+  const char *allow_path;
+  /* Not 0: weights are mapped instead of read, so that processes share them. If a file is truncated then, the process ends. */
+  int map_weights;
 } divi_options;
 
 /* What an input or output of the model is: dense and row-major. It lives as long as the runtime. */

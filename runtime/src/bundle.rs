@@ -2,22 +2,27 @@
 //!
 //! The compiler fills these types in, the runtime reads them; neither knows more of the other.
 
+mod contents;
 mod file;
 mod gpu;
+mod signature;
 mod steps;
 mod validate;
 
 pub use file::check_replaceable;
 pub(crate) use file::write_whole;
 pub use gpu::{Convolution, Epilogue, GpuCode, Launch, Library, LibraryCall, Link, Product, Then};
+pub use signature::{SIGNATURE_COMMENT, SIGNATURES};
 pub use steps::Lanes;
 pub(crate) use steps::unit;
 
 use crate::prepare::Expression;
 use serde::{Deserialize, Serialize};
 
-/// What bundles of this version call themselves.
-pub const FORMAT: &str = "divi-bundle/1";
+/// Format of bundles that are written: version 2 has the bytes that calls touch and the contents of all files.
+pub const FORMAT: &str = "divi-bundle/2";
+/// Format of older bundles, which are still read. Nothing bounds what their calls touch.
+pub const FORMAT_1: &str = "divi-bundle/1";
 /// The file that describes a bundle, in its folder.
 pub const DESCRIPTION: &str = "bundle.json";
 /// The file with the constants that were computed at build time, in the same folder.
@@ -40,6 +45,12 @@ pub struct Bundle {
     pub devices: Vec<Device>,
     /// Every other file of the bundle, as it was written.
     pub files: Vec<File>,
+    /// The folder of the model's files, relative to the bundle's folder; empty if the bundle refers to none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model_folder: String,
+    /// Files of the model that constants refer to. The hash is that of the ranges which they refer to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_files: Vec<File>,
     /// The values that go from step to step.
     pub values: Vec<Value>,
     pub inputs: Vec<Port>,
@@ -113,7 +124,7 @@ pub struct Device {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// Relative to the bundle's folder; other files than those in it belong to the model.
+    /// Relative to the bundle's folder.
     pub path: String,
     pub bytes: u64,
     pub sha256: String,
@@ -156,6 +167,9 @@ pub struct Port {
 pub struct Constant {
     pub bytes: u64,
     pub source: Source,
+    /// The CRC-32 of its bytes, if they lie in a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crc32: Option<u32>,
 }
 
 /// Where the bytes of a constant are.
@@ -218,6 +232,12 @@ pub struct Profile {
 pub struct Call {
     pub kernel: String,
     pub buffers: Vec<Buffer>,
+    /// Bytes that the kernel touches of each buffer at most, from its first one on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bytes: Vec<u64>,
+    /// The buffers that it writes, by index. They overlap no other one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<usize>,
     /// All iterations.
     pub extent: i64,
     /// The fewest that are worth a thread of their own.
@@ -235,6 +255,17 @@ impl Call {
     /// The constants that it reads, as often as it does.
     pub(crate) fn constants(&self) -> impl Iterator<Item = usize> {
         self.buffers.iter().filter_map(|buffer| if let Buffer::Constant(index) = buffer { Some(*index) } else { None })
+    }
+}
+
+impl Bundle {
+    /// Whether the description says what its calls touch and where its model's files are, as all but the oldest do.
+    pub(crate) fn has_extents(&self) -> bool {
+        self.format != FORMAT_1
+    }
+
+    pub(crate) fn has_model_folder(&self) -> bool {
+        self.has_extents()
     }
 }
 

@@ -1,12 +1,16 @@
 //! Native code: the shared object of a bundle, and its kernels.
 
 use crate::{
-    bundle::Target,
+    bundle::{Call, SIGNATURE_COMMENT, SIGNATURES, Target},
     cpu,
     error::{Error, Result},
 };
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    ffi::{CStr, c_char},
+    path::{Path, PathBuf},
+};
 
 /// See [`crate::bundle::Call`].
 pub(crate) type Kernel = unsafe extern "C" fn(buffers: *const *mut u8, begin: i64, end: i64) -> i32;
@@ -15,6 +19,34 @@ pub(crate) type Kernel = unsafe extern "C" fn(buffers: *const *mut u8, begin: i6
 pub(crate) struct Code {
     path: PathBuf,
     library: Library,
+    signatures: Signatures,
+}
+
+/// The calls that code was compiled for; `None` in code of the oldest bundles.
+pub(crate) struct Signatures(Option<HashSet<String>>);
+
+impl Signatures {
+    /// From the comments of PTX.
+    pub(crate) fn of_text(text: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(text);
+        let lines: HashSet<_> =
+            text.lines().filter_map(|line| line.strip_prefix(SIGNATURE_COMMENT)).map(str::to_owned).collect();
+        Self((!lines.is_empty()).then_some(lines))
+    }
+
+    /// Checks that code was compiled for a call of a bundle that `has_extents`.
+    pub(crate) fn check(&self, call: &Call, has_extents: bool, path: &Path) -> Result<()> {
+        let known = match (&self.0, has_extents) {
+            (Some(known), true) => call.signatures().iter().all(|signature| known.contains(signature)),
+            (Some(_), false) => false,
+            (None, has_extents) => !has_extents,
+        };
+        if known {
+            return Ok(());
+        }
+        let reason = format!("its kernel '{}' was not compiled for a call of the description", call.kernel);
+        Err(Error::Code { path: path.to_owned(), reason })
+    }
 }
 
 /// Refuses code that this processor cannot run.
@@ -32,10 +64,20 @@ impl Code {
         // it is loaded.
         let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
         let library = library.map_err(|error| Error::Code { path: path.clone(), reason: error.to_string() })?;
-        Ok(Self { path, library })
+        // SAFETY: code that has the symbol has text there that ends with a NUL.
+        let signatures = unsafe {
+            let text = library.get::<*const c_char>(SIGNATURES).ok();
+            text.map(|text| {
+                CStr::from_ptr(text.into_raw().cast()).to_string_lossy().lines().map(str::to_owned).collect()
+            })
+        };
+        Ok(Self { path, library, signatures: Signatures(signatures) })
     }
 
-    pub(crate) fn kernel(&self, name: &str) -> Result<Kernel> {
+    /// The kernel of a call of a bundle that `has_extents`, if the code was compiled for the call.
+    pub(crate) fn kernel(&self, call: &Call, has_extents: bool) -> Result<Kernel> {
+        self.signatures.check(call, has_extents, &self.path)?;
+        let name = &call.kernel[..];
         // SAFETY: the compiler gives all kernels this type.
         let symbol = unsafe { self.library.get::<Kernel>(name) };
         let missing = |_| Error::Code { path: self.path.clone(), reason: format!("it has no kernel '{name}'") };

@@ -1,9 +1,10 @@
-//! The constants of a bundle in memory: mapped where they lie, made where they do not.
+//! The constants of a bundle in memory: read or mapped where they lie in files, made where they do not.
 
 use crate::{
-    bundle::{ALIGNMENT, Bundle, Source, WEIGHTS},
+    bundle::{ALIGNMENT, Bundle, Constant, Source},
     cpu,
     error::{Error, Result},
+    files::{self, Roots},
     memory::Aligned,
     prepare::Expression,
     random_weights::Recipe,
@@ -12,11 +13,9 @@ use crate::{
 };
 use bytes::Bytes;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     fs,
-    os::unix::fs::FileExt,
-    panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
+    path::PathBuf,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
@@ -43,118 +42,100 @@ impl Memory {
 }
 
 impl Constants {
-    /// Maps and makes all constants; those that `prepare` computes are zeros.
-    pub(crate) fn load(folder: &Path, bundle: &Bundle) -> Result<Self> {
-        refuse_the_impossible(bundle)?;
-        let mut files = Files { folder, mapped: HashMap::new() };
-        let mut constants = Vec::with_capacity(bundle.constants.len());
-        let mut made = Vec::new();
-        for (index, constant) in bundle.constants.iter().enumerate() {
-            let what = format!("constant {index}");
-            constants.push(match &constant.source {
-                Source::Packed { offset } => files.part(WEIGHTS, *offset, constant.bytes, &what)?,
-                Source::File { path, offset } => files.part(path, *offset, constant.bytes, &what)?,
-                Source::Computed => Memory::Owned(Aligned::zeroed(constant.bytes, &what)?),
-                Source::Made(expression) => {
-                    made.push((index, expression));
-                    Memory::Mapped(Bytes::new())
-                }
-            });
-        }
+    /// Reads or maps constants that lie in files, and makes the others; those that `prepare` computes are zeros.
+    pub(crate) fn load(roots: &Roots, bundle: &Bundle, is_mapped: bool) -> Result<Self> {
+        bundle.check_expressions(roots)?;
+        let files = Files::open(roots, bundle)?;
+        let mut order: Vec<usize> = (0..bundle.constants.len()).collect();
         // The largest first: what is needed to make them is gone again before all the others are there.
-        made.sort_by_key(|&(index, _)| (std::cmp::Reverse(bundle.constants[index].bytes), index));
-        for (index, memory) in make(folder, &made)? {
-            constants[index] = Memory::Owned(memory);
-        }
-        Ok(Self { constants })
-    }
-}
-
-/// A description may name any size; what is larger than the machine's memory must not even be tried.
-fn refuse_the_impossible(bundle: &Bundle) -> Result<()> {
-    let Some(limit) = memory_of_machine() else { return Ok(()) };
-    for (index, constant) in bundle.constants.iter().enumerate() {
-        let bytes = match &constant.source {
-            Source::Made(expression) => largest(expression),
-            Source::Computed => constant.bytes,
-            Source::Packed { .. } | Source::File { .. } => 0,
-        };
-        if bytes > limit {
-            return Err(Error::Memory { what: format!("constant {index}"), bytes });
-        }
-    }
-    Ok(())
-}
-
-/// The most bytes of any part of an expression.
-fn largest(expression: &Expression) -> u64 {
-    let own = expression.length().unwrap_or(u64::MAX);
-    expression.parts().into_iter().map(largest).fold(own, u64::max)
-}
-
-fn memory_of_machine() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let kib =
-        |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok());
-    Some((kib("MemTotal:")? + kib("SwapTotal:").unwrap_or(0_u64)) << 10)
-}
-
-/// Files that constants are in, each mapped once.
-struct Files<'a> {
-    folder: &'a Path,
-    mapped: HashMap<String, Bytes>,
-}
-
-impl Files<'_> {
-    fn part(&mut self, path: &str, offset: u64, length: u64, what: &str) -> Result<Memory> {
-        let full = self.folder.join(path);
-        let damaged = |error: weights::Error| match error {
-            weights::Error::Unreadable { path, error } => Error::Unreadable { path, error },
-            other => Error::damaged(&full, other.to_string()),
-        };
-        if !self.mapped.contains_key(path) {
-            let file = weights::map(&full).map_err(damaged)?;
-            self.mapped.insert(path.to_owned(), file);
-        }
-        let file = &self.mapped[path];
-        weights::check_extent(&full, file.len() as u64, offset, length).map_err(damaged)?;
-        if offset.is_multiple_of(ALIGNMENT) && file.as_ptr().addr().is_multiple_of(ALIGNMENT as usize) {
-            return Ok(Memory::Mapped(file.slice(offset as usize..(offset + length) as usize)));
-        }
-        // Models put their tensors where they like; kernels want theirs at a multiple. Read, not copied from the mapping,
-        // whose pages would count twice.
-        let mut memory = Aligned::zeroed(length, what)?;
-        let read = fs::File::open(&full).and_then(|file| file.read_exact_at(&mut memory, offset));
-        read.map_err(Error::unreadable(&full))?;
-        Ok(Memory::Owned(memory))
-    }
-}
-
-/// Computes constants, on all cores.
-fn make(folder: &Path, constants: &[(usize, &Expression)]) -> Result<Vec<(usize, Aligned)>> {
-    let made = Mutex::new(Vec::with_capacity(constants.len()));
-    let failure = Mutex::new(None);
-    let next = AtomicUsize::new(0);
-    cpu::on_cores(constants.len(), || {
-        while let Some(&(index, expression)) = constants.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let result = catch_unwind(AssertUnwindSafe(|| evaluate(folder, index, expression)));
-            let senseless = |_| Err(Error::Constant { index, reason: "its description makes no sense".into() });
-            match result.unwrap_or_else(senseless) {
-                Ok(memory) => made.lock().push((index, memory)),
-                Err(error) => {
-                    failure.lock().get_or_insert(error);
-                    next.fetch_add(constants.len(), Ordering::Relaxed);
+        order.sort_by_key(|&index| (std::cmp::Reverse(bundle.constants[index].bytes), index));
+        let made = Mutex::new(Vec::with_capacity(order.len()));
+        let failure = Mutex::new(None);
+        let next = AtomicUsize::new(0);
+        cpu::on_cores(order.len(), || {
+            while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                match files.load(index, &bundle.constants[index], is_mapped) {
+                    Ok(memory) => made.lock().push((index, memory)),
+                    Err(error) => {
+                        failure.lock().get_or_insert(error);
+                        next.fetch_add(order.len(), Ordering::Relaxed);
+                    }
                 }
             }
+        });
+        if let Some(error) = failure.into_inner() {
+            return Err(error);
         }
-    });
-    match failure.into_inner() {
-        Some(error) => Err(error),
-        None => Ok(made.into_inner()),
+        let mut made = made.into_inner();
+        made.sort_by_key(|(index, _)| *index);
+        Ok(Self { constants: made.into_iter().map(|(_, memory)| memory).collect() })
+    }
+
+    /// Gives the memory of all constants back but of those that are needed.
+    pub(crate) fn keep(&mut self, needed: &[bool]) {
+        let others = self.constants.iter_mut().zip(needed).filter(|(_, is_needed)| !**is_needed);
+        others.for_each(|(memory, _)| *memory = Memory::Mapped(Bytes::new()));
     }
 }
 
-fn evaluate(folder: &Path, index: usize, expression: &Expression) -> Result<Aligned> {
+/// Files that constants are in, each opened once.
+struct Files<'a> {
+    roots: &'a Roots,
+    opened: HashMap<&'a str, Opened>,
+}
+
+struct Opened {
+    path: PathBuf,
+    file: fs::File,
+    bytes: u64,
+}
+
+impl<'a> Files<'a> {
+    fn open(roots: &'a Roots, bundle: &'a Bundle) -> Result<Self> {
+        let mut opened = HashMap::new();
+        for (path, _) in bundle.constants.iter().filter_map(Constant::place) {
+            if let Entry::Vacant(place) = opened.entry(path) {
+                let path = roots.resolve(path)?;
+                let (file, bytes) = files::open(&path)?;
+                place.insert(Opened { path, file, bytes });
+            }
+        }
+        for described in &bundle.model_files {
+            if let Some(Opened { path, bytes, .. }) = opened.get(&described.path[..]) {
+                described.compare_size(path, *bytes)?;
+            }
+        }
+        Ok(Self { roots, opened })
+    }
+
+    fn load(&self, index: usize, constant: &Constant, is_mapped: bool) -> Result<Memory> {
+        let what = format!("constant {index}");
+        match &constant.source {
+            Source::Made(expression) => evaluate(self.roots, index, expression).map(Memory::Owned),
+            Source::Computed => Aligned::zeroed(constant.bytes, &what).map(Memory::Owned),
+            Source::Packed { .. } | Source::File { .. } => {
+                let Some((path, (offset, length))) = constant.place() else {
+                    return Err(Error::Constant { index, reason: "it is in no file".into() });
+                };
+                let Opened { path, file, bytes } = &self.opened[path];
+                let short = |error: weights::Error| Error::damaged(path, error.to_string());
+                weights::check_extent(path, *bytes, offset, length).map_err(short)?;
+                // Models put tensors anywhere; kernels need theirs at multiples.
+                if is_mapped && offset.is_multiple_of(ALIGNMENT) && length > 0 {
+                    let mapped = weights::map_range(file, offset, length).map_err(Error::unreadable(path))?;
+                    constant.check_bytes(path, &mapped)?;
+                    return Ok(Memory::Mapped(mapped));
+                }
+                let mut memory = Aligned::zeroed(length, &what)?;
+                files::read_range(file, path, offset, &mut memory)?;
+                constant.check_bytes(path, &memory)?;
+                Ok(Memory::Owned(memory))
+            }
+        }
+    }
+}
+
+fn evaluate(roots: &Roots, index: usize, expression: &Expression) -> Result<Aligned> {
     let what = format!("constant {index}");
     if let Expression::Random { seed, key, element, count, low, high } = expression {
         // The largest ones: made in their place, by all cores.
@@ -163,7 +144,7 @@ fn evaluate(folder: &Path, index: usize, expression: &Expression) -> Result<Alig
         fill(&recipe, *seed, &mut memory);
         return Ok(memory);
     }
-    let bytes = expression.evaluate(folder).map_err(|reason| Error::Constant { index, reason })?;
+    let bytes = expression.evaluate(roots.folder()).map_err(|reason| Error::Constant { index, reason })?;
     if expression.length() != Some(bytes.len() as u64) {
         return Err(Error::Constant { index, reason: "its parts do not fit each other".into() });
     }

@@ -374,12 +374,15 @@ impl Engine {
 
 /// Where the parts of a slice are in what it is taken out of, and where they go, in bytes.
 fn sliced(positions: &[u64], of: u64, outer: u64, part: u64) -> impl Iterator<Item = (u64, u64)> {
+    // Values without bytes may have any number of parts.
+    let outer = if part == 0 { 0 } else { outer };
     let places = (0..outer).flat_map(move |o| positions.iter().map(move |position| o * of + position));
     places.enumerate().map(move |(to, from)| (from * part, to as u64 * part))
 }
 
 /// Which value each part of a gather is of, where it is there, where it goes, and its length, in bytes.
 fn gathered(of: &[u64], outer: u64, part: u64) -> impl Iterator<Item = (usize, u64, u64, u64)> {
+    let outer = if part == 0 { 0 } else { outer };
     let total: u64 = of.iter().sum();
     let befores = of.iter().scan(0, |sum, of| Some(std::mem::replace(sum, *sum + of)));
     of.iter().zip(befores).enumerate().flat_map(move |(which, (of, before))| {

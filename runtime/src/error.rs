@@ -12,6 +12,8 @@ pub enum Error {
     Malformed { path: PathBuf, reason: String },
     /// A file is not as it was written.
     Damaged { path: PathBuf, reason: String },
+    /// A file is in none of the folders that the bundle may read from.
+    Outside { path: PathBuf },
     /// The code is for a processor that can do more than this one.
     OtherProcessor { cpu: String, missing: Vec<String> },
     /// The shared object cannot be loaded or lacks a kernel.
@@ -26,6 +28,8 @@ pub enum Error {
     Constant { index: usize, reason: String },
     /// There is not enough memory for something.
     Memory { what: String, bytes: u64 },
+    /// Requests in flight take more memory than there is.
+    InFlight { requests: usize, bytes: u64, available: u64 },
     /// A thread cannot be started.
     Thread(io::Error),
     /// An input is given that the model does not have, or twice.
@@ -78,6 +82,11 @@ impl fmt::Display for Error {
             Self::Damaged { path, reason } => {
                 write!(f, "'{}' is not as it was written: {reason}; compile the model again", path.display())
             }
+            Self::Outside { path } => write!(
+                f,
+                "'{}' is outside the bundle's folder and its model's: allow another folder for weights with --allow-path",
+                path.display()
+            ),
             Self::OtherProcessor { cpu, missing } => write!(
                 f,
                 "the bundle is for {cpu}, and this processor lacks {}: compile the model for this processor",
@@ -97,6 +106,10 @@ impl fmt::Display for Error {
             Self::Gpu { what, problem } => write!(f, "{what}: {problem}"),
             Self::Constant { index, reason } => write!(f, "constant {index} cannot be made: {reason}"),
             Self::Memory { what, bytes } => write!(f, "there is not enough memory for {what}: it takes {bytes} bytes"),
+            Self::InFlight { requests, bytes, available } => write!(
+                f,
+                "{requests} requests in flight take {bytes} bytes, and {available} are available: allow fewer, with --in-flight"
+            ),
             Self::Thread(error) => write!(f, "a thread cannot be started: {error}"),
             Self::UnexpectedInput { name, reason } => write!(f, "input '{name}' {reason}"),
             Self::MissingInput { name, wanted } => write!(f, "input '{name}' is missing: it is {wanted}"),

@@ -112,19 +112,16 @@ impl Expression {
     pub fn evaluate(&self, folder: &Path) -> Result<Bytes, String> {
         match self {
             Self::File { path, offset, length } => {
-                let path = folder.join(path);
-                let file = weights::map(&path).map_err(|error| error.to_string())?;
-                weights::check_extent(&path, file.len() as u64, *offset, *length).map_err(|error| error.to_string())?;
-                Ok(file.slice(*offset as usize..(offset + length) as usize))
+                weights::read(&folder.join(path), *offset, *length).map_err(|error| error.to_string())
             }
             Self::Bytes(digits) => parse_digits(digits).map(Bytes::from),
             Self::Random { seed, key, element, count, low, high } => {
                 let recipe = Recipe { key: key.clone(), element: *element, count: *count, low: *low, high: *high };
-                let mut bytes = vec![0; recipe.byte_length() as usize];
+                let mut bytes = zeros(self.length().ok_or(UNCOUNTABLE)?)?;
                 recipe.fill(*seed, 0, &mut bytes);
                 Ok(bytes.into())
             }
-            Self::Zeros(count) => Ok(vec![0; *count as usize * 4].into()),
+            Self::Zeros(_) => Ok(zeros(self.length().ok_or(UNCOUNTABLE)?)?.into()),
             Self::Widen { source, element } => {
                 let source = source.evaluate(folder)?;
                 let (halves, _) = source.as_chunks();
@@ -135,7 +132,7 @@ impl Expression {
                 }
             }
             Self::Concat(parts) => {
-                let mut all = vec![];
+                let mut all = with_room(self.length().ok_or(UNCOUNTABLE)?)?;
                 // What is packed in several pieces is made once.
                 let mut last: Option<(&Self, Bytes)> = None;
                 for part in parts {
@@ -153,7 +150,7 @@ impl Expression {
                 Ok(all.into())
             }
             Self::Pack(pack) => {
-                let mut packed = vec![];
+                let mut packed = with_room(pack.length().unwrap_or(0))?;
                 pack.pack(&pack.source.evaluate(folder)?, &mut packed)?;
                 Ok(packed.into())
             }
@@ -196,27 +193,44 @@ impl Expression {
     }
 }
 
+/// Nests of loops that code generation makes are less deep.
+const MOST_LOOPS: usize = 64;
+/// Why an expression is not evaluated.
+const UNCOUNTABLE: &str = "it is larger than can be counted";
+
 impl Pack {
-    /// Appends the elements of a source, in their new order.
-    fn pack(&self, source: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    /// How many bytes it makes; `None` if that cannot be counted, or its parts do not fit each other. Places that loops reach can be
+    /// computed without overflow behind this.
+    pub(crate) fn length(&self) -> Option<u64> {
         let axes = self.shape.len();
-        let elements: u64 = self.shape.iter().product();
+        let elements = self.shape.iter().try_fold(1_u64, |count, &size| count.checked_mul(size.max(1)))?;
+        let elements = if self.shape.contains(&0) { 0 } else { elements };
         let is_sound = self.start.len() == axes
             && self.end.len() == axes
             && self.end.iter().zip(&self.shape).all(|(end, size)| end <= size)
+            && self.loops.len() <= MOST_LOOPS
             && self.loops.iter().all(|l| l.axis < axes)
-            && source.len() as u64 == elements * 4;
+            && self.source.length()? == elements.checked_mul(4)?;
         if !is_sound {
-            return Err(format!("weights of {} bytes are packed as a tensor of {elements} elements", source.len()));
+            return None;
         }
-        let mut strides = vec![1; axes];
-        for axis in (1..axes).rev() {
-            strides[axis - 1] = strides[axis] * self.shape[axis];
+        let mut last = self.start.clone();
+        for Loop { axis, count, step } in &self.loops {
+            last[*axis] = last[*axis].checked_add(count.saturating_sub(1).checked_mul(*step)?)?;
         }
-        let count: u64 = self.loops.iter().map(|l| l.count).product();
-        out.reserve(count as usize * 4);
+        let mut places = last.iter().zip(strides(&self.shape)).map(|(last, stride)| last.checked_mul(stride));
+        places.try_fold(0_u64, |sum, place| sum.checked_add(place?).filter(|&sum| sum < 1 << 60))?;
+        self.loops.iter().try_fold(4_u64, |bytes, l| bytes.checked_mul(l.count))
+    }
+
+    /// Appends the elements of a source, in their new order.
+    fn pack(&self, source: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+        let fits = self.source.length() == Some(source.len() as u64);
+        if !fits || self.length().is_none() {
+            return Err(format!("weights of {} bytes are packed as a tensor of {:?}", source.len(), self.shape));
+        }
         let mut place = self.start.clone();
-        self.walk(0, &mut place, &strides, source, out);
+        self.walk(0, &mut place, &strides(&self.shape), source, out);
         Ok(())
     }
 
@@ -251,6 +265,29 @@ impl Pack {
         }
         out.resize(out.len() + (count - inside) as usize * 4, 0);
     }
+}
+
+/// An empty vector with room for so many bytes; an error if there is not as much memory.
+fn with_room(bytes: u64) -> Result<Vec<u8>, String> {
+    let mut room = vec![];
+    let length = usize::try_from(bytes).unwrap_or(usize::MAX);
+    room.try_reserve_exact(length).map_err(|_| format!("there is not enough memory for {bytes} bytes"))?;
+    Ok(room)
+}
+
+fn zeros(bytes: u64) -> Result<Vec<u8>, String> {
+    let mut zeros = with_room(bytes)?;
+    zeros.resize(bytes as usize, 0);
+    Ok(zeros)
+}
+
+/// Row-major strides of a shape, in elements.
+fn strides(shape: &[u64]) -> Vec<u64> {
+    let mut strides = vec![1; shape.len()];
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis] * shape[axis].max(1);
+    }
+    strides
 }
 
 fn parse_digits(digits: &str) -> Result<Vec<u8>, String> {

@@ -8,6 +8,8 @@ use crate::{
     cpu,
     cuda::{self, DeviceMemory, Pinned},
     error::{Error, Result},
+    files::Roots,
+    footprint, limits,
     memory::Aligned,
     runtime::Options,
     team::{Team, Work},
@@ -59,6 +61,8 @@ pub(crate) struct PlannedCall {
 impl Program {
     pub(crate) fn load(folder: &Path, driver: &dyn cuda::Driver, options: &Options) -> Result<Self> {
         let bundle = Bundle::read(folder)?;
+        let usual = footprint::usual_in_flight(&bundle);
+        limits::check(&bundle, options.in_flight.unwrap_or(usual), usual, options.map_weights)?;
         if let Some(device) = bundle.devices.iter().find(|device| device.kind != "cpu" && device.kind != cuda::KIND) {
             return Err(Error::Device { id: device.id.clone(), kind: device.kind.clone() });
         }
@@ -70,14 +74,15 @@ impl Program {
         }
         let gpus = cuda::open(&bundle, driver)?;
         let code = bundle.has_native_calls().then(|| Code::load(folder, &bundle.target)).transpose()?;
-        let kernels = Kernels(code.as_ref());
+        let kernels = Kernels { code: code.as_ref(), has_extents: bundle.has_extents() };
         let stages = bundle.stages.iter().map(|stage| match gpus[stage.device] {
             Some(_) => Ok(vec![]),
             None => kernels.plan(&stage.calls),
         });
         let stages = stages.collect::<Result<_>>()?;
         let prepare = kernels.plan(&bundle.prepare)?;
-        let constants = Constants::load(folder, &bundle)?;
+        let roots = Roots::of(folder, &bundle, &options.allowed_paths)?;
+        let constants = Constants::load(&roots, &bundle, options.map_weights)?;
         let lanes = bundle.lanes();
         let steps = plan_steps(&bundle, &lanes);
         let mut program = Self { bundle, steps, stages, lanes, constants, gpus: vec![], _code: code };
@@ -90,7 +95,22 @@ impl Program {
         };
         program.gpus = gpus.into_iter().enumerate().map(load).collect::<Result<_>>()?;
         choices.save()?;
+        if options.cold.is_none() {
+            // What GPUs alone need is there by now.
+            let needed = program.host_constants();
+            program.constants.keep(&needed);
+        }
         Ok(program)
+    }
+
+    /// By constant: whether the host reads it while requests run.
+    fn host_constants(&self) -> Vec<bool> {
+        let mut needed = vec![false; self.bundle.constants.len()];
+        let stages = self.bundle.stages.iter().filter(|stage| self.gpus[stage.device].is_none());
+        let of_calls = stages.flat_map(|stage| &stage.calls).flat_map(Call::constants);
+        let values = self.bundle.values.iter().filter(|value| self.gpus[value.device].is_none());
+        of_calls.chain(values.filter_map(|value| value.constant)).for_each(|constant| needed[constant] = true);
+        needed
     }
 
     /// Memory of a device for values. Those of the host that come from GPUs or go there are where GPUs find them by themselves.
@@ -187,13 +207,16 @@ impl Program {
     }
 }
 
-struct Kernels<'a>(Option<&'a Code>);
+struct Kernels<'a> {
+    code: Option<&'a Code>,
+    has_extents: bool,
+}
 
 impl Kernels<'_> {
     fn plan(&self, calls: &[Call]) -> Result<Vec<PlannedCall>> {
         let mut first = 0;
         let planned = calls.iter().filter_map(|call| {
-            let kernel = self.0?.kernel(&call.kernel);
+            let kernel = self.code?.kernel(call, self.has_extents);
             let buffers = first..first + call.buffers.len();
             first = buffers.end;
             let &Call { extent, grain, task, .. } = call;

@@ -48,6 +48,11 @@ pub struct Options {
     /// A file of which algorithms of libraries and kernels are the fastest on GPUs. What it does not know is measured and added.
     /// If nothing is said, all of it is measured whenever a bundle is loaded.
     pub choices: Option<PathBuf>,
+    /// Folders that weights may be in beside the bundle's and its model's.
+    pub allowed_paths: Vec<PathBuf>,
+    /// Whether weights are mapped instead of read, so that processes share them. A file that is truncated while it is mapped ends
+    /// the process (`SIGBUS`).
+    pub map_weights: bool,
     /// What moves values between devices that are not GPUs.
     pub transfer: Arc<dyn Transfer>,
     /// Called before each launch. If it panics, so does the stage.
@@ -63,6 +68,8 @@ impl Default for Options {
             spin: None,
             cold: None,
             choices: None,
+            allowed_paths: vec![],
+            map_weights: false,
             transfer: Arc::new(MemoryCopy),
             before_launch: None,
         }

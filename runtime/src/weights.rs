@@ -1,5 +1,6 @@
 //! Weights where they lie: files that a model refers to, mapped, never copied.
 
+use crate::files;
 use bytes::Bytes;
 use memmap2::Mmap;
 use std::{
@@ -84,6 +85,29 @@ pub fn map(path: &Path) -> Result<Bytes, Error> {
     }
     // SAFETY: the mapping is private and read-only; see above for truncation.
     let mapping = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
+    Ok(Bytes::from_owner(mapping))
+}
+
+/// Reads a part of a regular file. Other than a mapping, it stays as it is when the file is truncated.
+pub fn read(path: &Path, offset: u64, length: u64) -> Result<Bytes, Error> {
+    let unreadable = |error| Error::Unreadable { path: path.to_owned(), error };
+    let other = |error: crate::Error| match error {
+        crate::Error::Unreadable { error, .. } => unreadable(error),
+        other => unreadable(io::Error::other(other.to_string())),
+    };
+    let (file, size) = files::open(path).map_err(other)?;
+    check_extent(path, size, offset, length)?;
+    let mut bytes = vec![];
+    bytes.try_reserve_exact(length as usize).map_err(|_| unreadable(io::ErrorKind::OutOfMemory.into()))?;
+    bytes.resize(length as usize, 0);
+    files::read_range(&file, path, offset, &mut bytes).map_err(other)?;
+    Ok(bytes.into())
+}
+
+/// Maps a part of a file that begins at a multiple of a page or anywhere. The file must not be truncated while it is mapped.
+pub(crate) fn map_range(file: &fs::File, offset: u64, length: u64) -> io::Result<Bytes> {
+    // SAFETY: the mapping is private and read-only; see above for truncation.
+    let mapping = unsafe { memmap2::MmapOptions::new().offset(offset).len(length as usize).map(file) }?;
     Ok(Bytes::from_owner(mapping))
 }
 

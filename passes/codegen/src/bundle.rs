@@ -12,10 +12,10 @@ use crate::{
     target::{Gpu, Target},
 };
 use divi_runtime::bundle::{
-    Bundle, Device, FORMAT, File, GpuCode, Objective, Port, Stage, Step, Target as BundleTarget, Task, Tensor, Value,
-    WEIGHTS,
+    Bundle, Call, Device, FORMAT, File, GpuCode, Objective, Port, Stage, Step, Target as BundleTarget, Task, Tensor,
+    Value, WEIGHTS,
 };
-use std::{cmp::Reverse, fs, path::Path};
+use std::{cmp::Reverse, collections::BTreeSet, fs, path::Path};
 
 /// A plan: its steps, and what each stage computes.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub struct Options<'a> {
     pub weights_folder: &'a Path,
     /// How the bundle refers to a file in that folder; `None` if it is to copy what it needs.
     pub refer: &'a dyn Fn(&str) -> Option<String>,
+    /// The folder of the model's files, relative to the bundle's folder; empty if the bundle refers to none.
+    pub model_folder: String,
 }
 
 /// Compiles a program into an empty folder. What it computes of constants alone is computed now.
@@ -77,10 +79,13 @@ pub(crate) fn compile(
     let code = format!("{}.so", target.cpu);
     let scratch = folder.join("objects");
     fs::create_dir_all(&scratch).map_err(cannot)?;
-    machine_code::compile(&mut kernels, target, &scratch, &folder.join(&code))?;
+    let calls = || stages.iter().flat_map(|stage| &stage.calls).chain(&pool.prepare);
+    let signatures = signatures(calls().filter(|call| call.launch.is_none()));
+    machine_code::compile(&mut kernels, target, &signatures, &scratch, &folder.join(&code))?;
     fs::remove_dir_all(&scratch).map_err(cannot)?;
     let gpus = gpus(&program.devices)?;
-    machine_code::compile_for_gpu(&mut gpu_kernels, &gpus, |gpu| folder.join(ptx_name(gpu)))?;
+    let signatures = self::signatures(calls().filter(|call| call.launch.is_some()));
+    machine_code::compile_for_gpu(&mut gpu_kernels, &gpus, &signatures, |gpu| folder.join(ptx_name(gpu)))?;
     let prepare = std::mem::take(&mut pool.prepare);
     let refer = |path: &str| if folded.is_some_and(|folded| folded.has(path)) { None } else { (options.refer)(path) };
     let (constants, has_weights) = pool
@@ -96,6 +101,8 @@ pub(crate) fn compile(
     let mut bundle = Bundle {
         format: FORMAT.into(),
         model: program.model,
+        model_folder: options.model_folder.clone(),
+        model_files: vec![],
         target: BundleTarget { cpu: target.cpu.clone(), features: target.features.clone(), code },
         gpus: gpus.iter().map(|gpu| GpuCode { arch: gpu.arch.clone(), code: ptx_name(gpu) }).collect(),
         objective: program.objective,
@@ -110,7 +117,14 @@ pub(crate) fn compile(
         steps: program.steps,
         sha256: String::new(),
     };
+    bundle.describe_contents(folder).map_err(unfinished)?;
     bundle.write(folder).map_err(unfinished)
+}
+
+/// The signatures of calls, each once, a line each.
+fn signatures<'a>(calls: impl Iterator<Item = &'a Call>) -> String {
+    let lines: BTreeSet<_> = calls.flat_map(Call::signatures).collect();
+    lines.into_iter().map(|line| line + "\n").collect()
 }
 
 /// Lowers the stages, and says how the values between them lie in memory.
@@ -210,8 +224,12 @@ mod tests {
         };
         let folder = std::env::temp_dir().join(format!("divi-constants-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let options =
-            Options { target: Target::named("x86-64-v3").unwrap(), weights_folder: Path::new(""), refer: &|_| None };
+        let options = Options {
+            target: Target::named("x86-64-v3").unwrap(),
+            weights_folder: Path::new(""),
+            refer: &|_| None,
+            model_folder: String::new(),
+        };
         write(program, &folder, &options).unwrap();
         let places: Vec<_> = Bundle::read(&folder).unwrap().values.iter().map(|value| value.constant).collect();
         fs::remove_dir_all(&folder).unwrap();

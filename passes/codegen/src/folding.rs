@@ -188,8 +188,12 @@ fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<
         steps,
         constants: vec![],
     };
-    let settings =
-        Options { target: Target::named("native")?, weights_folder: options.weights_folder, refer: &|_| None };
+    let settings = Options {
+        target: Target::named("native")?,
+        weights_folder: options.weights_folder,
+        refer: &|_| None,
+        model_folder: String::new(),
+    };
     compile(constants, folder, &settings, None)?;
     let failed = |problem: divi_runtime::Error| Error::Bundle(problem.to_string());
     let runtime = Runtime::load(folder, divi_runtime::Options::default()).map_err(failed)?;
@@ -280,8 +284,12 @@ mod tests {
     fn what_is_computed_of_constants_becomes_one() {
         let folder = std::env::temp_dir().join(format!("divi-folding-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let options =
-            Options { target: Target::named("native").unwrap(), weights_folder: Path::new(""), refer: &|_| None };
+        let options = Options {
+            target: Target::named("native").unwrap(),
+            weights_folder: Path::new(""),
+            refer: &|_| None,
+            model_folder: String::new(),
+        };
         let mut program = program();
         let folded = fold(&mut program, &folder, &options).unwrap();
         let graph = &program.stages[0].graph;

@@ -320,6 +320,15 @@ impl<'a> Lowering<'a> {
         (id, first)
     }
 
+    /// The bytes that kernels may touch of a value: a view touches what the value has that it is a view of.
+    fn touched_bytes(&self, mut id: Id) -> u64 {
+        let mut bytes = self.bytes(id);
+        while let Storage::Same(other, 0) = self.storage[id.0] {
+            (id, bytes) = (other, bytes.max(self.bytes(other)));
+        }
+        bytes
+    }
+
     /// The buffer of a value that is not in the arena.
     fn placed(&mut self, id: Id) -> Option<Buffer> {
         let root = self.root(id);
@@ -352,6 +361,7 @@ impl<'a> Lowering<'a> {
         let plan = lives.plan();
         let after = self.dependencies(&calls, &plan);
         let calls = calls.into_iter().zip(after).map(|((_, call), after)| {
+            let (bytes, writes) = self.touched(&call);
             let ids: Vec<_> = call.reads.iter().chain(&call.writes).copied().collect();
             let buffers = ids.into_iter().map(|id| {
                 self.placed(id).unwrap_or_else(|| {
@@ -362,6 +372,8 @@ impl<'a> Lowering<'a> {
             Call {
                 kernel: call.kernel,
                 buffers: buffers.collect(),
+                bytes,
+                writes,
                 extent: call.extent,
                 grain: call.grain,
                 task: call.task,

@@ -5,6 +5,7 @@ mod gpu;
 pub(crate) use gpu::compile as compile_for_gpu;
 
 use crate::{emit::Kernel, error::Error, kernels::Kernels, target::Target};
+use divi_runtime::bundle::SIGNATURES;
 use inkwell::{
     OptimizationLevel,
     attributes::AttributeLoc,
@@ -37,14 +38,22 @@ const LOWERING: &str = "builtin.module(convert-scf-to-cf,convert-vector-to-llvm,
     convert-ub-to-llvm,reconcile-unrealized-casts)";
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
-/// Compiles kernels into the shared object `output`; `scratch` is a folder for what is between.
-pub(crate) fn compile(kernels: &mut Kernels, target: &Target, scratch: &Path, output: &Path) -> Result<(), Error> {
+/// Compiles kernels into the shared object `output`; `scratch` is a folder for what is between. `signatures` are those of all
+/// calls, a line each, which the runtime compares with the bundle's description.
+pub(crate) fn compile(
+    kernels: &mut Kernels,
+    target: &Target,
+    signatures: &str,
+    scratch: &Path,
+    output: &Path,
+) -> Result<(), Error> {
     initialize(kernels.context());
     let taken = kernels.take();
     let context = kernels.context();
     // Passes load dialects, which several threads must not do at once: an empty module makes them load all.
     lower_to_llvm(&Module::new(Location::unknown(context)))?;
-    let modules: Vec<_> = groups(taken).into_iter().map(|group| Shared(module(context, group))).collect();
+    let mut modules: Vec<_> = groups(taken).into_iter().map(|group| Shared(module(context, group))).collect();
+    modules.push(Shared(signature_module(context, signatures)));
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(modules.len());
     let next = AtomicUsize::new(0);
     let objects = Mutex::new(vec![None; modules.len()]);
@@ -118,6 +127,19 @@ fn module(context: &Context, kernels: Vec<Kernel>) -> Module<'_> {
             append_last(context, body, &entry_text(&kernel.name, &inner, kernel.buffers));
         }
     }
+    module
+}
+
+/// A module with the signatures of all calls as text that ends with a NUL.
+fn signature_module<'c>(context: &'c Context, signatures: &str) -> Module<'c> {
+    let module = Module::new(Location::unknown(context));
+    let text = signatures.replace('\n', "\\0A");
+    let global = format!(
+        "llvm.mlir.global external constant @{SIGNATURES}(\"{text}\\00\") {{addr_space = 0 : i32}} : !llvm.array<{} x i8>",
+        signatures.len() + 1
+    );
+    // SAFETY: the module and its body are alive.
+    unsafe { append_last(context, mlirModuleGetBody(module.to_raw()), &global) };
     module
 }
 

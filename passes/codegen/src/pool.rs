@@ -87,7 +87,7 @@ impl Pool {
                     }
                 },
             };
-            constants.push(Constant { bytes, source });
+            constants.push(Constant { bytes, source, crc32: None });
         }
         if let Some(mut writer) = writer.take() {
             writer.flush().map_err(cannot)?;

@@ -121,7 +121,7 @@ fn run_in(
     outputs: &[usize],
 ) -> Result<Vec<Vec<u8>>, String> {
     let library = folder.join("kernels.so");
-    machine_code::compile(kernels, target, folder, &library).map_err(|error| error.to_string())?;
+    machine_code::compile(kernels, target, "", folder, &library).map_err(|error| error.to_string())?;
     let prepare = std::mem::take(&mut pool.prepare);
     // SAFETY: the library has kernels alone, which do nothing when they are loaded.
     let library = unsafe { libloading::Library::new(&library) }.map_err(|error| error.to_string())?;

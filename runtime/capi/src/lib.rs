@@ -15,6 +15,7 @@ use handles::Handles;
 use std::{
     ffi::{CStr, CString, OsStr, c_char, c_int},
     os::unix::ffi::OsStrExt,
+    path::PathBuf,
     ptr,
     sync::Arc,
     thread,
@@ -27,6 +28,8 @@ static RUNTIMES: Handles<DiviRuntime> = Handles::new(1);
 pub struct DiviOptions {
     pub threads: usize,
     pub in_flight: usize,
+    pub allow_path: *const c_char,
+    pub map_weights: c_int,
 }
 
 #[repr(C)]
@@ -75,24 +78,31 @@ fn runtime(handle: *const DiviRuntime) -> Result<Arc<DiviRuntime>, Failure> {
 }
 
 /// # Safety
+/// `text` is null or a string that ends with a NUL.
+unsafe fn path(text: *const c_char) -> Option<PathBuf> {
+    // SAFETY: the caller's.
+    (!text.is_null()).then(|| OsStr::from_bytes(unsafe { CStr::from_ptr(text) }.to_bytes()).into())
+}
+
+/// # Safety
 /// `folder` is null or a string that ends with a NUL; `options` is null or points to some.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn divi_load(folder: *const c_char, options: *const DiviOptions) -> *mut DiviRuntime {
     let load = || {
-        if folder.is_null() {
-            return Err("no folder is given".into());
-        }
         // SAFETY: the caller's.
-        let folder = unsafe { CStr::from_ptr(folder) };
+        let folder = unsafe { path(folder) }.ok_or("no folder is given")?;
         // SAFETY: the caller's.
         let given = unsafe { options.as_ref() };
         let positive = |number: usize| (number > 0).then_some(number);
         let options = Options {
             threads: given.and_then(|given| positive(given.threads)),
             in_flight: given.and_then(|given| positive(given.in_flight)),
+            // SAFETY: the caller's.
+            allowed_paths: given.and_then(|given| unsafe { path(given.allow_path) }).into_iter().collect(),
+            map_weights: given.is_some_and(|given| given.map_weights != 0),
             ..Options::default()
         };
-        let runtime = Runtime::load(OsStr::from_bytes(folder.to_bytes()), options)?;
+        let runtime = Runtime::load(folder, options)?;
         let (inputs, outputs) = (runtime.inputs().map(Port::new).collect(), runtime.outputs().map(Port::new).collect());
         Ok(RUNTIMES.insert(DiviRuntime { runtime, inputs, outputs }))
     };

@@ -12,7 +12,7 @@ use divirun::{
     DiviBuffer, DiviOptions, DiviRequest, DiviRuntime, divi_cancel, divi_error, divi_free, divi_input_count, divi_load,
     divi_request_free, divi_run, divi_submit, divi_wait,
 };
-use kit::{Folder, SIZE, two_devices};
+use kit::{Folder, Numbers, SIZE, two_devices};
 use std::{
     ffi::{CStr, CString, c_int},
     os::unix::ffi::OsStrExt,
@@ -33,15 +33,6 @@ const CANCELLED: c_int = -3;
 const INVALID: c_int = -4;
 const CLOSED: c_int = -5;
 
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % end
-    }
-}
-
 /// Handles that threads exchange, and how often calls ended with each code.
 struct Shared {
     folder: CString,
@@ -60,7 +51,7 @@ impl Shared {
     }
 
     fn load(&self, in_flight: usize) -> *mut DiviRuntime {
-        let options = DiviOptions { threads: 1, in_flight };
+        let options = DiviOptions { threads: 1, in_flight, allow_path: ptr::null(), map_weights: 0 };
         // SAFETY: both outlive the call.
         let runtime = unsafe { divi_load(self.folder.as_ptr(), &options) };
         assert!(!runtime.is_null(), "{}", message());

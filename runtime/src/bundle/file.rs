@@ -1,24 +1,28 @@
 //! Bundles as folders: `bundle.json`, and the hashes of what is beside it.
 
-use super::{Bundle, DESCRIPTION, FORMAT, File, Source};
+use super::{Bundle, DESCRIPTION, FORMAT, FORMAT_1, File, Source};
 use crate::{
     error::{Error, Result},
+    files,
     prepare::Expression,
 };
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::{collections::BTreeSet, fmt::Write as _, fs, io::Read, path::Path};
+use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
+
+/// No description is larger: that of a large model has some megabytes.
+const MOST_BYTES: u64 = 1 << 30;
 
 impl Bundle {
     /// Reads the description of the bundle in a folder and checks that it is sound by itself. The other files are not
     /// looked at: see [`Bundle::check`].
     pub fn read(folder: &Path) -> Result<Self> {
         let path = &folder.join(DESCRIPTION);
-        let text = fs::read(path).map_err(Error::unreadable(path))?;
+        let text = files::read(path, MOST_BYTES)?;
         let mut bundle = Self::parse(&text).map_err(|reason| match version(&text) {
             Some(format) if is_newer(&format) => Error::Newer { path: path.clone(), format },
-            Some(format) if format != FORMAT => {
+            Some(format) if format != FORMAT && format != FORMAT_1 => {
                 Error::malformed(path, format!("its format is '{format}', not '{FORMAT}'"))
             }
             _ => Error::malformed(path, reason),
@@ -34,14 +38,23 @@ impl Bundle {
 
     fn parse(text: &[u8]) -> std::result::Result<Self, String> {
         let bundle: Self = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        if bundle.format == FORMAT { Ok(bundle) } else { Err(format!("its format is '{}'", bundle.format)) }
+        if [FORMAT, FORMAT_1].contains(&&bundle.format[..]) {
+            Ok(bundle)
+        } else {
+            Err(format!("its format is '{}'", bundle.format))
+        }
     }
 
     /// Writes the description into a folder, whole or not at all, with its hash. The files that it names must be there
     /// already: [`File::of`] describes them.
     pub fn write(&mut self, folder: &Path) -> Result<()> {
+        self.validate().map_err(|reason| Error::malformed(&folder.join(DESCRIPTION), reason))?;
+        self.write_unvalidated(folder)
+    }
+
+    /// As [`Bundle::write`], whether or not the description is sound: for tests of readers.
+    pub fn write_unvalidated(&mut self, folder: &Path) -> Result<()> {
         let path = &folder.join(DESCRIPTION);
-        self.validate().map_err(|reason| Error::malformed(path, reason))?;
         self.sha256.clear();
         self.sha256 = self.hash(path)?;
         let text = self.text().map_err(|error| Error::malformed(path, error.to_string()))?;
@@ -67,11 +80,6 @@ impl Bundle {
             }
         }
         files
-    }
-
-    /// Checks that every file is there as it was written. Those without a hash, the model's own, are checked for their size.
-    pub fn check(&self, folder: &Path) -> Result<()> {
-        self.files.iter().try_for_each(|file| file.check(folder))
     }
 
     /// The hash of a description whose hash is empty.
@@ -150,18 +158,11 @@ impl File {
         Ok(Self { path: path.to_owned(), bytes, sha256 })
     }
 
-    /// Describes one of the model's own files by its size alone: reading all weights would take longer than compiling.
-    pub fn sized(folder: &Path, path: &str) -> Result<Self> {
-        let full = &folder.join(path);
-        let metadata = fs::metadata(full).map_err(Error::unreadable(full))?;
-        Ok(Self { path: path.to_owned(), bytes: metadata.len(), sha256: String::new() })
-    }
-
-    /// Checks size and, if it has one, hash.
+    /// Checks size and hash.
     pub fn check(&self, folder: &Path) -> Result<()> {
         self.check_size(folder)?;
         let path = &folder.join(&self.path);
-        if !self.sha256.is_empty() && hash_file(path)?.1 != self.sha256 {
+        if hash_file(path)?.1 != self.sha256 {
             return Err(Error::damaged(path, "its contents do not have the hash that the bundle names"));
         }
         Ok(())
@@ -169,7 +170,11 @@ impl File {
 
     pub fn check_size(&self, folder: &Path) -> Result<()> {
         let path = &folder.join(&self.path);
-        let size = fs::metadata(path).map_err(Error::unreadable(path))?.len();
+        self.compare_size(path, files::open(path)?.1)
+    }
+
+    /// Compares the size that a file at a path has with the one that it should have.
+    pub(crate) fn compare_size(&self, path: &Path, size: u64) -> Result<()> {
         if size != self.bytes {
             let verb = if size < self.bytes { "truncated" } else { "another file" };
             return Err(Error::damaged(path, format!("it has {size} bytes instead of {}: it is {verb}", self.bytes)));
@@ -180,20 +185,13 @@ impl File {
 
 /// The size and the SHA-256 of a file.
 fn hash_file(path: &Path) -> Result<(u64, String)> {
-    let mut file = fs::File::open(path).map_err(Error::unreadable(path))?;
-    let (mut hash, mut bytes, mut piece) = (Sha256::new(), 0, vec![0; 1 << 18]);
-    loop {
-        match file.read(&mut piece).map_err(Error::unreadable(path))? {
-            0 => return Ok((bytes, digits(&hash.finalize()))),
-            read => {
-                hash.update(&piece[..read]);
-                bytes += read as u64;
-            }
-        }
-    }
+    let (file, bytes) = files::open(path)?;
+    let mut hash = Sha256::new();
+    files::read_pieces(&file, path, 0, bytes, |piece| hash.update(piece))?;
+    Ok((bytes, digits(&hash.finalize())))
 }
 
-fn digits(hash: &[u8]) -> String {
+pub(super) fn digits(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -12,6 +12,11 @@ impl Action {
         }
     }
 
+    /// The stage that it runs, if it runs one.
+    pub(crate) fn stage(&self) -> Option<usize> {
+        if let Self::Launch { stage, .. } = self { Some(*stage) } else { None }
+    }
+
     /// The values that it writes.
     pub fn writes(&self) -> &[usize] {
         match self {

@@ -11,6 +11,9 @@ use std::path::{Component, Path};
 /// More bytes than any of these can have, so that sums of them can be counted.
 const MOST_BYTES: u64 = 1 << 48;
 
+/// More inputs than any plan queues.
+const MOST_INPUTS: u64 = 1 << 32;
+
 /// As many as a grid has in its first dimension, and a block of threads.
 const MOST_BLOCKS: u32 = i32::MAX as u32;
 const MOST_GPU_THREADS: u32 = 1024;
@@ -21,6 +24,13 @@ impl Bundle {
     /// Says what is wrong with the description, if something is.
     pub fn validate(&self) -> Verdict {
         self.validate_files()?;
+        let has_model_files = !self.model_folder.is_empty() || !self.model_files.is_empty();
+        if has_model_files && !self.has_extents() {
+            return Err("it has fields of a newer format than it names".into());
+        }
+        if self.objective.inputs > MOST_INPUTS {
+            return Err(format!("{} inputs are more than can be queued", self.objective.inputs));
+        }
         for (index, constant) in self.constants.iter().enumerate() {
             self.validate_constant(constant).map_err(|reason| format!("constant {index}: {reason}"))?;
         }
@@ -38,6 +48,9 @@ impl Bundle {
                 }
             }
         }
+        // Sums of sizes are computed without checks behind this.
+        self.values.iter().try_fold(0, |sum, value| add_countable(sum, value.tensor.bytes))?;
+        self.constants.iter().try_fold(0, |sum, constant| add_countable(sum, constant.bytes))?;
         self.validate_ports(&self.inputs, "input")?;
         self.validate_ports(&self.outputs, "output")?;
         for call in &self.prepare {
@@ -82,6 +95,9 @@ impl Bundle {
 
     fn validate_constant(&self, constant: &Constant) -> Verdict {
         countable(constant.bytes)?;
+        if self.has_extents() && constant.crc32.is_some() != constant.place().is_some() {
+            return Err("a checksum is missing, or there are no bytes in a file that it is for".into());
+        }
         let end = |offset: u64| offset.checked_add(constant.bytes).ok_or("it ends beyond all files");
         match &constant.source {
             Source::Packed { offset } => {
@@ -93,10 +109,9 @@ impl Bundle {
                     return Err(format!("{WEIGHTS} has {size} bytes, too few for {} at {offset}", constant.bytes));
                 }
             }
-            Source::File { offset, .. } => {
-                end(*offset)?;
-            }
+            Source::File { offset, path } => self.validate_range(path, end(*offset)?)?,
             Source::Made(expression) => {
+                self.validate_expression(expression)?;
                 let made =
                     expression.length().ok_or("it is larger than can be counted, or made of parts that do not fit")?;
                 if made != constant.bytes {
@@ -106,6 +121,28 @@ impl Bundle {
             Source::Computed => {}
         }
         Ok(())
+    }
+
+    /// Checks that the files of an expression are the model's.
+    fn validate_expression(&self, expression: &Expression) -> Verdict {
+        if let Expression::File { path, offset, length } = expression {
+            self.validate_range(path, offset.checked_add(*length).ok_or("it ends beyond all files")?)?;
+        }
+        expression.parts().into_iter().try_for_each(|part| self.validate_expression(part))
+    }
+
+    /// Checks that a file is one of the model's, and has bytes up to an end.
+    fn validate_range(&self, path: &str, end: u64) -> Verdict {
+        if !self.has_extents() {
+            return Ok(());
+        }
+        let Some(file) = self.model_files.iter().find(|file| file.path == path) else {
+            return Err(format!("'{path}' is not one of the model's files"));
+        };
+        match end <= file.bytes {
+            true => Ok(()),
+            false => Err(format!("'{path}' has {} bytes, and it ends at {end}", file.bytes)),
+        }
     }
 
     fn validate_ports(&self, ports: &[Port], kind: &str) -> Verdict {
@@ -161,12 +198,7 @@ impl Bundle {
         };
         let known = inputs[..wanted.len() - 1].iter().chain([output]);
         for (number, (buffer, wanted)) in known.zip(wanted).enumerate() {
-            let there = match buffer {
-                Buffer::Input(index) => stage.inputs[*index].bytes,
-                Buffer::Output(index) => stage.outputs[*index].bytes,
-                Buffer::Arena(offset) => stage.arena - offset,
-                Buffer::Constant(index) => self.constants[*index].bytes,
-            };
+            let there = self.buffer_bytes(buffer, Some(stage));
             if wanted > there {
                 return Err(format!(
                     "the library's buffer {number} has {wanted} bytes, more than the {there} there are"
@@ -199,12 +231,69 @@ impl Bundle {
                 (_, None) => return Err("it has buffers that are not constants".into()),
             }
         }
+        if self.has_extents() { self.validate_extents(call, stage) } else { Ok(()) }
+    }
+
+    /// Checks that all bytes that a call touches are in its buffers, whose indices exist, and that what it writes is its own.
+    fn validate_extents(&self, call: &Call, stage: Option<&Stage>) -> Verdict {
+        let Call { buffers, bytes, writes, .. } = call;
+        if bytes.len() != buffers.len() || !writes.is_sorted_by(|a, b| a < b) {
+            return Err("it does not say of each buffer what it touches".into());
+        }
+        writes.iter().try_for_each(|&index| inside(index, buffers.len(), "buffers"))?;
+        for (number, (buffer, &bytes)) in buffers.iter().zip(bytes).enumerate() {
+            let there = self.buffer_bytes(buffer, stage);
+            if bytes > there {
+                return Err(format!("it touches {bytes} bytes of buffer {number}, which has {there}"));
+            }
+        }
+        for &written in writes {
+            let is_own = match &buffers[written] {
+                Buffer::Output(_) | Buffer::Arena(_) => true,
+                Buffer::Input(_) => false,
+                Buffer::Constant(index) => stage.is_none() && matches!(self.constants[*index].source, Source::Computed),
+            };
+            if !is_own {
+                return Err(format!("it writes buffer {written}, which is only read"));
+            }
+            let overlaps = |&other: &usize| {
+                other != written && overlap((&buffers[written], bytes[written]), (&buffers[other], bytes[other]))
+            };
+            if let Some(other) = (0..buffers.len()).find(overlaps) {
+                return Err(format!("it writes buffer {written}, which overlaps buffer {other}"));
+            }
+        }
         Ok(())
+    }
+
+    /// How many bytes a buffer has, whose index exists.
+    fn buffer_bytes(&self, buffer: &Buffer, stage: Option<&Stage>) -> u64 {
+        match (buffer, stage) {
+            (Buffer::Constant(index), _) => self.constants[*index].bytes,
+            (Buffer::Input(index), Some(stage)) => stage.inputs[*index].bytes,
+            (Buffer::Output(index), Some(stage)) => stage.outputs[*index].bytes,
+            (Buffer::Arena(offset), Some(stage)) => stage.arena.saturating_sub(*offset),
+            (_, None) => 0,
+        }
+    }
+}
+
+/// Whether two buffers of a call have bytes in common.
+fn overlap((a, a_bytes): (&Buffer, u64), (b, b_bytes): (&Buffer, u64)) -> bool {
+    match (a, b) {
+        _ if a_bytes == 0 || b_bytes == 0 => false,
+        (Buffer::Arena(a), Buffer::Arena(b)) => *a < b.saturating_add(b_bytes) && *b < a.saturating_add(a_bytes),
+        _ => a == b,
     }
 }
 
 pub(super) fn inside(index: usize, length: usize, what: &str) -> Verdict {
     if index < length { Ok(()) } else { Err(format!("index {index} is outside the {length} {what}")) }
+}
+
+fn add_countable(sum: u64, bytes: u64) -> Result<u64, String> {
+    let sum = sum.saturating_add(bytes);
+    countable(sum).map(|()| sum)
 }
 
 fn countable(bytes: u64) -> Verdict {
@@ -233,18 +322,21 @@ impl Expression {
             Self::Zeros(count) => count.checked_mul(4),
             Self::Widen { source, .. } => source.length().filter(|length| length.is_multiple_of(2))?.checked_mul(2),
             Self::Concat(parts) => parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.length()?)),
-            Self::Pack(pack) => {
-                pack.source.length()?;
-                pack.shape.iter().try_fold(4_u64, |bytes, &size| bytes.checked_mul(size))?;
-                pack.loops.iter().try_fold(4_u64, |bytes, l| bytes.checked_mul(l.count))
+            Self::Pack(pack) => pack.length(),
+            Self::Scale { source, by, inner } => {
+                let is_sound = by.length()? >= 4 && *inner > 0;
+                source.length().filter(|_| is_sound)
             }
-            Self::Scale { source, by, .. } => by.length().and(source.length()),
-            Self::NormalizedScale { scale, variance, .. } => variance.length().and(scale.length()),
+            Self::NormalizedScale { scale, variance, .. } => {
+                let length = scale.length().filter(|length| length.is_multiple_of(4))?;
+                (variance.length()? == length).then_some(length)
+            }
             Self::NormalizedShift { shift, mean, factor, bias } => {
+                let length = shift.length().filter(|length| length.is_multiple_of(4))?;
                 if let Some(bias) = bias {
                     bias.length()?;
                 }
-                mean.length().and(factor.length()).and(shift.length())
+                (mean.length()? == length && factor.length()? == length).then_some(length)
             }
         }
     }

@@ -24,15 +24,16 @@ use super::{
 };
 use crate::{
     bundle::{self, Bundle},
+    code::Signatures,
     constants::Constants,
     error::{Error, Result},
+    files,
     footprint::MemoryUse,
     sync::Mutex,
 };
 use std::{
     collections::HashMap,
     ffi::CString,
-    fs,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
 };
@@ -87,20 +88,25 @@ impl Shared {
     }
 }
 
+/// No PTX is larger.
+const MOST_CODE_BYTES: u64 = 1 << 30;
+
 /// The code of a bundle on a GPU.
 pub(crate) struct Module {
     gpu: Arc<dyn Gpu>,
     path: PathBuf,
     module: driver::Module,
+    signatures: Signatures,
 }
 
 impl Module {
     fn load(gpu: &Arc<dyn Gpu>, path: PathBuf) -> Result<Self> {
         let failed = |reason: String| Error::Code { path: path.clone(), reason };
-        let text = fs::read(&path).map_err(Error::unreadable(&path))?;
+        let text = files::read(&path, MOST_CODE_BYTES)?;
+        let signatures = Signatures::of_text(&text);
         let text = CString::new(text).map_err(|_| failed("it is not text".to_owned()))?;
         let module = gpu.load(&text).map_err(|fault| failed(format!("{}: {fault}", gpu.name())))?;
-        Ok(Self { gpu: gpu.clone(), path, module })
+        Ok(Self { gpu: gpu.clone(), path, module, signatures })
     }
 
     pub(crate) fn function(&self, name: &str) -> Result<Function> {
@@ -141,6 +147,9 @@ impl Device {
             let module = Module::load(&gpu, folder.join(&code.code))?;
             let mut chooser = Chooser::new(&gpu, bundle, index, streams[0], choices)?;
             for (number, stage) in bundle.stages.iter().enumerate().filter(|(_, stage)| stage.device == index) {
+                for call in &stage.calls {
+                    module.signatures.check(call, bundle.has_extents(), &module.path)?;
+                }
                 stages
                     .insert(number, Stage::plan(stage, &module, &shared, (&uploaded, window.as_ref()), &mut chooser)?);
             }

@@ -1,7 +1,8 @@
 //! Outputs are right, in every mode and with any number of threads.
 
 use crate::kit::{
-    Maker, SIZE, call, floats, full, is_under_valgrind, numbers, options, scale_and_add, tensor, two_devices,
+    Folder, Maker, SIZE, call, call_of, floats, full, is_under_valgrind, numbers, options, scale_and_add, tensor,
+    two_devices,
 };
 use divi_runtime::{
     Options, Runtime,
@@ -139,10 +140,9 @@ fn batches_are_cut_and_put_together() {
     maker.step(Action::Slice { input: x, output: middle, positions: vec![1], of: 3, axis: 1, outer: 2 });
     let scaled = |maker: &mut Maker, name: &str, input: usize, constant, device| {
         let tensor = maker.bundle.values[input].tensor.clone();
-        let extent = tensor.shape.iter().product::<u64>() as i64;
+        let count = tensor.shape.iter().product();
         let output = maker.value_of(name, device, tensor);
-        let mut call = call("scale", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(constant)]);
-        call.extent = extent;
+        let call = call_of("scale", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(constant)], count);
         maker.launch(name, vec![call], &[input], &[output]);
         output
     };
@@ -187,8 +187,9 @@ fn constants_come_from_where_they_are() {
     maker.output("fixed", fixed);
     maker.output("same", x);
     maker.output("again", y);
-    let folder = maker.write();
+    let folder = Folder::new();
     std::fs::write(folder.join("model.bin"), [&[0][..], &3.0_f32.to_le_bytes()].concat()).unwrap();
+    let folder = maker.write_into(folder);
     let runtime = Runtime::load(folder.path(), options()).unwrap();
     let outputs = runtime.run(&[("x", full(1.0).view())]).unwrap();
     let first = |name| numbers(&outputs, name)[0];

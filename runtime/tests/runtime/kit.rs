@@ -3,8 +3,8 @@
 use divi_runtime::{
     DType, Options, TensorData,
     bundle::{
-        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, Mode, Objective, Port, Source, Stage, Step,
-        Target, Task, Tensor, Value,
+        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, Mode, Objective, Port, SIGNATURES, Source, Stage,
+        Step, Target, Task, Tensor, Value,
     },
 };
 use std::{
@@ -48,6 +48,16 @@ impl Drop for Folder {
     }
 }
 
+/// Small numbers from a seed.
+pub(crate) struct Numbers(pub(crate) u64);
+
+impl Numbers {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+}
+
 /// Valgrind's tests say how many requests are enough for them.
 pub(crate) fn is_under_valgrind() -> bool {
     std::env::var_os("DIVI_REQUESTS").is_some()
@@ -63,7 +73,7 @@ fn code() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     BYTES.get_or_init(|| {
         let folder = Folder::new();
-        fs::write(folder.join("kernels.c"), include_str!("kernels.c")).unwrap();
+        fs::write(folder.join("kernels.c"), include_str!("kernels.c").to_owned() + &signatures()).unwrap();
         let mut compiler = Command::new("cc");
         compiler.args(["-shared", "-fPIC", "-O1", "-g", "-o"]).args([folder.join(CODE), folder.join("kernels.c")]);
         let status = compiler.status().unwrap();
@@ -91,8 +101,32 @@ pub(crate) fn numbers(outputs: &[(String, TensorData)], name: &str) -> Vec<f32> 
     tensor.to_f32().unwrap()
 }
 
+/// A call of one of the kernels, on `SIZE` numbers.
 pub(crate) fn call(kernel: &str, buffers: &[Buffer]) -> Call {
-    Call { kernel: kernel.into(), buffers: buffers.to_vec(), extent: SIZE as i64, grain: 1, task: 0, launch: None }
+    call_of(kernel, buffers, SIZE)
+}
+
+/// A call on some numbers. Kernels write their first buffer; `scale` reads one number of its last.
+pub(crate) fn call_of(kernel: &str, buffers: &[Buffer], count: u64) -> Call {
+    let mut bytes = vec![count * 4; buffers.len()];
+    if let ("scale", Some(last)) = (kernel, bytes.last_mut()) {
+        *last = 4;
+    }
+    let (kernel, buffers, extent) = (kernel.into(), buffers.to_vec(), count as i64);
+    Call { kernel, buffers, bytes, writes: vec![0], extent, grain: 1, task: 0, launch: None }
+}
+
+/// The signatures of all calls that tests make, as text in C.
+fn signatures() -> String {
+    let mut text = format!("const char {SIGNATURES}[] =");
+    for count in [4, 8, SIZE] {
+        for (kernel, operands) in [("add", 3), ("scale", 3), ("slow", 2), ("root", 2)] {
+            for line in call_of(kernel, &vec![Buffer::Arena(0); operands], count).signatures() {
+                text += &format!("\n  \"{line}\\n\"");
+            }
+        }
+    }
+    text + ";\n"
 }
 
 /// A bundle that is being made.
@@ -119,6 +153,8 @@ impl Maker {
             objective: Objective { mode, inputs: 1, predicted_us: None, bound_us: None },
             devices: (0..devices).map(device).collect(),
             files: vec![],
+            model_folder: String::new(),
+            model_files: vec![],
             values: vec![],
             inputs: vec![],
             outputs: vec![],
@@ -151,7 +187,7 @@ impl Maker {
     }
 
     pub(crate) fn constant(&mut self, bytes: u64, source: Source) -> usize {
-        self.bundle.constants.push(Constant { bytes, source });
+        self.bundle.constants.push(Constant { bytes, source, crc32: None });
         self.bundle.constants.len() - 1
     }
 
@@ -193,12 +229,17 @@ impl Maker {
     }
 
     /// Writes the bundle into a folder.
-    pub(crate) fn write(mut self) -> Folder {
-        let folder = Folder::new();
+    pub(crate) fn write(self) -> Folder {
+        self.write_into(Folder::new())
+    }
+
+    /// Writes the bundle into a folder that has its model's files.
+    pub(crate) fn write_into(mut self, folder: Folder) -> Folder {
         fs::write(folder.join(CODE), code()).unwrap();
         fs::write(folder.join("weights.bin"), &self.weights).unwrap();
         let described = |name| File::of(folder.path(), name).unwrap();
         self.bundle.files.extend([described(CODE), described("weights.bin")]);
+        self.bundle.describe_contents(folder.path()).unwrap();
         self.bundle.write(folder.path()).unwrap();
         folder
     }

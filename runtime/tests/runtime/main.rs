@@ -5,6 +5,7 @@ mod execution;
 mod faults;
 mod files;
 mod kit;
+mod mutants;
 mod random;
 mod refusals;
 mod valgrind;

@@ -3,7 +3,7 @@
 use crate::kit::{CODE, Folder, Maker, scale_and_add, two_devices};
 use divi_runtime::{
     Options, Runtime,
-    bundle::{Action, Buffer, Bundle, DESCRIPTION, Mode, Source},
+    bundle::{Action, Buffer, Bundle, Call, Constant, DESCRIPTION, FORMAT_1, Mode, Source},
     prepare::Expression,
 };
 use std::fs;
@@ -32,15 +32,15 @@ fn edit(folder: &Folder, from: &str, to: &str) {
 #[test]
 fn newer_and_other_formats() {
     let folder = scale_and_add().write();
-    edit(&folder, "divi-bundle/1", "divi-bundle/2");
-    let newer = "'FOLDER/bundle.json' is of the format divi-bundle/2, newer than divi-bundle/1, the newest this runtime \
+    edit(&folder, "divi-bundle/2", "divi-bundle/3");
+    let newer = "'FOLDER/bundle.json' is of the format divi-bundle/3, newer than divi-bundle/2, the newest this runtime \
                  knows: run it with a newer divi-run";
     assert_eq!(refusal(&folder), newer);
     // Newer ones may look quite different.
-    fs::write(folder.join(DESCRIPTION), r#"{"format": "divi-bundle/2", "pages": []}"#).unwrap();
+    fs::write(folder.join(DESCRIPTION), r#"{"format": "divi-bundle/3", "pages": []}"#).unwrap();
     assert_eq!(refusal(&folder), newer);
     fs::write(folder.join(DESCRIPTION), r#"{"format": "divi-plan/1"}"#).unwrap();
-    let other = "'FOLDER/bundle.json' is no sound bundle: its format is 'divi-plan/1', not 'divi-bundle/1'";
+    let other = "'FOLDER/bundle.json' is no sound bundle: its format is 'divi-plan/1', not 'divi-bundle/2'";
     assert_eq!(refusal(&folder), other);
 }
 
@@ -94,11 +94,14 @@ fn files_that_are_damaged() {
 fn weights_of_the_model_that_are_too_short() {
     let mut maker = scale_and_add();
     maker.constant(8, Source::File { path: "model.bin".into(), offset: 64 });
-    let folder = maker.write();
+    let folder = Folder::new();
+    fs::write(folder.join("model.bin"), [0; 72]).unwrap();
+    let folder = maker.write_into(folder);
+    fs::remove_file(folder.join("model.bin")).unwrap();
     assert_eq!(refusal(&folder), "cannot read 'FOLDER/model.bin': No such file or directory (os error 2)");
     fs::write(folder.join("model.bin"), [0; 70]).unwrap();
     let text = refusal(&folder);
-    assert!(text.contains("'FOLDER/model.bin' has 70 bytes, too few for 8 at offset 64"), "{text}");
+    assert!(text.contains("'FOLDER/model.bin' is not as it was written: it has 70 bytes instead of 72"), "{text}");
 }
 
 #[test]
@@ -120,8 +123,56 @@ fn code_for_another_machine() {
 fn code_that_is_not_there() {
     let mut maker = scale_and_add();
     maker.bundle.stages[0].calls[0].kernel = "divide".into();
-    let expected = "the code in 'FOLDER/kernels.so' cannot be loaded: it has no kernel 'divide'";
+    let expected = "the code in 'FOLDER/kernels.so' cannot be loaded: its kernel 'divide' was not compiled for a call of the \
+                    description";
     assert_eq!(refusal(&maker.write()), expected);
+}
+
+/// Code that was compiled for other calls than the description has: each may be sound by itself.
+#[test]
+fn calls_that_code_was_not_compiled_for() {
+    let other = |change: &dyn Fn(&mut Call)| {
+        let mut maker = scale_and_add();
+        change(&mut maker.bundle.stages[0].calls[1]);
+        let text = refusal(&maker.write());
+        assert!(text.ends_with("was not compiled for a call of the description"), "{text}");
+    };
+    other(&|call| call.extent = 65);
+    other(&|call| call.kernel = "scale".into());
+    other(&|call| call.bytes[1] = 4);
+    other(&|call| call.buffers[1] = Buffer::Arena(68));
+    other(&|call| {
+        call.buffers.pop();
+        call.bytes.pop();
+    });
+    // Older bundles say nothing of what calls touch, and their code neither.
+    let mut maker = scale_and_add();
+    maker.bundle.format = FORMAT_1.into();
+    maker.bundle.stages[0].calls[1].extent = 1 << 40;
+    assert!(refusal(&maker.write()).ends_with("was not compiled for a call of the description"));
+}
+
+#[test]
+fn calls_that_touch_what_is_not_theirs() {
+    let unsound = |change: &dyn Fn(&mut Maker), expected: &str| {
+        let mut maker = scale_and_add();
+        maker.bundle.files.push(divi_runtime::bundle::File { path: CODE.into(), bytes: 0, sha256: String::new() });
+        maker.bundle.constants[0] = Constant { bytes: 4, source: Source::Computed, crc32: None };
+        change(&mut maker);
+        assert_eq!(maker.bundle.validate().unwrap_err(), format!("stage 'main': kernel 'add': {expected}"));
+    };
+    let change = |change: &'static dyn Fn(&mut Call)| move |it: &mut Maker| change(&mut it.bundle.stages[0].calls[1]);
+    unsound(&change(&|it| it.bytes[0] = 257), "it touches 257 bytes of buffer 0, which has 256");
+    unsound(&change(&|it| it.bytes[0] = u64::MAX), "it touches 18446744073709551615 bytes of buffer 0, which has 256");
+    unsound(&change(&|it| it.buffers[1] = Buffer::Arena(3841)), "it touches 256 bytes of buffer 1, which has 255");
+    unsound(&change(&|it| it.buffers[1] = Buffer::Constant(0)), "it touches 256 bytes of buffer 1, which has 4");
+    unsound(&change(&|it| it.buffers[1] = Buffer::Output(0)), "it writes buffer 0, which overlaps buffer 1");
+    unsound(&change(&|it| it.writes = vec![2]), "it writes buffer 2, which is only read");
+    unsound(&change(&|it| it.writes = vec![3]), "index 3 is outside the 3 buffers");
+    unsound(&change(&|it| it.writes = vec![1, 0]), "it does not say of each buffer what it touches");
+    unsound(&change(&|it| it.bytes.truncate(2)), "it does not say of each buffer what it touches");
+    let overlapping = |it: &mut Call| it.buffers = vec![Buffer::Arena(0), Buffer::Arena(252), Buffer::Input(0)];
+    unsound(&move |it| overlapping(&mut it.bundle.stages[0].calls[1]), "it writes buffer 0, which overlaps buffer 1");
 }
 
 #[test]

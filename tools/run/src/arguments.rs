@@ -24,10 +24,13 @@ usage: divi-run BUNDLE [OPTIONS]
                            it took; else they are there before it
   --choices FILE           which algorithms of libraries and kernels are the fastest on this GPU: what the file does not know is
                            measured and added; without it, all of it is measured whenever a bundle is loaded
+  --allow-path FOLDER      lets weights be in this folder, beside the bundle's and its model's; may be repeated
+  --map-weights            maps weights instead of reading them, so that processes share them; if a file is truncated meanwhile,
+                           the program ends
   --trace FILE             writes a trace for Chrome or Perfetto: measured and predicted spans
   --profile-out FILE       writes what tasks took as a profile, which planning can use. GPUs run tasks one after the other for that,
                            and a trace has them
-  --check                  verifies the hashes of all files, and runs nothing
+  --check                  verifies the hashes of all files, those of the model among them, and runs nothing
   --info                   describes the bundle; with inputs, runs it too and says how much memory that took
   --json                   prints what was measured as JSON
   -q                       prints nothing but errors
@@ -48,6 +51,8 @@ pub(crate) struct Arguments {
     pub(crate) in_flight: Option<usize>,
     pub(crate) cold: Option<Cold>,
     pub(crate) choices: Option<PathBuf>,
+    pub(crate) allowed_paths: Vec<PathBuf>,
+    pub(crate) maps_weights: bool,
     pub(crate) trace: Option<PathBuf>,
     pub(crate) profile: Option<PathBuf>,
     pub(crate) is_check: bool,
@@ -89,6 +94,8 @@ impl Arguments {
                 }
                 Long("cold") => arguments.cold = Some(cold(&value::<String>(&mut parser, "cold")?)?),
                 Long("choices") => arguments.choices = Some(path(&mut parser)?),
+                Long("allow-path") => arguments.allowed_paths.push(path(&mut parser)?),
+                Long("map-weights") => arguments.maps_weights = true,
                 Long("trace") => arguments.trace = Some(path(&mut parser)?),
                 Long("profile-out") => arguments.profile = Some(path(&mut parser)?),
                 Value(folder) if bundle.is_none() => bundle = Some(PathBuf::from(folder)),

@@ -7,8 +7,9 @@ use divi_runtime::{
 use std::{fmt::Write as _, path::Path};
 
 pub(crate) fn checked(folder: &Path, bundle: &Bundle, in_flight: Option<usize>) -> String {
-    let bytes: u64 = bundle.files.iter().map(|file| file.bytes).sum();
-    let (files, folder) = (bundle.files.len(), folder.display());
+    let files = || bundle.files.iter().chain(&bundle.model_files);
+    let bytes = files().map(|file| file.bytes).fold(0, u64::saturating_add);
+    let (files, folder) = (files().count(), folder.display());
     format!("{folder}: sound, {files} files, {}\n{}", size(bytes), memory(bundle, in_flight))
 }
 

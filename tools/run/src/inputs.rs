@@ -20,7 +20,9 @@ pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(St
     for path in &arguments.archives {
         let all = runtime.inputs().map(|(_, tensor)| file_bytes(tensor)).fold(MOST_HEADER_BYTES, u64::saturating_add);
         let may_read = |name: &str, bytes: u64| match find(runtime, name)? {
-            tensor if bytes > file_bytes(tensor) => Err(format!("it has {bytes} bytes, more than any file of {tensor}")),
+            tensor if bytes > file_bytes(tensor) => {
+                Err(format!("it has {bytes} bytes, more than any file of {tensor}"))
+            }
             _ => Ok(()),
         };
         let arrays = npz::read_bounded(&files::read(path, all)?, may_read);

@@ -9,7 +9,10 @@ mod report;
 mod signals;
 
 use arguments::Arguments;
-use divi_runtime::{Error, Options, Runtime, bundle::Bundle};
+use divi_runtime::{
+    Error, Options, Runtime,
+    bundle::{Bundle, FORMAT_1},
+};
 use std::{process::ExitCode, sync::Arc, time::Instant};
 
 const INTERRUPTED: u8 = 130;
@@ -34,7 +37,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let folder = &arguments.bundle;
     if arguments.is_check {
         let bundle = Bundle::read(folder).map_err(|error| error.to_string())?;
-        bundle.check(folder).map_err(|error| error.to_string())?;
+        bundle.check_allowing(folder, &arguments.allowed_paths).map_err(|error| error.to_string())?;
         if !arguments.is_quiet {
             files::print(&describe::checked(folder, &bundle, arguments.in_flight))?;
         }
@@ -50,9 +53,16 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let start = Instant::now();
     let &Arguments { threads, in_flight, cold, .. } = arguments;
     let choices = arguments.choices.clone();
-    let options = Options { threads, in_flight, cold, choices, ..Options::default() };
+    let (allowed_paths, map_weights) = (arguments.allowed_paths.clone(), arguments.maps_weights);
+    let options = Options { threads, in_flight, cold, choices, allowed_paths, map_weights, ..Options::default() };
     let runtime = Arc::new(Runtime::load(folder, options).map_err(|error| error.to_string())?);
     let load_time = start.elapsed();
+    if runtime.bundle().format == FORMAT_1 && !arguments.is_quiet {
+        eprintln!(
+            "divi-run: warning: '{}' is of the format {FORMAT_1}, which does not say what its calls touch: compile the model again",
+            folder.display()
+        );
+    }
     signals.close_on_signal(&runtime);
     let inputs = inputs::gather(&runtime, arguments)?;
     if arguments.is_info && !arguments.is_json {

@@ -74,7 +74,7 @@ fn one_by_one(runtime: &Runtime, inputs: &[(&str, Arc<TensorData>)], runs: usize
     };
     (0..runs).try_for_each(|_| ticket())?;
     let total: f64 = latencies.iter().sum();
-    let throughput = (runtime.bundle().objective.inputs.max(1) as usize * runs) as f64 / (total / 1e6);
+    let throughput = runtime.bundle().objective.inputs.max(1) as f64 * runs as f64 / (total / 1e6);
     Ok(Measured { outputs, latencies, throughput, cold: None, spans: vec![], left_out: 0 })
 }
 

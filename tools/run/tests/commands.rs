@@ -7,10 +7,11 @@
 mod kit;
 
 use divi_runtime::{
-    bundle::{Mode, Profile},
+    DType, Options, Runtime, TensorData,
+    bundle::{Buffer, Mode, Profile, Source},
     npy, npz,
 };
-use kit::{Folder, full, scale_and_add, two_devices};
+use kit::{Folder, Maker, full, scale_and_add, two_devices};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -158,6 +159,127 @@ fn bundles_are_described_and_checked() {
         "divi-run: error: 'FOLDER/weights.bin' is not as it was written: its contents do not have the hash that the bundle \
          names; compile the model again\n"
     );
+}
+
+/// `y = x + w`, where `w` is in a file of the model, in the bundle's folder or at another path.
+fn with_model_file(path: &str, model_folder: &str, folder: Folder) -> Folder {
+    let mut maker = Maker::new(Mode::Latency, 1);
+    let weight = maker.constant(256, Source::File { path: path.into(), offset: 64 });
+    let (x, y) = (maker.input("x", 0), maker.value("y", 0));
+    let add = kit::call("add", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(weight)]);
+    maker.launch("main", vec![add], &[x], &[y]);
+    maker.output("y", y);
+    maker.bundle.model_folder = model_folder.into();
+    maker.write_into(folder)
+}
+
+#[test]
+fn files_of_the_model_are_checked() {
+    let folder = Folder::new();
+    let model = folder.join("model.bin");
+    fs::write(&model, [0; 512]).unwrap();
+    let folder = with_model_file("model.bin", "", folder);
+    let is_sound = || {
+        assert!(output(&folder, &["--check"]).starts_with("FOLDER: sound, 3 files, "));
+        output(&folder, &["--random-inputs", "-q"]);
+        output(&folder, &["--random-inputs", "-q", "--map-weights"]);
+    };
+    let is_refused = |check: &str, load: &str| {
+        assert_eq!(error(&folder, &["--check"]), format!("divi-run: error: {check}\n"));
+        assert_eq!(error(&folder, &["--random-inputs"]), format!("divi-run: error: {load}\n"));
+        assert_eq!(error(&folder, &["--random-inputs", "--map-weights"]), format!("divi-run: error: {load}\n"));
+    };
+    is_sound();
+    let change = |index: usize| {
+        let mut bytes = [0; 512];
+        bytes[index] = 1;
+        fs::write(&model, bytes).unwrap();
+    };
+    // Only what constants are made of counts.
+    [0, 63, 320, 511].into_iter().for_each(|index| {
+        change(index);
+        is_sound();
+    });
+    let damaged =
+        |reason: &str| format!("'FOLDER/model.bin' is not as it was written: {reason}; compile the model again");
+    for index in [64, 100, 319] {
+        change(index);
+        is_refused(
+            &damaged("its contents do not have the hash that the bundle names"),
+            &damaged("its contents do not have the checksum that the bundle names"),
+        );
+    }
+    fs::write(&model, [0; 511]).unwrap();
+    let truncated = damaged("it has 511 bytes instead of 512: it is truncated");
+    is_refused(&truncated, &truncated);
+    fs::remove_file(&model).unwrap();
+    let missing = "cannot read 'FOLDER/model.bin': No such file or directory (os error 2)";
+    is_refused(missing, missing);
+    assert!(Command::new("mkfifo").arg(&model).status().unwrap().success());
+    let pipe = "cannot read 'FOLDER/model.bin': it is not a regular file";
+    is_refused(pipe, pipe);
+}
+
+#[test]
+fn weights_stay_in_folders_that_are_allowed() {
+    let other = Folder::new();
+    fs::write(other.join("model.bin"), [0; 512]).unwrap();
+    let name = format!("../{}", other.path().file_name().unwrap().to_str().unwrap());
+    let path = format!("{name}/model.bin");
+    let folder = with_model_file(&path, &name, Folder::new());
+    output(&folder, &["--random-inputs", "-q"]);
+    output(&folder, &["--check", "-q"]);
+    let folder = with_model_file(&path, "", Folder::new());
+    let outside = format!(
+        "divi-run: error: 'FOLDER/{path}' is outside the bundle's folder and its model's: allow another folder for weights \
+         with --allow-path\n"
+    );
+    assert_eq!(error(&folder, &["--random-inputs"]), outside);
+    assert_eq!(error(&folder, &["--check"]), outside);
+    let allowed = other.path().to_str().unwrap();
+    output(&folder, &["--random-inputs", "-q", "--allow-path", allowed]);
+    output(&folder, &["--check", "-q", "--allow-path", allowed]);
+    // Links do not lead out either.
+    let folder = Folder::new();
+    std::os::unix::fs::symlink(other.join("model.bin"), folder.join("model.bin")).unwrap();
+    let folder = with_model_file("model.bin", "", folder);
+    assert_eq!(error(&folder, &["--random-inputs"]), outside.replace(&path, "model.bin"));
+}
+
+#[test]
+fn a_file_that_is_truncated_while_it_is_used_does_no_harm() {
+    let folder = Folder::new();
+    let model = folder.join("model.bin");
+    fs::write(&model, [0; 512]).unwrap();
+    let folder = with_model_file("model.bin", "", folder);
+    let runtime = Runtime::load(folder.path(), Options::default()).unwrap();
+    fs::write(&model, []).unwrap();
+    fs::write(folder.join("weights.bin"), []).unwrap();
+    let outputs = runtime.run(&[("x", full(3.0).view())]).unwrap();
+    assert_eq!(kit::numbers(&outputs, "y"), [3.0; 64]);
+}
+
+#[test]
+fn requests_and_inputs_that_would_take_all_memory_are_refused() {
+    let folder = scale_and_add().write();
+    for requests in ["4294967296", "18446744073709551615", "3000000"] {
+        let text = error(&folder, &["--random-inputs", "--in-flight", requests]);
+        assert!(text.starts_with(&format!("divi-run: error: {requests} requests in flight take ")), "{text}");
+        assert!(text.ends_with(" are available: allow fewer, with --in-flight\n"), "{text}");
+    }
+    output(&folder, &["--random-inputs", "--in-flight", "100", "-q"]);
+    let expected = "divi-run: error: /dev/zero: it has more than 132096 bytes, too many for the model's inputs\n";
+    assert_eq!(error(&folder, &["--input", "x=/dev/zero"]), expected);
+    let archive = folder.join("x.npz");
+    let many = TensorData::zeroed(DType::F32, &[1 << 16]).unwrap();
+    fs::write(&archive, npz::write(&[("z", full(1.0).view())])).unwrap();
+    let expected =
+        format!("divi-run: error: {}: entry 'z.npy': input 'z' is none of the model's: 'x'\n", archive.display());
+    let text = error(&folder, &["--input-npz", archive.to_str().unwrap()]);
+    assert_eq!(text, expected.replace(folder.path().to_str().unwrap(), "FOLDER"));
+    fs::write(&archive, npz::write(&[("x", many.view())])).unwrap();
+    let text = error(&folder, &["--input-npz", archive.to_str().unwrap()]);
+    assert!(text.contains("entry 'x.npy': it has 262272 bytes, more than any file of float [64]"), "{text}");
 }
 
 #[test]

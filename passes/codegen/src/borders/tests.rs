@@ -91,7 +91,9 @@ fn outcome(program: Program, name: &str) -> (Vec<Vec<f32>>, Vec<Vec<u64>>) {
     let folder = std::env::temp_dir().join(format!("divi-borders-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let target = Target::named("x86-64-v3").unwrap();
-    write(program, &folder, &Options { target, weights_folder: Path::new(""), refer: &|_| None }).unwrap();
+    let model_folder = String::new();
+    let options = Options { target, weights_folder: Path::new(""), refer: &|_| None, model_folder };
+    write(program, &folder, &options).unwrap();
     let runtime = Runtime::load(&folder, divi_runtime::Options::default()).unwrap();
     let shape = IMAGE.map(|size| size as u64);
     let numbers: Vec<f32> = (0..IMAGE.iter().product()).map(|i: i64| (i % 17) as f32 - 8.0).collect();

@@ -151,6 +151,12 @@ impl Builder {
         }
     }
 
+    /// An entry of a table that was made with the code, all of which are below `size`; 0 if the table was changed since.
+    pub(crate) fn bounded_index(&self, index: V, size: i64) -> V {
+        let outside = self.compare(super::Compare::GreaterOrEqual, index, self.index(size), true);
+        self.select(outside, self.index(0), index)
+    }
+
     /// An index of an axis, counted from the end if it is negative. Fails if it is outside, and is 0 then.
     pub(crate) fn checked_index(&self, index: V, size: i64) -> V {
         let size = self.index(size);

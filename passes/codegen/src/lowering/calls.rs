@@ -100,10 +100,18 @@ impl Lowering<'_> {
         if !self.is_preparing {
             return self.calls.push(call);
         }
+        let (bytes, writes) = self.touched(&call);
         let ids: Vec<_> = call.reads.iter().chain(&call.writes).copied().collect();
         let buffers = ids.into_iter().map(|id| self.placed(id).expect("what is prepared is made of constants"));
         let buffers = buffers.collect();
-        self.pool.prepare.push(Call { kernel: call.kernel, buffers, extent, grain: call.grain, task: 0, launch: None });
+        let (kernel, grain) = (call.kernel, call.grain);
+        self.pool.prepare.push(Call { kernel, buffers, bytes, writes, extent, grain, task: 0, launch: None });
+    }
+
+    /// The bytes that a call touches of each of its buffers, and which of these it writes.
+    pub(super) fn touched(&self, call: &PendingCall) -> (Vec<u64>, Vec<usize>) {
+        let bytes = call.reads.iter().chain(&call.writes).map(|&id| self.touched_bytes(id)).collect();
+        (bytes, (call.reads.len()..call.reads.len() + call.writes.len()).collect())
     }
 
     /// Launches kernels, one after the other, on the buffers of `reads`, then those of `writes`. A library may take their place, with

@@ -7,6 +7,7 @@ use crate::{
     kernels::{Kernels, THREADS},
     target::Gpu,
 };
+use divi_runtime::bundle::SIGNATURE_COMMENT;
 use inkwell::{
     attributes::{Attribute, AttributeLoc},
     context::Context as LlvmContext,
@@ -33,7 +34,13 @@ fn threads(kernel: &Kernel) -> u32 {
 }
 
 /// Compiles kernels for each of some GPUs into a file of PTX, where `place` says.
-pub(crate) fn compile(kernels: &mut Kernels, gpus: &[Gpu], place: impl Fn(&Gpu) -> PathBuf) -> Result<(), Error> {
+/// `signatures` are those of all calls, a line each, which become comments.
+pub(crate) fn compile(
+    kernels: &mut Kernels,
+    gpus: &[Gpu],
+    signatures: &str,
+    place: impl Fn(&Gpu) -> PathBuf,
+) -> Result<(), Error> {
     initialize(kernels.context());
     let mut taken = kernels.take();
     taken.sort_by(|a, b| a.name.cmp(&b.name));
@@ -62,6 +69,8 @@ pub(crate) fn compile(kernels: &mut Kernels, gpus: &[Gpu], place: impl Fn(&Gpu) 
             .map_err(|error| internal("LLVM cannot write PTX", &error.to_string()))?;
         let text = text.as_slice();
         let text = text.strip_suffix(&[0]).unwrap_or(text);
+        let comments: String = signatures.lines().map(|line| format!("{SIGNATURE_COMMENT}{line}\n")).collect();
+        let text = [comments.as_bytes(), text].concat();
         let path = place(gpu);
         fs::write(&path, text).map_err(|problem| Error::Write { path, problem })?;
     }

@@ -127,8 +127,11 @@ pub(super) fn copy_by_tables(cx: &mut Lowering<'_>, from: Id, to: Id, tables: &[
     let grain = super::elementwise::grain(dtype, loops.extent(), GRAIN / loops.inner_count().max(1));
     cx.call(loops.extent(), grain, &reads, &[to], |b, kernel| {
         loops.emit(b, &kernel, |place| {
-            let offsets = place.iter().zip(&kernel.buffers[1..]);
-            let offsets = offsets.map(|(&at, &table)| b.load(table, DType::I64, at));
+            let offsets = place.iter().zip(&kernel.buffers[1..]).zip(tables);
+            let offsets = offsets.map(|((&at, &buffer), table)| {
+                let size = table.iter().max().map_or(1, |largest| largest + 1);
+                b.bounded_index(b.load(buffer, DType::I64, at), size)
+            });
             let offset = offsets.reduce(|sum, offset| b.add(sum, offset)).unwrap_or_else(|| b.index(0));
             let value = b.load(kernel.buffers[0], dtype, offset);
             b.store(value, kernel.buffers[reads.len()], dtype, b.offset(place, &strides(&shape)));

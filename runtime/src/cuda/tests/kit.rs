@@ -4,7 +4,7 @@ use crate::{
     DType, Error, Options, Runtime, TensorData,
     bundle::{
         Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, GpuCode, Launch, Library, LibraryCall, Mode,
-        Objective, Port, Source, Stage, Step, Target, Task, Tensor, Value,
+        Objective, Port, SIGNATURE_COMMENT, Source, Stage, Step, Target, Task, Tensor, Value,
     },
     cuda::stub::{Stub, square},
     prepare::Expression,
@@ -38,7 +38,10 @@ pub(super) fn call(kernel: &str, buffers: &[Buffer], after: &[usize]) -> Call {
     let can_fail = kernel == "root";
     let launch = Launch { blocks: 1, threads: 32, can_fail, then: vec![], library: None, after: after.to_vec() };
     let (kernel, buffers) = (kernel.to_owned(), buffers.to_vec());
-    Call { kernel, buffers, extent: SIZE as i64, grain: 1, task: 0, launch: Some(launch) }
+    let bytes = buffers.iter().map(|buffer| if matches!(buffer, Buffer::Constant(_)) { 4 } else { SIZE * 4 }).collect();
+    // Kernels write their first buffer, but for products.
+    let writes = vec![if kernel == "product" { buffers.len() - 1 } else { 0 }];
+    Call { kernel, buffers, bytes, writes, extent: SIZE as i64, grain: 1, task: 0, launch: Some(launch) }
 }
 
 impl Maker {
@@ -68,6 +71,8 @@ impl Maker {
             objective: Objective { mode: Mode::Latency, inputs: 1, predicted_us: None, bound_us: None },
             devices: (0..gpus).map(gpu).chain([cpu]).collect(),
             files: vec![],
+            model_folder: String::new(),
+            model_files: vec![],
             values: vec![],
             inputs: vec![],
             outputs: vec![],
@@ -97,7 +102,7 @@ impl Maker {
 
     pub(super) fn constant(&mut self, number: f32) -> usize {
         let digits = number.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        self.bundle.constants.push(Constant { bytes: 4, source: Source::Made(Expression::Bytes(digits)) });
+        self.bundle.constants.push(Constant { bytes: 4, source: Source::Made(Expression::Bytes(digits)), crc32: None });
         self.bundle.constants.len() - 1
     }
 
@@ -135,7 +140,9 @@ impl Maker {
     }
 
     pub(super) fn load(&mut self, stub: &Stub, options: Options) -> Result<Runtime, Error> {
-        fs::write(self.folder.join("sm_90.ptx"), self.ptx).unwrap();
+        let calls = self.bundle.stages.iter().flat_map(|stage| &stage.calls);
+        let comments = calls.flat_map(Call::signatures).map(|line| format!("{SIGNATURE_COMMENT}{line}\n"));
+        fs::write(self.folder.join("sm_90.ptx"), self.ptx.to_owned() + "\n" + &comments.collect::<String>()).unwrap();
         self.bundle.files = vec![File::of(&self.folder, "sm_90.ptx").unwrap()];
         self.bundle.write(&self.folder).unwrap();
         Runtime::load_with(&self.folder, options, stub)

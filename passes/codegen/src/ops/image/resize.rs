@@ -158,7 +158,10 @@ fn pass(
     cx.call(extent, grain, &reads, &[to], |b, kernel| {
         let count = taps.count as i64;
         let source = kernel.buffers[0];
-        let tap = |at| (b.load(kernel.buffers[1], DType::I64, at), b.load(kernel.buffers[2], wide, at));
+        let tap = |at| {
+            let place = b.bounded_index(b.load(kernel.buffers[1], DType::I64, at), (size - 1) * inner + 1);
+            (place, b.load(kernel.buffers[2], wide, at))
+        };
         let term = |sum: Option<V>, base: V, (place, weight): (V, V)| {
             let value = convert(b, b.load(source, dtype, b.add(base, place)), dtype, wide);
             let product = b.mul(value, weight);
