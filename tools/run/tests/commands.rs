@@ -104,7 +104,7 @@ fn inputs_that_are_missing_are_listed() {
     fs::write(&x, npy::write(kit::tensor(&[1.0]).view())).unwrap();
     let expected = "divi-run: error: input 'x' must be float [64], and the one given is float [1]\n";
     assert_eq!(error(&folder, &["--input", x.to_str().unwrap()]), expected);
-    let expected = "divi-run: error: input 'z' is none of the model's: 'x'\n";
+    let expected = "divi-run: error: there is no input 'z': the inputs are 'x'\n";
     assert_eq!(error(&folder, &["--random-inputs", "--input", &format!("z={}", x.display())]), expected);
 }
 
@@ -274,7 +274,7 @@ fn requests_and_inputs_that_would_take_all_memory_are_refused() {
     let many = TensorData::zeroed(DType::F32, &[1 << 16]).unwrap();
     fs::write(&archive, npz::write(&[("z", full(1.0).view())])).unwrap();
     let expected =
-        format!("divi-run: error: {}: entry 'z.npy': input 'z' is none of the model's: 'x'\n", archive.display());
+        format!("divi-run: error: {}: entry 'z.npy': there is no input 'z': the inputs are 'x'\n", archive.display());
     let text = error(&folder, &["--input-npz", archive.to_str().unwrap()]);
     assert_eq!(text, expected.replace(folder.path().to_str().unwrap(), "FOLDER"));
     fs::write(&archive, npz::write(&[("x", many.view())])).unwrap();
