@@ -154,7 +154,9 @@ class Difference:
                 with np.errstate(invalid="ignore"):
                     errors = [np.abs(np.where(finite, array.astype(np.float64) - exact, 0)).max() for array in (theirs, ours)]
                 self.errors = f", errors in double {errors[0]:.1e} and {errors[1]:.1e}"
-                self.is_rounding = errors[1] <= FURTHER * errors[0] + 1e-12
+                # Where ONNX Runtime itself computes something else, it is a difference.
+                most = 1e-2 * np.abs(np.where(finite, exact, 0)).max()
+                self.is_rounding = errors[1] <= FURTHER * errors[0] + 1e-12 and errors[0] <= most
 
     def key(self):
         ops = [node.op_type for node in self.model.graph.node]
