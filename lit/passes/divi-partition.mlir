@@ -13,7 +13,7 @@ module @chain {
     return %1 : tensor<1x1000xf32>
   }
 }
-// CHECK: module @chain attributes {divi.plan = {algorithm = "auto", bound = 4.000000e+01 : f64, bound_by = "{{.*}}", {{.*}}gap = 0.000000e+00 : f64, {{.*}}objective = "latency", problem = "{{[0-9a-f]*}}", seed = 1 : i64, value = 4.000000e+01 : f64}}
+// CHECK: module @chain attributes {divi.plan = {algorithm = "auto", bound = 4.000000e+01 : f64, bound_by = "{{.*}}", {{.*}}gap = 0.000000e+00 : f64, {{.*}}objective = "latency", problem = "{{[0-9a-f]*}}", proof = "exact", seed = 1 : i64, value = 4.000000e+01 : f64}}
 // CHECK: "onnx.Relu"(%{{.*}}) {divi.cost = {{.*}}, divi.device = @gpu0, divi.start = 5.000000e+00 : f64, onnx_node_name = "a"}
 // CHECK: "onnx.Abs"(%{{.*}}) {divi.cost = {{.*}}, divi.device = @gpu0, divi.start = 1.500000e+01 : f64, onnx_node_name = "b"}
 

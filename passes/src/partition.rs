@@ -121,6 +121,7 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
             earliest.transpose().map_err(|error| fail(&error))?.unwrap_or(plan)
         }
     };
+    plan.warnings().iter().for_each(|message| warning(module, message));
     warn_of_no_bus(module, &posed);
     warn_of_idle_devices(module, &posed, &plan);
     warn_of_fallbacks(&posed);
@@ -154,8 +155,7 @@ fn alone(posed: &Posed, plan: &Plan, options: &divi_planner::Options) -> Option<
     .filter(is_alone)?;
     one.problem = plan.problem.clone();
     (one.algorithm, one.seed, one.limit) = (plan.algorithm.clone(), plan.seed, plan.limit);
-    (one.bound, one.bound_by) = (plan.bound, plan.bound_by.clone());
-    one.gap = divi_planner::plan::gap(one.value, one.bound);
+    one.prove(plan.bound());
     Some(one)
 }
 

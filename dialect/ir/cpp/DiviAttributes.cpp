@@ -339,6 +339,31 @@ static LogicalResult verifyCost(Operation *op, StringRef name, Attribute value) 
   return success();
 }
 
+/// What the bound of a certificate rests on: unknown in old ones. Beside a solver's word there may be a weaker bound that is
+/// verified.
+static LogicalResult verifyProof(Operation *op, DictionaryAttr plan, double bound) {
+  StringRef proof = "solver";
+  if (Attribute value = plan.get("proof")) {
+    if (failed(verifyKind<StringAttr>(op, "divi.plan.proof", value, "a string")))
+      return failure();
+    proof = cast<StringAttr>(value).getValue();
+    if (proof != "exact" && proof != "safe-dual" && proof != "solver")
+      return op->emitOpError() << "attribute 'divi.plan.proof' is \"" << proof
+                               << "\": it must be exact, safe-dual or solver";
+  }
+  Attribute verified = plan.get("verified_bound");
+  if (!verified)
+    return success();
+  if (failed(verifyKind<FloatAttr>(op, "divi.plan.verified_bound", verified, "a float")))
+    return failure();
+  if (proof != "solver")
+    return op->emitOpError() << "attribute 'divi.plan.verified_bound' is for bounds whose proof is \"solver\", not \"" << proof
+                             << "\"";
+  if (cast<FloatAttr>(verified).getValueAsDouble() > bound)
+    return op->emitOpError("attribute 'divi.plan.verified_bound' is above the bound");
+  return success();
+}
+
 /// The certificate: what was minimised, what came out, and how good that is.
 static LogicalResult verifyPlan(Operation *op, Attribute value) {
   if (!isa<ModuleOp>(op))
@@ -360,7 +385,7 @@ static LogicalResult verifyPlan(Operation *op, Attribute value) {
   double bound = plan.getAs<FloatAttr>("bound").getValueAsDouble();
   if (bound > found)
     return op->emitOpError() << "attribute 'divi.plan' has a bound above its value: no plan can be better than its bound";
-  return success();
+  return verifyProof(op, plan, bound);
 }
 
 /// How many tasks each device's times were measured, interpolated and estimated for.

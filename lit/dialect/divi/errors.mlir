@@ -619,6 +619,28 @@ module attributes {divi.plan = {objective = "batch", bound_by = "lp", algorithm 
 
 // -----
 
+// Tests what a bound may rest on.
+// expected-error @below {{'builtin.module' op attribute 'divi.plan.proof' is "optimal": it must be exact, safe-dual or solver}}
+module attributes {divi.plan = {objective = "batch", bound_by = "lp", proof = "optimal", algorithm = "milp", value = 2.0, bound = 1.0, gap = 0.5}} {}
+
+// -----
+
+// expected-error @below {{'builtin.module' op attribute 'divi.plan.proof' must be a string, is 1 : i64}}
+module attributes {divi.plan = {objective = "batch", bound_by = "lp", proof = 1, algorithm = "milp", value = 2.0, bound = 1.0, gap = 0.5}} {}
+
+// -----
+
+// Tests that only a solver's word has a verified bound beside it, which is weaker.
+// expected-error @below {{'builtin.module' op attribute 'divi.plan.verified_bound' is for bounds whose proof is "solver", not "exact"}}
+module attributes {divi.plan = {objective = "batch", bound_by = "lp", proof = "exact", verified_bound = 0.5, algorithm = "milp", value = 2.0, bound = 1.0, gap = 0.5}} {}
+
+// -----
+
+// expected-error @below {{'builtin.module' op attribute 'divi.plan.verified_bound' is above the bound}}
+module attributes {divi.plan = {objective = "batch", bound_by = "lp", proof = "solver", verified_bound = 1.5, algorithm = "milp", value = 2.0, bound = 1.0, gap = 0.5}} {}
+
+// -----
+
 // Tests that a reference says which file.
 // expected-error @below {{#divi.external needs the path of a file}}
 module attributes {test.a = #divi.external<"", offset = 0, length = 4> : tensor<1xf32>} {}

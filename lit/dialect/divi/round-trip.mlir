@@ -121,6 +121,13 @@ module @certificate attributes {divi.plan = {objective = "pipeline", value = 12.
 
 // -----
 
+// Tests that a certificate says what its bound rests on, and beside a solver's word which bound is verified.
+module @proof attributes {divi.plan = {objective = "latency", value = 12.5 : f64, bound = 10.0 : f64, gap = 0.2 : f64,
+    bound_by = "milp", proof = "solver", verified_bound = 9.0 : f64, algorithm = "auto"}} {}
+// CHECK: module @proof attributes {divi.plan = {{.*}}proof = "solver", value = 1.250000e+01 : f64, verified_bound = 9.000000e+00 : f64}}
+
+// -----
+
 // Tests that values are where decisions, functions and arguments say, that constants, absent operands and what nobody
 // decided are everywhere, and that later blocks' arguments are not the function's.
 module @decisions {

@@ -6,13 +6,13 @@ use crate::{
     decisions,
     ir::{
         Failure, array_attribute, attribute, describe, dictionary_entry, error, float_attribute, integer_attribute,
-        string_attribute, symbol_attribute,
+        string_attribute, symbol_attribute, warning,
     },
 };
 use divi_dialect::BatchAttribute;
 use divi_planner::{
     Objective, Plan, Problem, bounds,
-    plan::{Batch, Bound, Copy, Limit, Schedule, Stages, Transfer},
+    plan::{Batch, Bound, Copy, Limit, Proof, Schedule, Stages, Transfer},
     problem::{Contention, Tensor},
 };
 use melior::ir::Attribute;
@@ -48,10 +48,11 @@ pub(crate) fn read_plan(module: MlirOperation, posed: &Posed) -> Result<Plan, Fa
     let shared_devices = entry("shared_devices").is_some();
     let proven_for = decisions::problem(&posed.problem, pipeline_cost, shared_devices);
     let bound = match string("problem").is_none_or(|problem| problem == proven_for) {
-        true => Bound::new(number("bound").unwrap_or(0.0), string("bound_by").unwrap_or("nothing")),
+        true => stated_bound(certificate),
         false => known_bound(module, posed, schedule.objective())?,
     };
     let mut plan = Plan::new(&posed.problem, string("algorithm").unwrap_or_default(), schedule, bound);
+    plan.warnings().iter().for_each(|message| warning(module, message));
     (plan.transfers, plan.copies) = (transfers, copies);
     plan.seed = integer("seed").and_then(|seed| u64::try_from(seed).ok()).unwrap_or(0);
     plan.limit = match (integer("iterations"), number("seconds")) {
@@ -65,17 +66,28 @@ pub(crate) fn read_plan(module: MlirOperation, posed: &Posed) -> Result<Plan, Fa
     Ok(plan)
 }
 
+/// The bound that a certificate states. One of unknown origin counts as the solver's word.
+fn stated_bound(certificate: MlirAttribute) -> Bound {
+    let entry = |name| dictionary_entry(certificate, name);
+    let number = |name| entry(name).and_then(float_attribute);
+    let proof = entry("proof").and_then(string_attribute).and_then(|name| name.parse().ok()).unwrap_or(Proof::Solver);
+    let by = entry("bound_by").and_then(string_attribute).unwrap_or("nothing");
+    let verified =
+        number("verified_bound").filter(|_| proof == Proof::Solver).map(|value| Bound::new(value, "verified"));
+    let bound = Bound::by(number("bound").unwrap_or(0.0), by, proof);
+    Bound { verified: verified.map(Box::new), ..bound }
+}
+
 /// What is proven at once of a problem that nobody has planned: costs or constraints were changed since.
 fn known_bound(module: MlirOperation, posed: &Posed, objective: Objective) -> Result<Bound, Failure> {
     if objective == Objective::Pipeline {
-        return Ok(Bound::new(0.0, "nothing"));
+        return Ok(Bound::none());
     }
     let known = bounds::of(&posed.problem, objective).map_err(|wrong| {
         error(module, &wrong.to_string());
         Failure
     })?;
-    let better = |best: Bound, bound: Bound| if bound.value > best.value { bound } else { best };
-    Ok(known.into_iter().fold(Bound::new(0.0, "nothing"), better))
+    Ok(known.into_iter().fold(Bound::none(), Bound::or))
 }
 
 struct Reader<'a> {

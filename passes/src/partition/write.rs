@@ -100,9 +100,11 @@ pub(crate) fn write_certificate(module: MlirOperation, plan: &Plan, stages: usiz
         ("bound", number(context, plan.bound)),
         ("gap", number(context, plan.gap)),
         ("bound_by", string(context, &plan.bound_by)),
+        ("proof", string(context, plan.proof.name())),
         ("algorithm", string(context, &plan.algorithm)),
         ("seed", integer(context, i64::try_from(plan.seed).unwrap_or(i64::MAX))),
     ];
+    entries.extend(plan.verified_bound.map(|verified| ("verified_bound", number(context, verified))));
     entries.extend(marks.decisions.as_ref().map(|decisions| ("decisions", string(context, decisions))));
     entries.extend(marks.model.as_ref().map(|model| ("model", string(context, model))));
     entries.extend(marks.problem.as_ref().map(|problem| ("problem", string(context, problem))));

@@ -33,6 +33,8 @@ pub(super) struct Certificate {
     pub(super) objective: Objective,
     value: Micros,
     bound: Micros,
+    /// Beside a bound that is the solver's word.
+    verified_bound: Option<Micros>,
     gap: f64,
     /// How many inputs are queued: 1 unless the objective is batch.
     pub(super) inputs: i64,
@@ -107,6 +109,7 @@ impl Certificate {
             objective,
             value: number("value"),
             bound: number("bound"),
+            verified_bound: dictionary_entry(plan, "verified_bound").and_then(float_attribute),
             gap: number("gap"),
             inputs,
             stages: whole("k"),
@@ -137,6 +140,13 @@ impl Certificate {
             wrong(format!(
                 "has a divi.plan whose bound is {}, but its {objective} is {}: no plan is better than its bound",
                 micros(self.bound),
+                micros(found)
+            ));
+        }
+        if let Some(verified) = self.verified_bound.filter(|verified| above(*verified, found)) {
+            wrong(format!(
+                "has a divi.plan whose verified_bound is {}, but its {objective} is {}: no plan is better than its bound",
+                micros(verified),
                 micros(found)
             ));
         }
