@@ -10,7 +10,7 @@
 // Nothing is said with -q, and JSON with --json.
 // RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=diviml --iterations=100 -q -o %t.quiet.mlir 2>&1 | count 0
 // RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=diviml --iterations=100 --json -o /dev/null 2>&1 | tail -n 1 | FileCheck %s --check-prefix=JSON
-// JSON: {"title":"squeezenet1_1","objective":"latency","algorithm":"auto","value":{{[0-9.]+}},"bound":{{[0-9.]+}},"bound_by":"{{[a-z-]+}}","gap":{{[0-9.e-]+}},
+// JSON: {"title":"squeezenet1_1","objective":"latency","algorithm":"auto","value":{{[0-9.]+}},"bound":{{[0-9.]+}},"bound_by":"{{[a-z-]+}}","proof":"{{exact|safe-dual}}","verified_bound":null,"gap":{{[0-9.e-]+}},
 
 // The same plan comes out each time, and a plan that is read again gives the same module, byte for byte.
 // RUN: cmp %t.mlir %t.quiet.mlir
