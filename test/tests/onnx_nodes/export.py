@@ -172,7 +172,9 @@ def main():
 
     lines = []
     counts = collections.Counter()
-    for case in sorted(collect_testcases(None), key=lambda case: case.name):
+    cases = sorted(collect_testcases(None), key=lambda case: case.name)
+    by_name = {case.name: case for case in cases}
+    for case in cases:
         model = case.model
         folder = root / case.name
         folder.mkdir(parents=True, exist_ok=True)
@@ -186,7 +188,9 @@ def main():
             data = [value for value, _ in inputs]
             names = {declared.name for _, declared in inputs}
             (folder / "model_constant.onnx").write_bytes(constant(model, data, names).SerializeToString())
-            if names := parameters(model):
+            # An operator's expansion has the operator's own inputs.
+            whole = by_name.get(case.name.removesuffix("_expanded"), case)
+            if names := parameters(model) | parameters(whole.model) & names:
                 (folder / "model_parameters.onnx").write_bytes(constant(model, data, names).SerializeToString())
         for side, values in (("input", inputs), ("output", outputs)):
             for i, (value, declared) in enumerate(values):
