@@ -11,7 +11,7 @@ pub use pass::emit_bundle;
 
 use crate::{
     export::Recipes,
-    ir::{Failure, error},
+    ir::{Failure, error, warning},
     paths::relative,
     weights::check_outputs,
 };
@@ -66,6 +66,9 @@ pub fn write_bundle(module: MlirOperation, folder: &Path, options: &Options) -> 
         refer: &refer,
         model_folder: refer(".").unwrap_or_default(),
     };
-    divi_codegen::write(program, draft.path(), &settings).map_err(|problem| fail(&problem.to_string()))?;
+    let slow = divi_codegen::write(program, draft.path(), &settings).map_err(|problem| fail(&problem.to_string()))?;
+    if slow.is_notable() {
+        warning(module, &slow.to_string());
+    }
     draft.commit().map_err(cannot)
 }

@@ -9,6 +9,7 @@ use crate::{
     lowering::{self, Lowered},
     machine_code,
     pool::Pool,
+    slow::SlowOperators,
     target::{Gpu, Target},
 };
 use divi_runtime::bundle::{
@@ -51,8 +52,9 @@ pub struct Options<'a> {
     pub model_folder: String,
 }
 
-/// Compiles a program into an empty folder. What it computes of constants alone is computed now.
-pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<(), Error> {
+/// Compiles a program into an empty folder. What it computes of constants alone is computed now. Returns the operators without a
+/// fast kernel.
+pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<SlowOperators, Error> {
     let folded = folding::fold(&mut program, folder, options);
     compile(program, folder, options, folded.as_ref())
 }
@@ -63,7 +65,7 @@ pub(crate) fn compile(
     folder: &Path,
     options: &Options<'_>,
     folded: Option<&Folded>,
-) -> Result<(), Error> {
+) -> Result<SlowOperators, Error> {
     let target = &options.target;
     let mut kernels = Kernels::new(target);
     let mut gpu_kernels = Kernels::of_gpu();
@@ -74,7 +76,7 @@ pub(crate) fn compile(
     for value in &mut program.values {
         value.constant = value.constant.map(|constant| places[constant]);
     }
-    let stages = lower(&mut program, &mut kernels, &mut gpu_kernels, &mut pool)?;
+    let (stages, slow) = lower(&mut program, &mut kernels, &mut gpu_kernels, &mut pool)?;
     let cannot = |problem| Error::Write { path: folder.to_owned(), problem };
     let code = format!("{}.so", target.cpu);
     let scratch = folder.join("objects");
@@ -118,7 +120,8 @@ pub(crate) fn compile(
         sha256: String::new(),
     };
     bundle.describe_contents(folder).map_err(unfinished)?;
-    bundle.write(folder).map_err(unfinished)
+    bundle.write(folder).map_err(unfinished)?;
+    Ok(slow)
 }
 
 /// The signatures of calls, each once, a line each.
@@ -127,13 +130,13 @@ fn signatures<'a>(calls: impl Iterator<Item = &'a Call>) -> String {
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-/// Lowers the stages, and says how the values between them lie in memory.
+/// Lowers the stages, and sets how the values between them lie in memory.
 fn lower(
     program: &mut Program,
     kernels: &mut Kernels,
     gpu_kernels: &mut Kernels,
     pool: &mut Pool,
-) -> Result<Vec<Stage>, Error> {
+) -> Result<(Vec<Stage>, SlowOperators), Error> {
     let mut borders = Borders::of(program);
     let for_gpus = outputs_for_gpus(program);
     let is_gpu = |device: usize| program.devices[device].kind == "cuda";
@@ -142,13 +145,15 @@ fn lower(
     // them as they are.
     stages.sort_by_key(|(number, stage)| (is_gpu(stage.device), Reverse(*number)));
     let mut lowered = vec![];
+    let mut slow_operators = SlowOperators::default();
     for (number, StageProgram { name, device, graph, tasks }) in stages {
         let tensors = |ids: &[graph::Id]| -> Vec<_> { ids.iter().map(|id| tensor(&graph.values[id.0])).collect() };
         let (mut inputs, mut outputs) = (tensors(&graph.inputs), tensors(&graph.outputs));
         let gpu = is_gpu(device).then_some(&mut *gpu_kernels);
         let ends = borders.ends(number);
-        let Lowered { arena, calls, ends } =
+        let Lowered { arena, calls, ends, slow } =
             lowering::lower(&name, graph, &ends, &for_gpus[number], kernels, gpu, pool)?;
+        slow_operators.add_stage(&slow, &tasks.iter().map(|task| task.predicted_us).collect::<Vec<_>>());
         borders.settle(number, &ends);
         inputs.iter_mut().zip(ends.inputs).for_each(|(tensor, form)| form.describe(tensor));
         outputs.iter_mut().zip(ends.outputs).for_each(|(tensor, form)| form.describe(tensor));
@@ -158,7 +163,7 @@ fn lower(
         borders.form(index).describe(&mut value.tensor);
     }
     lowered.sort_by_key(|(number, _)| *number);
-    Ok(lowered.into_iter().map(|(_, stage)| stage).collect())
+    Ok((lowered.into_iter().map(|(_, stage)| stage).collect(), slow_operators))
 }
 
 /// The GPUs of a plan, each once.

@@ -9,6 +9,7 @@ mod image;
 pub(crate) mod layout;
 mod map;
 mod matmul;
+mod pack;
 mod pool;
 pub(crate) mod program;
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod lowering;
 mod machine_code;
 mod ops;
 mod pool;
+mod slow;
 pub mod target;
 #[cfg(test)]
 mod testing;
@@ -25,6 +26,7 @@ mod widen;
 
 pub use bundle::{Options, Program, StageProgram, write};
 pub use error::Error;
+pub use slow::SlowOperators;
 pub use target::Target;
 
 /// Whether there is code for an operator, by its name in the `onnx` dialect (`Conv`).

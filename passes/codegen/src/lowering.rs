@@ -20,6 +20,7 @@ use crate::{
     },
     kernels::Kernels,
     pool::Pool,
+    slow::SlowNode,
     widen::widen,
 };
 use calls::PendingCall;
@@ -73,6 +74,7 @@ pub(crate) struct Lowering<'a> {
     wholes: FxHashSet<Id>,
     /// What only copies to GPUs will read, and the form that it is handed on in.
     streamed: FxHashMap<Id, Form>,
+    slow: Vec<SlowNode>,
 }
 
 /// What is left of a stage.
@@ -81,6 +83,8 @@ pub(crate) struct Lowered {
     pub(crate) calls: Vec<Call>,
     /// None of them is free any more.
     pub(crate) ends: Ends,
+    /// Nodes without a fast kernel.
+    pub(crate) slow: Vec<SlowNode>,
 }
 
 /// Lowers a stage's graph, for a GPU if its kernels are given; what is computed once is computed by a CPU. Of the outputs, some are
@@ -148,6 +152,7 @@ impl<'a> Lowering<'a> {
             readers,
             wholes: FxHashSet::default(),
             streamed: FxHashMap::default(),
+            slow: vec![],
         }
     }
 
@@ -177,6 +182,9 @@ impl<'a> Lowering<'a> {
         };
         if let Some(count) = fast {
             return Ok(count);
+        }
+        if let (false, Some(input)) = (self.is_preparing, operands.first()) {
+            self.slow.extend(SlowNode::of(node, self.dtype(*input)));
         }
         let lower = crate::ops::find(&node.op).ok_or_else(|| {
             at(divi_onnx::Error::new("there is no code for this operator yet: compute it elsewhere, or without it"))
@@ -380,6 +388,6 @@ impl<'a> Lowering<'a> {
                 launch: call.launch.map(|launch| Launch { after, ..launch }),
             }
         });
-        Ok(Lowered { calls: calls.collect(), arena: plan.bytes, ends })
+        Ok(Lowered { calls: calls.collect(), arena: plan.bytes, ends, slow: std::mem::take(&mut self.slow) })
     }
 }

@@ -1,7 +1,7 @@
 //! Code for operators, a file a family. Each operator has a function that lowers one application of it to calls.
 
 mod attention;
-mod blocks;
+pub(crate) mod blocks;
 #[cfg(test)]
 mod case;
 mod conv;

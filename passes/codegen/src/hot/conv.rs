@@ -9,6 +9,7 @@ pub(super) use geometry::Geometry;
 use super::{
     image::Access,
     layout::{Blocked, Margin},
+    pack::{Packing, Source},
     program::{self, Program},
 };
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
     lowering::Lowering,
 };
 use divi_onnx::DType;
-use divi_runtime::prepare::{Expression, Loop, Pack};
+use divi_runtime::prepare::Expression;
 use kernel::Work;
 use tile::Tile;
 
@@ -26,37 +27,42 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let node = &nodes[position];
     let Some(geometry) = Geometry::of(cx, node)? else { return Ok(None) };
     let (mut result, mut consumed) = (node.output()?, 1);
-    let weights = cx.expression(node.input(1)?).cloned().expect("geometries have constant weights");
-    let constant = |id| cx.expression(id).cloned().expect("geometries have a constant bias");
-    let mut bias = node.optional(2).map(constant);
-    let mut scale = None;
-    if let Some(next) = program::normalization_behind(cx, nodes, position, result)
-        && let Some((factor, shift)) = program::affine(cx, next, bias.clone())?
+    let mut weights = Source::of(cx, node.input(1)?);
+    let mut bias = node.optional(2).map(|id| Source::of(cx, id));
+    // A normalization changes the weights, which must be constant for that.
+    if let Source::Constant(source) = &weights
+        && let Some(next) = program::normalization_behind(cx, nodes, position, result)
+        && let Some(constant) = constant(bias.clone())
+        && let Some((factor, shift)) = program::affine(cx, next, constant)?
     {
-        (scale, bias) = (Some(factor), Some(shift));
+        let inner = (geometry.channels * geometry.kernel.0 * geometry.kernel.1) as u64;
+        weights = Source::Constant(Expression::Scale { source: Box::new(source.clone()), by: Box::new(factor), inner });
+        bias = Some(Source::Constant(shift));
         (result, consumed) = (next.output()?, 2);
     }
     let shape = cx.shape(result).to_vec();
     let accept = |cx: &Lowering<'_>, id| Access::is_possible(cx, id, &shape);
     let absorbed = program::absorb(cx, nodes, position + consumed, result, &accept);
     let (more, program, result) = absorbed;
-    let weights = match scale {
-        Some(by) => {
-            let inner = (geometry.channels * geometry.kernel.0 * geometry.kernel.1) as u64;
-            Expression::Scale { source: Box::new(weights), by: Box::new(by), inner }
-        }
-        None => weights,
-    };
     emit(cx, &geometry, node.input(0)?, weights, bias, &program, result)?;
     Ok(Some(consumed + more))
+}
+
+/// The expression of a bias that is constant or absent.
+fn constant(bias: Option<Source>) -> Option<Option<Expression>> {
+    match bias {
+        None => Some(None),
+        Some(Source::Constant(bias)) => Some(Some(bias)),
+        Some(Source::Computed(_)) => None,
+    }
 }
 
 fn emit(
     cx: &mut Lowering<'_>,
     geometry: &Geometry,
     input: Id,
-    weights: Expression,
-    bias: Option<Expression>,
+    weights: Source,
+    bias: Option<Source>,
     program: &Program,
     result: Id,
 ) -> Result<()> {
@@ -72,12 +78,11 @@ fn emit(
     let tile = Tile::of(geometry, cx.lanes(), cx.registers(), is_planar, has_gaps);
     let blocks = target.blocks();
     let bias = channels(cx, bias, geometry.filters, blocks * lanes);
-    let weights = match geometry.is_depthwise {
-        true => pack_depthwise(geometry, weights, blocks, lanes),
-        false => pack(geometry, weights, &tile, lanes, is_planar),
+    let packing = match geometry.is_depthwise {
+        true => pack_depthwise(geometry, blocks, lanes),
+        false => pack(geometry, &tile, lanes, is_planar),
     };
-    let count = weights.1;
-    let weights = cx.constant(DType::F32, &[count], weights.0);
+    let weights = packing.apply(cx, weights);
     let mut reads = vec![input, weights, bias];
     reads.extend(accesses.iter().map(Access::buffer));
     let work =
@@ -90,60 +95,44 @@ fn emit(
 }
 
 /// A number for each channel, with zeros up to the last block's end.
-fn channels(cx: &mut Lowering<'_>, numbers: Option<Expression>, count: i64, padded: i64) -> Id {
-    let source = match numbers {
-        None => Expression::Zeros(padded as u64),
-        Some(numbers) => super::image::padded(numbers, count, padded),
-    };
-    cx.constant(DType::F32, &[padded], source)
+fn channels(cx: &mut Lowering<'_>, numbers: Option<Source>, count: i64, padded: i64) -> Id {
+    match numbers {
+        None => cx.constant(DType::F32, &[padded], Expression::Zeros(padded as u64)),
+        Some(Source::Constant(numbers)) => {
+            cx.constant(DType::F32, &[padded], super::image::padded(numbers, count, padded))
+        }
+        Some(numbers) => Packing::padded(count, padded).apply(cx, numbers),
+    }
 }
 
 /// Weights in the order in which the kernel reads them: `[panels][channel blocks][kernel rows][kernel columns][channels][filters of
 /// a panel]`, the channels of the last block that is not whole behind all others.
-fn pack(geometry: &Geometry, source: Expression, tile: &Tile, lanes: i64, is_planar: bool) -> (Expression, i64) {
+fn pack(geometry: &Geometry, tile: &Tile, lanes: i64, is_planar: bool) -> Packing {
     let (rows, columns) = geometry.kernel;
-    let shape = [geometry.filters, geometry.channels, rows, columns].map(|size| size as u64).to_vec();
+    let mut packing = Packing::of(&[geometry.filters, geometry.channels, rows, columns]);
     let (whole, rest) = if is_planar { (0, geometry.channels) } else { geometry.split(lanes) };
-    let mut parts = vec![];
-    let mut count = 0;
-    // (axis, count, step)
-    let mut add = |start: [i64; 2], loops: &[(usize, i64, i64)]| {
-        if loops.iter().any(|&(_, count, _)| count == 0) {
-            return;
-        }
-        count += loops.iter().map(|&(_, count, _)| count).product::<i64>();
-        let loops =
-            loops.iter().map(|&(axis, count, step)| Loop { axis, count: count as u64, step: step as u64 }).collect();
-        parts.push(Expression::Pack(Pack {
-            source: Box::new(source.clone()),
-            shape: shape.clone(),
-            start: vec![start[0] as u64, start[1] as u64, 0, 0],
-            end: shape.clone(),
-            loops,
-        }));
-    };
     let panel = tile.vectors as i64 * lanes;
     let panels = tile.blocks / tile.vectors as i64;
     let last = (tile.blocks % tile.vectors as i64) * lanes;
     let kernel = [(2, rows, 1), (3, columns, 1)];
-    for (first, panels, width) in [(0, panels, panel), (panels * panel, i64::from(last > 0), last)] {
-        add([first, 0], &[(0, panels, panel), (1, whole, lanes), kernel[0], kernel[1], (1, lanes, 1), (0, width, 1)]);
+    let widths = [(0, panels, panel), (panels * panel, i64::from(last > 0), last)];
+    for (first, panels, width) in widths {
+        let loops = [(0, panels, panel), (1, whole, lanes), kernel[0], kernel[1], (1, lanes, 1), (0, width, 1)];
+        packing.add(&[first, 0, 0, 0], &loops);
     }
-    for (first, panels, width) in [(0, panels, panel), (panels * panel, i64::from(last > 0), last)] {
-        add([first, whole * lanes], &[(0, panels, panel), kernel[0], kernel[1], (1, rest, 1), (0, width, 1)]);
+    for (first, panels, width) in widths {
+        let loops = [(0, panels, panel), kernel[0], kernel[1], (1, rest, 1), (0, width, 1)];
+        packing.add(&[first, whole * lanes, 0, 0], &loops);
     }
-    let expression = if parts.len() == 1 { parts.remove(0) } else { Expression::Concat(parts) };
-    (expression, count)
+    packing
 }
 
 /// `[blocks][kernel rows][kernel columns][lanes]`
-fn pack_depthwise(geometry: &Geometry, source: Expression, blocks: i64, lanes: i64) -> (Expression, i64) {
+fn pack_depthwise(geometry: &Geometry, blocks: i64, lanes: i64) -> Packing {
     let (rows, columns) = geometry.kernel;
-    let shape = [geometry.filters, 1, rows, columns].map(|size| size as u64).to_vec();
-    let loops = [(0, blocks, lanes), (2, rows, 1), (3, columns, 1), (0, lanes, 1)];
-    let loops = loops.map(|(axis, count, step)| Loop { axis, count: count as u64, step: step as u64 }).to_vec();
-    let pack = Pack { source: Box::new(source), shape: shape.clone(), start: vec![0; 4], end: shape, loops };
-    (Expression::Pack(pack), blocks * rows * columns * lanes)
+    let mut packing = Packing::of(&[geometry.filters, 1, rows, columns]);
+    packing.add(&[0; 4], &[(0, blocks, lanes), (2, rows, 1), (3, columns, 1), (0, lanes, 1)]);
+    packing
 }
 
 /// The margin that a convolution wants around its input, if it has a fast kernel.

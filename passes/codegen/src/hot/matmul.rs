@@ -4,6 +4,7 @@ mod kernel;
 
 use super::{
     image::padded,
+    pack::{Packing, Source},
     program::{self},
 };
 use crate::{
@@ -12,7 +13,6 @@ use crate::{
     lowering::Lowering,
 };
 use divi_onnx::DType;
-use divi_runtime::prepare::{Expression, Loop, Pack};
 use kernel::{Access, Work};
 
 /// `[batch] rows x inner` times `[batch] inner x columns`.
@@ -27,9 +27,9 @@ pub(super) struct Product {
     pub(super) right_is_batched: bool,
 }
 
-/// The right side, if it is constant: its bytes, and whether its rows are columns.
+/// The right side, if it is packed, and whether its rows are columns.
 struct Weights {
-    source: Expression,
+    source: Source,
     is_transposed: bool,
 }
 
@@ -46,16 +46,16 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let work = Work::new(product, weights.is_some(), bias.is_some(), cx.lanes(), cx.registers());
     let left = cx.dense(node.input(0)?);
     let right = match weights {
-        Some(weights) => {
-            let packed = pack(&product, weights, work.vectors as i64, lanes);
-            cx.constant(DType::F32, &[packed.1], packed.0)
-        }
+        Some(weights) => pack(&product, weights.is_transposed, work.vectors as i64, lanes).apply(cx, weights.source),
         None => cx.dense(node.input(1)?),
     };
     let mut reads = vec![left, right];
     if let Some(bias) = bias {
         let count = (product.columns + lanes - 1) / lanes * lanes;
-        reads.push(cx.constant(DType::F32, &[count], padded(bias, product.columns, count)));
+        reads.push(match bias {
+            Source::Constant(bias) => cx.constant(DType::F32, &[count], padded(bias, product.columns, count)),
+            bias => Packing::padded(product.columns, count).apply(cx, bias),
+        });
     }
     let accesses: Vec<_> = program.operands.iter().map(|&id| Access::of(cx, id, &shape)).collect();
     reads.extend(program.operands.iter().map(|&id| cx.dense(id)));
@@ -67,7 +67,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
 
 /// What a node multiplies, what is constant of it, and what is added to each row; `None` if there is no fast kernel for it.
 #[allow(clippy::type_complexity)]
-fn read(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Product, Option<Weights>, Option<Expression>)>> {
+fn read(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Product, Option<Weights>, Option<Source>)>> {
     let (left, right) = (node.input(0)?, node.input(1)?);
     if cx.dtype(left) != DType::F32 || cx.count(node.output()?) == 0 || cx.count(left) == 0 {
         return Ok(None);
@@ -81,12 +81,10 @@ fn read(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Product, Option<Weight
         let columns = if is_transposed { first } else { second };
         let bias = match node.optional(2) {
             None => None,
-            Some(id) => match cx.expression(id) {
-                Some(bias) if cx.count(id) == columns && cx.shape(id).last() == Some(&columns) => Some(bias.clone()),
-                _ => return Ok(None),
-            },
+            Some(id) if cx.count(id) == columns && cx.shape(id).last() == Some(&columns) => Some(Source::of(cx, id)),
+            Some(_) => return Ok(None),
         };
-        let Some(source) = cx.expression(right).cloned() else { return Ok(None) };
+        let source = Source::of(cx, right);
         if attributes.flag("transA", false)? || alpha != 1.0 || (beta != 1.0 && bias.is_some()) {
             return Ok(None);
         }
@@ -98,7 +96,7 @@ fn read(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Product, Option<Weight
     let count = |sizes: &[i64]| sizes.iter().product::<i64>();
     if count(right_outer) == 1 && right_outer.len() <= outer.len() {
         // All rows meet one matrix.
-        let weights = cx.expression(right).map(|source| Weights { source: source.clone(), is_transposed: false });
+        let weights = cx.is_constant(right).then(|| Weights { source: Source::of(cx, right), is_transposed: false });
         let rows = rows * count(outer);
         let product = Product { batch: 1, rows, inner, columns, left_is_batched: false, right_is_batched: false };
         return Ok(Some((product, weights, None)));
@@ -114,28 +112,21 @@ fn read(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Product, Option<Weight
 }
 
 /// `[panels][inner][columns of a panel]`, with zeros beyond the last column.
-fn pack(product: &Product, weights: Weights, vectors: i64, lanes: i64) -> (Expression, i64) {
-    let (inner_axis, column_axis) = if weights.is_transposed { (1, 0) } else { (0, 1) };
-    let mut shape = vec![0; 2];
-    shape[inner_axis] = product.inner as u64;
-    shape[column_axis] = product.columns as u64;
+fn pack(product: &Product, is_transposed: bool, vectors: i64, lanes: i64) -> Packing {
+    let (inner_axis, column_axis) = if is_transposed { (1, 0) } else { (0, 1) };
+    let mut shape = [0; 2];
+    shape[inner_axis] = product.inner;
+    shape[column_axis] = product.columns;
     let width = vectors * lanes;
     let all = (product.columns + lanes - 1) / lanes;
     let (panels, last) = (all / vectors, all % vectors * lanes);
-    let mut parts = vec![];
+    let mut packing = Packing::of(&shape);
     for (first, panels, width) in [(0, panels, width), (panels * width, i64::from(last > 0), last)] {
-        if panels == 0 {
-            continue;
-        }
-        let mut start = vec![0; 2];
-        start[column_axis] = first as u64;
-        let of = |axis, count: i64, step: i64| Loop { axis, count: count as u64, step: step as u64 };
-        let loops = vec![of(column_axis, panels, width), of(inner_axis, product.inner, 1), of(column_axis, width, 1)];
-        let source = Box::new(weights.source.clone());
-        parts.push(Expression::Pack(Pack { source, shape: shape.clone(), start, end: shape.clone(), loops }));
+        let mut start = [0; 2];
+        start[column_axis] = first;
+        packing.add(&start, &[(column_axis, panels, width), (inner_axis, product.inner, 1), (column_axis, width, 1)]);
     }
-    let expression = if parts.len() == 1 { parts.remove(0) } else { Expression::Concat(parts) };
-    (expression, all * lanes * product.inner)
+    packing
 }
 
 /// Whether an operand has one number a column of a result.

@@ -114,6 +114,14 @@ impl Lowering<'_> {
         (bytes, (call.reads.len()..call.reads.len() + call.writes.len()).collect())
     }
 
+    /// Makes the calls of `body` when the bundle is loaded if they read nothing but a constant.
+    pub(crate) fn prepared_if_constant(&mut self, read: Id, body: impl FnOnce(&mut Self)) {
+        let is_constant = self.is_constant(read);
+        let before = std::mem::replace(&mut self.is_preparing, is_constant);
+        body(self);
+        self.is_preparing = before;
+    }
+
     /// Launches kernels, one after the other, on the buffers of `reads`, then those of `writes`. A library may take their place, with
     /// kernels that finish what it has computed; it knows the first buffers and the last one.
     pub(crate) fn launch(

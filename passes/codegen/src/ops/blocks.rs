@@ -12,7 +12,7 @@ use divi_onnx::DType;
 pub(super) const GRAIN: i64 = 32 * 1024;
 
 /// Iterations that are worth a thread, of which each has so many operations.
-pub(super) fn grain(work: i64) -> i64 {
+pub(crate) fn grain(work: i64) -> i64 {
     (GRAIN / work.max(1)).max(1)
 }
 

@@ -1,14 +1,9 @@
 //! What a convolution slides over what.
 
-use crate::{
-    error::Result,
-    graph::{Id, Node},
-    hot::layout::Margin,
-    lowering::Lowering,
-};
+use crate::{error::Result, graph::Node, hot::layout::Margin, lowering::Lowering};
 use divi_onnx::DType;
 
-/// A convolution of images with constant weights. Pairs are of rows and columns.
+/// A convolution of images. Pairs are of rows and columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
     pub(crate) batch: i64,
@@ -34,14 +29,13 @@ impl Geometry {
             return Ok(None);
         }
         let (input, weights, output) = (node.input(0)?, node.input(1)?, node.output()?);
-        let is_constant = |id: Id| cx.expression(id).is_some() && cx.dtype(id) == DType::F32;
         let (&[batch, all, height, width], &[filters, channels, rows, columns], &[_, _, out_height, out_width]) =
             (cx.shape(input), cx.shape(weights), cx.shape(output))
         else {
             return Ok(None);
         };
         let is_empty = [batch, all, height, width, filters, rows, columns, out_height, out_width].contains(&0);
-        if is_empty || !is_constant(weights) || node.optional(2).is_some_and(|bias| !is_constant(bias)) {
+        if is_empty || cx.dtype(weights) != DType::F32 {
             return Ok(None);
         }
         let attributes = node.attributes();
