@@ -217,10 +217,10 @@ fn the_same_plan_gives_the_same_bytes() {
 /// Bounds of the page's history, by what proves them.
 fn bounds(history: Vec<Event>) -> Vec<(String, f64)> {
     let problem = hand::problem();
-    let html = Report::new(&problem, &hand::plan(&problem)).unwrap().history(history).html();
-    let (_, rest) = html.split_once("\"history\":").unwrap();
-    let events =
-        serde_json::Deserializer::from_str(rest).into_iter::<Vec<serde_json::Value>>().next().unwrap().unwrap();
+    let html = Report::new(&problem, &hand::plan(&problem)).expect("the plan is valid").history(history).html();
+    let (_, rest) = html.split_once("\"history\":").expect("the page has a history");
+    let mut lists = serde_json::Deserializer::from_str(rest).into_iter::<Vec<serde_json::Value>>();
+    let events = lists.next().expect("the history is a list").expect("the history is JSON");
     let bound = |event: &serde_json::Value| Some((event["part"].as_str()?.to_owned(), event["bound"].as_f64()?));
     events.iter().filter_map(bound).collect()
 }

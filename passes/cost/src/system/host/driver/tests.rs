@@ -59,7 +59,14 @@ unsafe extern "C" fn no_such_attribute(_: *mut c_int, _: c_int, _: c_int, _: c_i
     1
 }
 
+unsafe extern "C" fn version(value: *mut c_int) -> c_int {
+    // SAFETY: the caller's integer may be written.
+    unsafe { *value = 13_000 };
+    SUCCESS
+}
+
 const API: Api = Api {
+    version,
     init,
     device_count: two,
     device,
