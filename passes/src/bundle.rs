@@ -52,7 +52,7 @@ pub fn write_bundle(module: MlirOperation, folder: &Path, options: &Options) -> 
     let constants = Constants::new(&options.ir_folder, recipes.as_ref().zip(options.random_seed));
     let program = steps::program(module, &options.model, &constants)?;
     let refer = |path: &str| {
-        // What is outside the model's folder is copied: a bundle refers to files of its model alone.
+        // Files outside the model's folder are copied: a bundle refers to files of its model alone.
         if path != "." && weights::confine(&options.ir_folder, path).is_err() {
             return None;
         }

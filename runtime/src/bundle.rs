@@ -259,7 +259,7 @@ impl Call {
 }
 
 impl Bundle {
-    /// Whether the description says what its calls touch and where its model's files are, as all but the oldest do.
+    /// True if the description says what its calls touch and where its model's files are, as all but the oldest do.
     pub(crate) fn has_extents(&self) -> bool {
         self.format != FORMAT_1
     }

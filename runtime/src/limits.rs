@@ -16,7 +16,7 @@ pub(crate) fn available_memory() -> Option<u64> {
         text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<u64>().ok())
     };
     let system = kib("MemAvailable:")?.saturating_add(kib("SwapFree:").unwrap_or(0)).saturating_mul(1024);
-    // What the process's control group may still take, where it is limited.
+    // Memory that the process's control group may still take, where it is limited.
     let number = |name: &str| fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?.trim().parse::<u64>().ok();
     let left = number("memory.max").map(|most| most.saturating_sub(number("memory.current").unwrap_or(0)));
     let reclaimable = || {

@@ -199,7 +199,7 @@ const MOST_LOOPS: usize = 64;
 const UNCOUNTABLE: &str = "it is larger than can be counted";
 
 impl Pack {
-    /// How many bytes it makes; `None` if that cannot be counted, or its parts do not fit each other. Places that loops reach can be
+    /// Number of bytes that it makes; `None` if that cannot be counted, or its parts do not fit each other. Places that loops reach can be
     /// computed without overflow behind this.
     pub(crate) fn length(&self) -> Option<u64> {
         let axes = self.shape.len();

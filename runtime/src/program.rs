@@ -96,7 +96,7 @@ impl Program {
         program.gpus = gpus.into_iter().enumerate().map(load).collect::<Result<_>>()?;
         choices.save()?;
         if options.cold.is_none() {
-            // What GPUs alone need is there by now.
+            // Weights that only GPUs read are in their memory by now.
             let needed = program.host_constants();
             program.constants.keep(&needed);
         }

@@ -50,7 +50,7 @@ pub struct Options {
     pub choices: Option<PathBuf>,
     /// Folders that weights may be in beside the bundle's and its model's.
     pub allowed_paths: Vec<PathBuf>,
-    /// Whether weights are mapped instead of read, so that processes share them. A file that is truncated while it is mapped ends
+    /// True if weights are mapped instead of read, so that processes share them. A file that is truncated while it is mapped ends
     /// the process (`SIGBUS`).
     pub map_weights: bool,
     /// What moves values between devices that are not GPUs.

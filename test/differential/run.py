@@ -36,7 +36,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 KNOWN = pathlib.Path(__file__).with_name("known.txt")
 # Relative to the element, and to the largest of the tensor.
 TOLERANCES = {np.dtype(np.float64): (1e-7, 1e-8), np.dtype(np.float32): (1e-4, 2e-5), np.dtype(np.float16): (1e-2, 4e-3)}
-# How many times further from the exact numbers than ONNX Runtime divi may be, before it counts as a difference.
+# Factor by which divi may be further from the exact numbers than ONNX Runtime, before it counts as a difference.
 FURTHER = 4
 LARGEST_PIECE = 8
 # Ends the key of a difference where divi and onnx.reference agree.

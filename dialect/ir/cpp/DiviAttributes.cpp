@@ -339,7 +339,7 @@ static LogicalResult verifyCost(Operation *op, StringRef name, Attribute value) 
   return success();
 }
 
-/// What the bound of a certificate rests on: unknown in old ones. Beside a solver's word there may be a weaker bound that is
+/// Checks the proof of a certificate's bound: unknown in old ones. Beside a solver's word there may be a weaker bound that is
 /// verified.
 static LogicalResult verifyProof(Operation *op, DictionaryAttr plan, double bound) {
   StringRef proof = "solver";

@@ -29,13 +29,13 @@ const MOST_GROWTH: u64 = 4;
 /// Constants up to this size keep their elements at hand: shapes, scales and the like.
 const LOOKED_INTO: usize = 4096;
 
-/// Where the values lie until the bundle is written.
+/// Files of the values until the bundle is written.
 pub(crate) struct Folded {
     folder: PathBuf,
 }
 
 impl Folded {
-    /// Whether a path is one of these values', which a bundle must not refer to.
+    /// True if a path is one of these values', which a bundle must not refer to.
     pub(crate) fn has(&self, path: &str) -> bool {
         Path::new(path).starts_with(&self.folder)
     }
@@ -43,7 +43,7 @@ impl Folded {
 
 impl Drop for Folded {
     fn drop(&mut self) {
-        // What is left is in a folder that is not finished.
+        // Leftovers are in a folder that is not finished.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -78,7 +78,7 @@ struct Cone {
 
 /// A value that is made of constants.
 struct Derived {
-    /// Whether more is done than to arrange the elements of one constant.
+    /// True if more is done than to arrange the elements of one constant.
     is_computed: bool,
     /// Bytes that it is made of.
     source_bytes: u64,
@@ -149,13 +149,13 @@ impl Cone {
     }
 }
 
-/// Whether a value is a constant whose bytes are there when the bundle is built.
+/// True if a value is a constant whose bytes are there when the bundle is built.
 fn is_stored(graph: &Graph, id: Id) -> bool {
     let constant = graph.values[id.0].constant.as_ref();
     constant.is_some_and(|constant| !constant.source.any(&|part| matches!(part, Expression::Random { .. })))
 }
 
-/// Whether an operator makes a constant of another one without computing anything: see `constants::arranged`.
+/// True if an operator makes a constant of another one without computing anything: see `constants::arranged`.
 fn only_arranges(op: &str) -> bool {
     matches!(op, "Identity" | "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Transpose")
 }

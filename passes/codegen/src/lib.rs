@@ -29,7 +29,7 @@ pub use error::Error;
 pub use slow::SlowOperators;
 pub use target::Target;
 
-/// Whether there is code for an operator, by its name in the `onnx` dialect (`Conv`).
+/// True if there is code for an operator, by its name in the `onnx` dialect (`Conv`).
 pub fn has_code(op: &str) -> bool {
     ops::find(op).is_some()
 }

@@ -46,7 +46,7 @@ impl SlowNode {
 /// The operators of a bundle that have no fast kernel, and their share of the predicted time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SlowOperators {
-    /// How many nodes there are of each kind.
+    /// Number of nodes of each kind.
     kinds: BTreeMap<String, usize>,
     slow_us: f64,
     total_us: f64,

@@ -156,7 +156,7 @@ impl Task<'_> {
         is_half(self.graph.values[id.0].dtype)
     }
 
-    /// Tells whether a node of this task computes in `f32`.
+    /// Returns whether a node of this task computes in `f32`.
     fn is_widened(&self, node: &Node) -> bool {
         let mut values = node.inputs.iter().chain(&node.outputs).flatten();
         let op = &&*node.op;

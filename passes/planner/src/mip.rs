@@ -215,7 +215,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// What is left of the time since the limits were set.
+    /// Time left since the limits were set.
     pub(crate) fn left_since(&self, since: Instant) -> Self {
         let left = |seconds: f64| (seconds - since.elapsed().as_secs_f64()).max(0.0);
         Self { seconds: self.seconds.map(left), ..*self }
@@ -233,7 +233,7 @@ pub(crate) enum Event<'a> {
     Wanted(&'a mut Option<Vec<f64>>),
 }
 
-/// What was verified.
+/// Result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Verified {
     /// No solution costs less, in exact arithmetic; infinite where there is none.

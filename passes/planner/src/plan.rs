@@ -74,7 +74,7 @@ pub struct Plan {
     pub bound: Micros,
     /// The method that has found the bound.
     pub bound_by: String,
-    /// What the bound rests on.
+    /// Kind of proof of the bound.
     pub proof: Proof,
     /// The best verified bound, where `bound` rests on the solver's word.
     pub verified_bound: Option<Micros>,
@@ -279,12 +279,12 @@ impl Plan {
         }
     }
 
-    /// Whether a verified bound shows that no plan is better, but for what sums of times differ by.
+    /// True if a verified bound shows that no plan is better, but for what sums of times differ by.
     pub fn is_optimal(&self) -> bool {
         self.proof != Proof::Solver && closes(self.bound, self.value)
     }
 
-    /// What is printed behind a bound: nothing where it is verified.
+    /// Text behind a printed bound: nothing where it is verified.
     pub fn bound_remark(&self) -> String {
         match (self.proof, self.verified_bound.filter(|verified| *verified > 0.0)) {
             (Proof::Solver, Some(verified)) => format!(" ({}; verified: {verified:.1} µs)", self.proof.describe()),
@@ -293,7 +293,7 @@ impl Plan {
         }
     }
 
-    /// What a user has to know about the certificate: a bound that contradicts the plan is a fault of the solver or of divi, and
+    /// Warnings about the certificate: a bound that contradicts the plan is a fault of the solver or of divi, and
     /// does not invalidate the plan.
     pub fn warnings(&self) -> Vec<String> {
         let warning = |bound: &Bound| {

@@ -33,7 +33,7 @@ pub(super) fn mark(module: MlirOperation) {
 /// An operator that could be a constant.
 struct Candidate {
     operation: MlirOperation,
-    /// Whether it, or what it reads, does more than to arrange the elements of one constant, which tasks do with it.
+    /// True if it, or what it reads, does more than to arrange the elements of one constant, which tasks do with it.
     is_computed: bool,
     /// Bytes of the constants that it is computed of.
     bytes: u64,

@@ -101,7 +101,7 @@ fn shape(ty: &TensorType, written: &[usize], count: usize) -> Result<Vec<i64>> {
     }
 }
 
-/// Whether an integer is one of a type's. `beyond` says that its bits stand for a number beyond the signed ones.
+/// True if an integer is one of a type's. `beyond` says that its bits stand for a number beyond the signed ones.
 fn fits(dtype: DType, number: i64, beyond: bool) -> bool {
     let bits = dtype.bits();
     if bits >= 64 {

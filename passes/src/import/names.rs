@@ -102,7 +102,7 @@ impl<'m> Translator<'_, 'm> {
         Ok(declared.map(|declared| self.still_valid(declared)))
     }
 
-    /// What remains of a declared type: other input shapes than the model's make every dimension uncertain, and so do
+    /// Weakens a declared type: other input shapes than the model's make every dimension uncertain, and so do
     /// iterations of a loop.
     pub(super) fn still_valid(&self, declared: ValueType) -> ValueType {
         match declared {

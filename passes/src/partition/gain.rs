@@ -6,7 +6,7 @@
 use crate::ir::{attribute, dictionary_entry, integer_attribute, warning};
 use mlir_sys::*;
 
-/// Where the times of tasks come from.
+/// Source of the tasks' times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exactness {
     /// Not stated: costs were written by hand or by another tool, and are taken for exact.

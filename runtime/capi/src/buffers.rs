@@ -37,7 +37,7 @@ pub(crate) unsafe fn inputs<'a>(
 /// The places for outputs.
 ///
 /// # Safety
-/// As of [`inputs`], and the memory is nobody else's.
+/// As of [`inputs`], and no other thread uses the memory.
 pub(crate) unsafe fn outputs<'a>(buffers: *const DiviBuffer, count: usize) -> Result<Vec<&'a mut [u8]>, Failure> {
     // SAFETY: the caller's.
     let buffers = unsafe { list(buffers, count)? };
@@ -68,7 +68,7 @@ unsafe fn bytes(buffer: &DiviBuffer) -> Result<&[u8], Failure> {
 }
 
 /// # Safety
-/// As of [`bytes`], and the buffer is nobody else's.
+/// As of [`bytes`], and no other thread uses the buffer.
 unsafe fn bytes_mut<'a>(buffer: &DiviBuffer) -> Result<&'a mut [u8], Failure> {
     match (buffer.data.is_null(), buffer.bytes) {
         (_, 0) => Ok(&mut []),

@@ -173,7 +173,7 @@ unsafe fn describe(port: Option<&Port>, tensor: *mut DiviTensor) -> Result<(), F
 }
 
 /// # Safety
-/// There are as many buffers as is said, each as long as it says, and those of outputs are nobody else's.
+/// There are as many buffers as is said, each as long as it says, and no other thread uses those of outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn divi_run(
     handle: *mut DiviRuntime,

@@ -50,7 +50,7 @@ pub unsafe extern "C" fn divi_submit(
 }
 
 /// # Safety
-/// There are as many buffers as is said, each as long as it says, and they are nobody else's.
+/// There are as many buffers as is said, each as long as it says, and no other thread uses them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn divi_wait(
     handle: *mut DiviRequest,

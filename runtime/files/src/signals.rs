@@ -9,7 +9,7 @@ use std::{
 
 const SIGNALS: [libc::c_int; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
 
-/// Where the handler writes signals to.
+/// Descriptor that the handler writes signals to.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 
 /// Removes the temporary files of this process when SIGHUP, SIGINT or SIGTERM ends it; it still ends by that signal.

@@ -24,7 +24,7 @@ const LONGEST: usize = 200;
 /// Temporary paths of this process.
 static REGISTRY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Locks the list of temporary paths. Whoever holds it can rename without being interrupted by [`discard_all`].
+/// Locks the list of temporary paths. Its holder can rename without being interrupted by [`discard_all`].
 pub(crate) fn registry() -> MutexGuard<'static, Vec<PathBuf>> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }

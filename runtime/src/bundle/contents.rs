@@ -21,7 +21,7 @@ use std::{
 /// Offsets and lengths of the ranges of a file that constants refer to.
 type Ranges = BTreeSet<(u64, u64)>;
 
-/// What the ranges of a file contain.
+/// Contents of the ranges of a file.
 struct Contents {
     bytes: u64,
     sha256: String,

@@ -1,4 +1,4 @@
-//! What kernels rely on, as their code says it.
+//! Signatures of kernels: the calls that their code was compiled for.
 //!
 //! A kernel was compiled for so many iterations on buffers of so many bytes. The code of a bundle, which is trusted, has a line
 //! for every call that it was compiled for; a description, which is not, may contain these calls alone.
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// Symbol of a shared object: the signatures of its calls as text, a line each, that ends with a NUL.
 pub const SIGNATURES: &str = "divi_signatures";
-/// What lines with signatures begin with in PTX, where they are comments.
+/// Prefix of lines with signatures in PTX, where they are comments.
 pub const SIGNATURE_COMMENT: &str = "// divi: ";
 
 impl Call {

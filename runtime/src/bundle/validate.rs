@@ -266,7 +266,7 @@ impl Bundle {
         Ok(())
     }
 
-    /// How many bytes a buffer has, whose index exists.
+    /// Size in bytes of a buffer whose index exists.
     fn buffer_bytes(&self, buffer: &Buffer, stage: Option<&Stage>) -> u64 {
         match (buffer, stage) {
             (Buffer::Constant(index), _) => self.constants[*index].bytes,
@@ -278,7 +278,7 @@ impl Bundle {
     }
 }
 
-/// Whether two buffers of a call have bytes in common.
+/// True if two buffers of a call have bytes in common.
 fn overlap((a, a_bytes): (&Buffer, u64), (b, b_bytes): (&Buffer, u64)) -> bool {
     match (a, b) {
         _ if a_bytes == 0 || b_bytes == 0 => false,

@@ -13,7 +13,7 @@ const BYTES_A_BYTE: u64 = 40;
 /// Time that a reader may take for a small file, on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
-/// How a run ended that found nothing wrong.
+/// Outcome of a run that found nothing wrong.
 pub struct Trial {
     pub is_accepted: bool,
     pub heap_bytes: u64,

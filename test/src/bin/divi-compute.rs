@@ -18,7 +18,7 @@ const ONE_DEVICE: &str = "[[device]]\nid = \"cpu0\"\nkind = \"cpu\"\nmemory = \"
 enum Failure {
     /// divi says that it cannot compile the model.
     Refused(String),
-    /// What must not happen.
+    /// A fault of divi.
     Failed(String),
 }
 

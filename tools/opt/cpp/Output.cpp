@@ -32,7 +32,7 @@ static void append(MlirStringRef text, void *user) { *static_cast<std::string *>
 
 bool divi::opt::isStream(StringRef file) { return file == "-"; }
 
-/// Whether a name is of an open descriptor rather than of the file behind it: nothing can refer to that by this name.
+/// True if a name is of an open descriptor rather than of the file behind it: nothing can refer to that by this name.
 static bool isDescriptor(StringRef file) {
   return file == "/dev/stdin" || file == "/dev/stdout" || file == "/dev/stderr" || file.starts_with("/dev/fd/") ||
          file.starts_with("/proc/");

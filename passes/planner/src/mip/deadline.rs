@@ -2,7 +2,7 @@
 //!
 //! HiGHS looks at the clock between steps, and on a large program a step (presolve, a root relaxation, a round of cuts) can
 //! take longer than the whole limit. So it runs in a thread of its own. A thread that has not returned shortly after the limit
-//! is left behind: it owns everything that it works on, it is asked to stop, and its solutions and bounds so far are the answer.
+//! is left behind: it owns everything that it works on, its stop flag is set, and its solutions and bounds so far are the answer.
 
 use std::ffi::c_int;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::{Event, Limits, Outcome, Program, highs};
 use crate::error::Error;
 
-/// How long after its limit HiGHS may still return by itself.
+/// Time after its limit in which HiGHS may still return by itself.
 const GRACE: Duration = Duration::from_millis(50);
 
 /// Threads that were left behind and still run.
@@ -30,7 +30,7 @@ unsafe extern "C" {
 /// solver's library uses. Programs call it last, with everything written; without such a solver it returns.
 pub fn exit_past_solvers(status: u8) {
     if LEFT_BEHIND.load(Ordering::Acquire) > 0 {
-        // What cannot be written now could not be written by exit handlers either.
+        // Exit handlers could not write more than this either.
         let _ = (io::stdout().flush(), io::stderr().flush());
         // SAFETY: it takes a number and does not return.
         unsafe { _exit(c_int::from(status)) };

@@ -25,7 +25,7 @@ pub(super) fn bound(program: &Program, bounds: &Bounds, multipliers: &[f64]) -> 
     lagrangian(program, &program.cost, bounds, multipliers)
 }
 
-/// Whether the multipliers (a Farkas ray) show that there is no solution within the bounds: without costs, every solution would
+/// True if the multipliers (a Farkas ray) show that there is no solution within the bounds: without costs, every solution would
 /// cost more than nothing.
 pub(super) fn is_infeasible(program: &Program, bounds: &Bounds, multipliers: &[f64]) -> bool {
     let nothing = vec![0.0; program.columns()];

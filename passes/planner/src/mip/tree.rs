@@ -11,7 +11,7 @@ use super::safe::{self, Bounds};
 use super::{Limits, Program, Verified};
 use crate::error::Error;
 
-/// How far from an integer a value is that is branched on.
+/// Least distance from an integer of a value that is branched on.
 const FRACTIONAL: f64 = 1e-6;
 /// Room above the target for the linear programs' costs, in parts of it, so that rounding does not keep leaves open.
 const BEYOND: f64 = 1e-7;
@@ -41,7 +41,7 @@ struct Tree<'a> {
     iterations: u64,
 }
 
-/// How a part of the search ends.
+/// Outcome of a part of the search.
 enum Leaf {
     /// No solution below the target is in it.
     Refuted,
@@ -65,7 +65,7 @@ pub(super) fn verify(program: &Program, target: f64, is_likely: bool, limits: &L
         return Ok(Verified { bound: target, ..nothing });
     };
     let mut open = vec![Open { decisions: Vec::new(), bound: f64::NEG_INFINITY }];
-    // What holds of all that is not refuted and will not be looked at any more.
+    // Bound of all search nodes that were neither refuted nor expanded.
     let mut least = f64::INFINITY;
     while let Some(next) = if is_likely { open.pop() } else { take_least(&mut open) } {
         match tree.look(&next)? {
@@ -178,7 +178,7 @@ impl<'a> Tree<'a> {
         Ok(Leaf::Open(bound, branch))
     }
 
-    /// Where the linear program has shown nothing: any integer variable that is not fixed.
+    /// Branching variable without a relaxation's solution: any integer variable that is not fixed.
     fn halve(&self) -> Option<(usize, f64)> {
         let Bounds { lower, upper } = &self.current;
         let is_open = |column: &usize| self.program.whole[*column] && lower[*column] < upper[*column];

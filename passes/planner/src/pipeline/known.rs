@@ -39,7 +39,7 @@ impl Known {
         Self { value: sliced.slicing.value, blocks: sliced.blocks(), order: sliced.order, bound, by: "slicegraph" }
     }
 
-    /// Whether it is verified that nothing is better. A solver's word ends no search.
+    /// True if it is verified that nothing is better. A solver's word ends no search.
     pub(super) fn is_closed(&self) -> bool {
         milp::closes(self.bound.verified_value(), self.value)
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::error::Error;
 use crate::units::Micros;
 
-/// What a bound rests on.
+/// Kind of proof of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Proof {
     /// Own search or own arithmetic; nothing of it was computed by a linear or integer programming solver.
@@ -29,7 +29,7 @@ impl Proof {
         }
     }
 
-    /// Whether the bound was checked by own arithmetic.
+    /// True if the bound was checked by own arithmetic.
     pub fn is_verified(self) -> bool {
         self != Self::Solver
     }
@@ -131,7 +131,7 @@ impl Bound {
         }
     }
 
-    /// Whether no plan can have this value if the bound is right.
+    /// True if no plan can have this value if the bound is right.
     pub fn contradicts(&self, value: Micros) -> bool {
         self.value.is_nan() || self.value > value * (1.0 + ROUNDING)
     }
@@ -140,7 +140,7 @@ impl Bound {
 /// Relative error of sums of times that are added up in another order.
 const ROUNDING: f64 = 1e-9;
 
-/// Whether a bound proves that nothing is better than what has this value.
+/// True if a bound proves that nothing is better than what has this value.
 pub fn closes(bound: Micros, value: Micros) -> bool {
     bound >= value * (1.0 - ROUNDING)
 }

@@ -24,14 +24,14 @@ pub struct Terms {
     pub stages: Option<u32>,
     /// Cost of a stage; serial if unset, as problems do not state it.
     pub pipeline_cost: Option<PipelineCost>,
-    /// Whether a device may run several stages of a pipeline.
+    /// True if a device may run several stages of a pipeline.
     pub shared_devices: bool,
     /// Maximum number of split points on an edge network.
     pub splits: Option<u32>,
 }
 
 impl From<&Options> for Terms {
-    /// The terms that a plan is asked for under.
+    /// Terms of a request for a plan.
     fn from(options: &Options) -> Self {
         Self {
             objective: None,

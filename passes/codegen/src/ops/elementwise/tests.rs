@@ -293,7 +293,7 @@ fn casts_truncate_wrap_and_round_once() {
     assert_eq!(case(x.clone(), DType::I32).ints().unwrap(), [-2, 2, 300, 0]);
     assert_eq!(case(x.clone(), DType::U8).ints().unwrap(), [254, 2, 44, 0]);
     assert_eq!(case(x, DType::Bool).ints().unwrap(), [1, 1, 1, 1]);
-    // What does not fit, as NumPy and ONNX Runtime convert it.
+    // Values that do not fit, as NumPy and ONNX Runtime convert them.
     let x = floats(&[5], &[f64::NAN, f64::INFINITY, -1e30, 3e9, -300.0]);
     let least = i64::from(i32::MIN);
     assert_eq!(case(x.clone(), DType::I32).ints().unwrap(), [least, least, least, least, -300]);

@@ -178,7 +178,7 @@ impl<'a> Plans<'a> {
         fleet.pipe_on(&devices)
     }
 
-    /// Whether it is verified that nothing is better. A solver's word ends no search.
+    /// True if it is verified that nothing is better. A solver's word ends no search.
     fn is_closed(&self) -> bool {
         milp::closes(self.bound.verified_value(), self.value)
     }

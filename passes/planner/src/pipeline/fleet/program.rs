@@ -30,7 +30,7 @@ pub(super) struct Found {
     /// By the solver's word.
     pub(super) claimed: Micros,
     pub(super) verified: Micros,
-    /// Whether it is verified that nothing is better than the value that was given.
+    /// True if it is verified that nothing is better than the value that was given.
     pub(super) is_none: bool,
 }
 

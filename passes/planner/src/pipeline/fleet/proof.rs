@@ -26,7 +26,7 @@ struct Sequence {
     verified: Micros,
 }
 
-/// What is known of each sequence.
+/// Bounds of each sequence.
 pub(super) struct Proof {
     sequences: Vec<Sequence>,
 }
