@@ -21,7 +21,7 @@ module {
 // BATCH: "onnx.Abs"{{.*}}divi.batches = [#divi.batch<@cpu0, start = {{[0-9.]*}}, inputs = [0, 1, 2, 3]>]
 // BATCH: "onnx.Neg"{{.*}}divi.batches = [#divi.batch<
 
-// PIPE: divi.plan = {algorithm = "auto", bound = 50.1{{[0-9]*}} : f64, {{.*}}k = 2 : i64, {{.*}}objective = "pipeline", pipeline_cost = "serial", problem = "{{[0-9a-f]*}}", seed = 1 : i64, value = 5.020000e+01 : f64
+// PIPE: divi.plan = {algorithm = "auto", bound = 50.1{{[0-9]*}} : f64, {{.*}}k = 2 : i64, {{.*}}objective = "pipeline", pipeline_cost = "serial", problem = "{{[0-9a-f]*}}", proof = "safe-dual", seed = 1 : i64, value = 5.020000e+01 : f64
 // PIPE: "onnx.Relu"{{.*}}divi.device = @gpu0, divi.stage = 0 : i64, divi.start = 0.000000e+00 : f64
 // PIPE: "onnx.Abs"{{.*}}divi.device = @cpu0, divi.stage = 1 : i64, divi.start = 0.000000e+00 : f64
 // PIPE: "onnx.Neg"{{.*}}divi.device = @cpu0, divi.stage = 1 : i64, divi.start = 2.000000e+01 : f64

@@ -1,7 +1,11 @@
 //! Types that a model declares.
 
 use super::{
-    proto::{TypeProto, tensor_shape_proto::dimension, type_proto},
+    proto::{
+        TypeProto,
+        tensor_shape_proto::{Dimension, dimension},
+        type_proto,
+    },
     translate::Translator,
 };
 use divi_onnx::{DType, Dim, Symbol, TensorType};
@@ -27,21 +31,13 @@ impl Translator<'_, '_> {
                 }
                 let dtype = DType::from_code(tensor.elem_type().into())
                     .ok_or_else(|| format!("has element type code {}, which ONNX does not have", tensor.elem_type()))?;
-                let shape = match &tensor.shape {
-                    None => None,
-                    Some(shape) => Some(
-                        shape
-                            .dim
-                            .iter()
-                            .map(|dim| match &dim.value {
-                                // Older exporters write a negative size for a dimension that is not fixed.
-                                None | Some(dimension::Value::DimValue(..0)) => Dim::Unknown,
-                                Some(dimension::Value::DimValue(size)) => Dim::Known(*size),
-                                Some(dimension::Value::DimParam(name)) => self.symbol(name),
-                            })
-                            .collect::<Vec<_>>(),
-                    ),
+                let size = |dim: &Dimension| match &dim.value {
+                    // Older exporters write a negative size for a dimension that is not fixed.
+                    None | Some(dimension::Value::DimValue(..0)) => Dim::Unknown,
+                    Some(dimension::Value::DimValue(size)) => Dim::Known(*size),
+                    Some(dimension::Value::DimParam(name)) => self.symbol(name),
                 };
+                let shape = tensor.shape.as_ref().map(|shape| shape.dim.iter().map(size).collect::<Vec<_>>());
                 let ty = TensorType { dtype, shape };
                 match ty.static_shape() {
                     Some(dims) if divi_onnx::tensor::count_of(&dims).and_then(|n| i64::try_from(n).ok()).is_none() => {
