@@ -1,6 +1,6 @@
 //! A search tree of our own that checks what a solver says of an integer program.
 //!
-//! HiGHS's tree cannot be looked at, so its bound is its word. Here each leaf is refuted by rows alone ([`propagate`]) or by dual
+//! HiGHS's tree cannot be looked at, so its bound is its word. Here each leaf is refuted by rows alone ([`super::propagate`]) or by dual
 //! values of its linear program with directed rounding ([`safe`]): whatever HiGHS computes for a leaf, what is shown holds.
 
 use std::time::Instant;
