@@ -15,10 +15,12 @@ use buses::{exclusive, shared, tensors};
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::problem::Contention;
 use divi_planner::random::Random;
-use divi_planner::{Error, Objective, Options, Plan, Problem, algorithms, solve, timed_anew, verify};
+use divi_planner::{
+    Error, Objective, Options, Plan, Problem, Terms, algorithms, solve, timed_anew, verify, verify_under,
+};
 use flows::permutations;
 use random_problem::{Size, problem};
-use refusal::refuses;
+use refusal::{refuses, refuses_under};
 
 const SLACK: f64 = 1e-9;
 
@@ -208,7 +210,7 @@ fn pipelines_on_one_bus() {
         assert_eq!((plan.value, plan.contention), (16.0, Some(contention)));
         let mut off = plan.clone();
         off.contention = None;
-        refuses(&problem, &off, "bottleneck: is 16, but the plan takes 10");
+        refuses_under(&problem, &off, &Terms::stated_by(&off), "bottleneck: is 16, but the plan takes 10");
     }
 }
 
@@ -309,6 +311,7 @@ fn transfers_that_share_a_bus() {
     let problem = fork();
     let plan = solve(&problem, Objective::Latency, "auto", &options(100, Contention::Shared)).unwrap();
     assert_eq!(plan.value, 80.0);
+    let shared = Terms::stated_by(&plan);
     // Both at half the rate: each ends at 50. That is no better, and as good.
     let mut halves = plan.clone();
     for transfer in &mut halves.transfers {
@@ -316,13 +319,14 @@ fn transfers_that_share_a_bus() {
     }
     let Schedule::Latency { start, .. } = &mut halves.schedule else { panic!("a latency plan") };
     (start[1], start[2]) = (50.0, 50.0);
-    assert_eq!(verify(&problem, &halves), Ok(80.0));
+    assert_eq!(verify_under(&problem, &halves, &shared), Ok(80.0));
     halves.transfers[0].end = 40.0;
-    assert_eq!(verify(&problem, &halves), Ok(80.0));
+    assert_eq!(verify_under(&problem, &halves, &shared), Ok(80.0));
     halves.transfers[1].end = 49.0;
-    refuses(
+    refuses_under(
         &problem,
         &halves,
+        &shared,
         "bus pcie: what has to flow between 10 and 49 takes 40 µs on a bus of its own: 1 µs too long",
     );
 }

@@ -1,11 +1,17 @@
 //! Plans that must not be accepted.
 
-use divi_planner::{Plan, Problem, verify};
+use divi_planner::{Plan, Problem, Terms, verify_under};
 
-/// The verifier refuses a plan, and says so.
+/// The verifier refuses a plan under the problem's own terms, and says so.
 #[track_caller]
 pub(crate) fn refuses(problem: &Problem, plan: &Plan, expected: &str) {
-    match verify(problem, plan) {
+    refuses_under(problem, plan, &Terms::default(), expected);
+}
+
+/// The verifier refuses a plan under other terms than the problem's, and says so.
+#[track_caller]
+pub(crate) fn refuses_under(problem: &Problem, plan: &Plan, terms: &Terms, expected: &str) {
+    match verify_under(problem, plan, terms) {
         Ok(value) => panic!("accepted with value {value}"),
         Err(error) => assert!(error.to_string().contains(expected), "says\n{error}\ninstead of\n{expected}"),
     }
