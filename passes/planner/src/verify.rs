@@ -8,6 +8,7 @@
 //! Where transfers on a bus hinder each other, or parameters have to be copied, a plan says when each happens.
 
 mod buses;
+mod components;
 mod copies;
 mod edge;
 mod holds;

@@ -5,6 +5,7 @@
 
 use std::fmt::Display;
 
+use super::components::most_stages;
 use super::refuse;
 use crate::error::{Error, Finding};
 use crate::pipeline::PipelineCost;
@@ -148,13 +149,17 @@ fn check_sharing(plan: &Plan, terms: &Terms) -> Result<(), Error> {
     Err(refuse(Finding::new("shared_devices", format!("{message}, or plan it again"))))
 }
 
-/// On equal devices, the number of stages is one that the problem's view names, or the one that is asked for.
+/// Checks the number of stages on equal devices: one that the problem's view names or, if given, that of the terms. Stages beyond
+/// what the graph can be cut into are empty, and plans do not count them.
 fn check_stages(problem: &Problem, k: u32, terms: &Terms) -> Result<(), Error> {
     let Some(view) = &problem.mtpp else { return Ok(()) };
+    let most = u32::try_from(most_stages(problem)).unwrap_or(u32::MAX);
+    let is_allowed = |allowed: &u32| k == *allowed || k == most && most < *allowed;
     let numbers = |all: &[u32]| all.iter().map(u32::to_string).collect::<Vec<_>>().join(" or ");
-    match terms.stages {
-        Some(asked) => agree("k", "k", k, asked, true),
-        None if view.k.contains(&k) => Ok(()),
+    match &terms.stages {
+        Some(asked) if is_allowed(asked) => Ok(()),
+        Some(asked) => agree("k", "k", k, *asked, true),
+        None if view.k.iter().any(is_allowed) => Ok(()),
         None => agree("k", "k", k.to_string(), numbers(&view.k), false),
     }
 }
