@@ -6,7 +6,8 @@ use crate::{
     temporary::{Kind, Temporary, registry},
 };
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
@@ -113,9 +114,13 @@ fn check_folder(folder: &Path, check: &dyn Fn(&Path) -> Result<(), String>) -> i
     if is_empty(folder)? { Ok(()) } else { check(folder).map_err(refuse) }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file whole or not at all. Devices, pipes and open descriptors are appended to: a log that a shell has opened is not
+/// truncated.
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
     let draft = Draft::file(path)?;
-    fs::write(draft.path(), contents)?;
+    match &draft.temporary {
+        Some(temporary) => fs::write(temporary.path(), contents)?,
+        None => fs::OpenOptions::new().append(true).open(path)?.write_all(contents.as_ref())?,
+    }
     draft.commit()
 }

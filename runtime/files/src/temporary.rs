@@ -158,14 +158,18 @@ fn parse<'a>(entry: &'a OsStr, name: &OsStr) -> Option<(u32, &'a str)> {
 /// target's place, and for which it has not put a new one there, goes back.
 fn remove_stale(folder: &Path, name: &OsStr, target: Option<&Path>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
+    // Other threads create none meanwhile: a name that is not in the list yet would look like a leftover.
+    let registry = registry();
     for entry in entries.flatten() {
         let entry_name = entry.file_name();
         let Some((pid, suffix)) = parse(&entry_name, name) else { continue };
         let path = entry.path();
         // SAFETY: it asks for a number.
         let is_ours = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.uid() == unsafe { libc::geteuid() });
-        // Nothing of this process has the name and no lock: a process before it had the same number.
-        if !is_ours || (pid != process::id() && is_alive(pid)) || is_locked(&path) {
+        // A name of this process that is not in the list is of a process before it that had the same number.
+        let is_listed = || registry.iter().any(|path| path.file_name() == Some(&entry_name));
+        let is_alive = if pid == process::id() { is_listed() } else { is_alive(pid) };
+        if !is_ours || is_alive || is_locked(&path) {
             continue;
         }
         if let (OLD, Some(target)) = (suffix, target)

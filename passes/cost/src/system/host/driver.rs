@@ -132,7 +132,6 @@ impl Api {
         // never unloaded (see below).
         let api = unsafe {
             Self {
-                version: function(&library, "cuDriverGetVersion")?,
                 init: function(&library, "cuInit")?,
                 device_count: function(&library, "cuDeviceGetCount")?,
                 device: function(&library, "cuDeviceGet")?,
@@ -141,6 +140,7 @@ impl Api {
                 attribute: function(&library, "cuDeviceGetAttribute")?,
                 can_access_peer: function(&library, "cuDeviceCanAccessPeer")?,
                 peer_attribute: function(&library, "cuDeviceGetP2PAttribute")?,
+                version: function(&library, "cuDriverGetVersion")?,
             }
         };
         std::mem::forget(library);
