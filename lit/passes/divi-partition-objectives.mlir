@@ -26,7 +26,7 @@ module {
 // PIPE: "onnx.Abs"{{.*}}divi.device = @cpu0, divi.stage = 1 : i64, divi.start = 0.000000e+00 : f64
 // PIPE: "onnx.Neg"{{.*}}divi.device = @cpu0, divi.stage = 1 : i64, divi.start = 2.000000e+01 : f64
 
-// OVERLAP: divi.plan = {algorithm = "anneal", {{.*}}iterations = 50 : i64, {{.*}}pipeline_cost = "overlap", problem = "{{[0-9a-f]*}}", seed = 7 : i64, shared_devices, value = 5.000000e+01 : f64
+// OVERLAP: divi.plan = {algorithm = "anneal", {{.*}}iterations = 50 : i64, {{.*}}pipeline_cost = "overlap", problem = "{{[0-9a-f]*}}", proof = "exact", seed = 7 : i64, shared_devices, value = 5.000000e+01 : f64
 
 // OPTIONS: divi.plan = {algorithm = "heft"
 // OPTIONS: "onnx.Relu"{{.*}}divi.colocate = "g", {{.*}}divi.device = @gpu0, divi.exclude = [@cpu0]
