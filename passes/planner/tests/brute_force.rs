@@ -109,7 +109,7 @@ fn examine(problem: &Problem, tally: &mut Tally) {
             (Ok(plan), Some((value, _))) => {
                 assert!(plan.value >= value * (1.0 - SLACK), "{}: {}\n{}", algorithm.name, plan.value, text());
                 let highest = value * (1.0 + SLACK);
-                // What is alive at once may shrink when a task waits, which trying everything does not.
+                // Live memory may shrink when a task waits, which trying everything does not.
                 if problem.memory_model == MemoryModel::Static {
                     assert!(plan.bound <= highest, "{}: {}\n{}", algorithm.name, plan.bound, text());
                     assert!(plan.bound().verified_value() <= highest, "{}\n{}", algorithm.name, text());
@@ -123,7 +123,7 @@ fn examine(problem: &Problem, tally: &mut Tally) {
             }
             // Only what looks at everything can tell that there is nothing.
             (Err(Error::Infeasible(_)), None) => {}
-            // What is alive at once may shrink when a task waits, which trying everything does not.
+            // Live memory may shrink when a task waits, which trying everything does not.
             (Ok(_), None) => assert_eq!(problem.memory_model, MemoryModel::Liveness, "{}", text()),
             (Err(Error::NotFound(message)), _) => {
                 assert!(instance.memory_binds() || best.is_none() || missing_links(problem), "{message}\n{}", text());

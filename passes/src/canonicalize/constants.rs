@@ -68,7 +68,7 @@ fn mark_block(block: MlirBlock) {
         });
         candidates.push(Candidate { operation, is_computed, bytes });
     }
-    // What only arranges a constant is one itself where others are computed of it.
+    // An operator that only arranges a constant counts as one where others are computed of it.
     for Candidate { operation, is_computed, bytes } in candidates.into_iter().rev() {
         let is_marked = |user: MlirOperation| attribute(user, CONSTANT).is_some();
         let mut users = results(operation).into_iter().flat_map(uses);

@@ -115,7 +115,7 @@ fn loads(model: &Model<'_>) -> Result<Option<Bound>, Error> {
     if all.iter().map(Vec::len).sum::<usize>() > MOST_COLUMNS || !scale.is_finite() || scale < 1e-6 {
         return Ok(None);
     }
-    // What takes longer than all of this is no less than that.
+    // Solutions beyond this limit cost no less than it.
     let longest = all.iter().flatten().map(|done| done.landing + done.time + done.bus.map_or(0.0, |(_, has)| has));
     let most = (longest.sum::<Micros>() / scale).clamp(1.0, f64::MAX);
     let busiest = program.column(0.0, most, 1.0);

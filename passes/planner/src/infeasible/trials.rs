@@ -12,7 +12,7 @@ use crate::solve::Options;
 use crate::split;
 use crate::watch::Watch;
 
-/// How many changes may be tried: fewer where there are more tasks and devices, as list schedulers try each task on each, so
+/// Number of changes that may be tried: fewer where there are more tasks and devices, as list schedulers try each task on each, so
 /// that all trials together take about a second.
 const MOST: usize = 120;
 const LEAST: usize = 8;

@@ -88,13 +88,13 @@ pub(super) fn exact(
         see(values);
     }
     known.learn(meeting);
-    // What is no solution costs more than the program allows; where costs are multiples of a step, as much as is known.
+    // Plans that are no solution cost more than the program allows; where costs are multiples of a step, as much as is known.
     known.prove(bound_of(model, &outcome, scale, if has_grain { scale } else { most }, "exact"));
     meeting.proven(known.bound.verified_value());
     Ok(())
 }
 
-/// What a program shows in parts of `scale`, where all that is no solution costs `most` at least.
+/// Bound that a program shows in parts of `scale`, where all that is no solution costs `most` at least.
 fn bound_of(model: &Model, outcome: &Outcome, scale: Micros, most: Micros, by: &str) -> Bound {
     let verified = up(model, mip::rounded(outcome.verified.clamp(0.0, most / scale)) * scale, scale).min(most);
     let claimed = claimed(model, outcome.bound, scale).min(most);

@@ -80,7 +80,7 @@ impl Fleet {
         })?;
         outcome.values.iter().for_each(|values| see(values));
         let is_none = outcome.verified == f64::INFINITY;
-        // What is no solution costs more than the program allows.
+        // Plans that are no solution cost more than the program allows.
         let claimed = ((outcome.bound - SLACK) * value).clamp(0.0, most);
         let verified = mip::rounded(outcome.verified.clamp(0.0, most / value)) * value;
         Ok(Found { better, claimed, verified, is_none })
