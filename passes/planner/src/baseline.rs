@@ -42,9 +42,13 @@ pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule,
     best.ok_or_else(|| failure.unwrap_or_else(none))
 }
 
-/// Whether any of them finds a schedule.
+/// Share of the effort to find any placement that is spent where only its existence is asked for.
+const TRIAL_EFFORT: f64 = 0.02;
+
+/// True if any of them finds a schedule with little effort.
 pub(crate) fn has_plan(problem: &Problem, objective: Objective) -> bool {
-    ALL.iter().rev().any(|(_, solver)| solver(problem, objective, &Options::default()).is_ok())
+    let options = Options { effort: TRIAL_EFFORT, ..Options::default() };
+    ALL.iter().rev().any(|(_, solver)| solver(problem, objective, &options).is_ok())
 }
 
 /// How a list scheduler works: in which order it takes tasks, by what it chooses, whether it fills gaps.
@@ -52,6 +56,8 @@ struct Rule {
     order: Vec<usize>,
     choice: Choice,
     insertion: bool,
+    /// Share of the default effort to find any placement where its choices fail.
+    effort: f64,
 }
 
 /// What a scheduler looks at when it chooses where a task goes.
@@ -78,12 +84,17 @@ impl Choice {
 
 /// Everything on the one device for which that is fastest. What it cannot run, or has no room for, goes where it runs
 /// fastest.
-pub(crate) fn single(problem: &Problem, objective: Objective, _: &Options) -> Result<Solution, Error> {
+pub(crate) fn single(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
     let mut best: Option<Solution> = None;
     let mut failure = None;
     for device in 0..instance.devices() {
-        let rule = Rule { order: list::breadth_first(&instance), choice: Choice::Device(device), insertion: false };
+        let rule = Rule {
+            order: list::breadth_first(&instance),
+            choice: Choice::Device(device),
+            insertion: false,
+            effort: options.effort,
+        };
         match run(&instance, objective, &rule) {
             Ok(solution) => {
                 if best.as_ref().is_none_or(|best| solution.schedule.value() < best.schedule.value()) {
@@ -98,16 +109,18 @@ pub(crate) fn single(problem: &Problem, objective: Objective, _: &Options) -> Re
 }
 
 /// Minimum execution time: each task where it runs fastest, whatever waits there.
-pub(crate) fn met(problem: &Problem, objective: Objective, _: &Options) -> Result<Solution, Error> {
+pub(crate) fn met(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
-    let rule = Rule { order: list::breadth_first(&instance), choice: Choice::Time, insertion: false };
+    let rule =
+        Rule { order: list::breadth_first(&instance), choice: Choice::Time, insertion: false, effort: options.effort };
     run(&instance, objective, &rule)
 }
 
 /// Each task where it ends first, given what was scheduled before.
-pub(crate) fn greedy(problem: &Problem, objective: Objective, _: &Options) -> Result<Solution, Error> {
+pub(crate) fn greedy(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
-    let rule = Rule { order: list::breadth_first(&instance), choice: Choice::End, insertion: false };
+    let rule =
+        Rule { order: list::breadth_first(&instance), choice: Choice::End, insertion: false, effort: options.effort };
     run(&instance, objective, &rule)
 }
 
@@ -120,9 +133,10 @@ pub(crate) fn priced(problem: &Problem, objective: Objective, options: &Options)
 }
 
 /// Heterogeneous earliest finish time: by upward rank, each task where it ends first, in gaps too.
-pub(crate) fn heft(problem: &Problem, objective: Objective, _: &Options) -> Result<Solution, Error> {
+pub(crate) fn heft(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
-    let rule = Rule { order: list::by_upward_rank(&instance), choice: Choice::End, insertion: true };
+    let rule =
+        Rule { order: list::by_upward_rank(&instance), choice: Choice::End, insertion: true, effort: options.effort };
     run(&instance, objective, &rule)
 }
 

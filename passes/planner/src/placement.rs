@@ -1,20 +1,22 @@
-//! Placing task after task without running into a corner: co-location, links and memory kept consistent.
+//! Placement of tasks one by one with constraint propagation over co-location, links and memory.
 //!
-//! A scheduler asks where a task may still go and places it; what that leaves impossible for others is taken away, and a
-//! choice that would leave a task no device is refused. [`Placement::any`] finds some placement by search where choosing
-//! one task at a time does not.
+//! A scheduler asks for the domain of a task (the devices that are still possible) and places it. Devices that this makes
+//! impossible are removed from the domains of other tasks; a choice that would empty a domain is refused. [`Placement::any`]
+//! finds some placement by backtracking where choosing one task at a time does not.
+
+use std::rc::Rc;
 
 use crate::error::{Error, Finding};
 use crate::instance::Instance;
 use crate::problem::MemoryModel;
 use crate::units::{Bytes, human_bytes};
 
-/// So many choices are tried in search of any placement; fewer where there are very many groups, as each costs more.
+/// Choices that may fail in search of any placement; fewer where there are very many groups, as each costs more.
 const SEARCH_LIMIT: usize = 20_000;
 const SEARCHED_GROUPS: usize = 20_000_000;
-const LEAST_LIMIT: usize = 100;
+const LEAST_LIMIT: usize = 20;
 
-/// What has come of a search that does not prove anything.
+/// Outcome of a search that proves nothing.
 const NOT_FOUND: &str = "no placement found that fits";
 
 #[derive(Clone, Debug)]
@@ -24,20 +26,26 @@ pub struct Placement<'a> {
     open: Vec<Vec<usize>>,
     placed: Vec<Option<usize>>,
     room: Vec<Bytes>,
-    /// What was before each change, the latest last. Copies of all this, one a choice, would fill the memory.
+    /// Undo log, latest change last. A copy of the state for each choice would fill the memory.
     trail: Vec<Before>,
-    /// What each group takes from its device.
+    /// Memory that each group takes on its device.
     bytes: Vec<Bytes>,
     /// No group that is not placed and may go to a device takes more than this.
     largest: Vec<Bytes>,
+    /// Groups whose devices have changed since the last propagation.
+    changed: Vec<usize>,
     memory_binds: bool,
-    links_bind: bool,
+    /// Dependencies between groups, by group; None where every device has a link to every other.
+    dependencies: Option<Rc<Dependencies>>,
 }
 
-/// What a change has replaced.
+/// For each group, the pairs of producer's and consumer's group that it is part of.
+type Dependencies = Vec<Vec<(usize, usize)>>;
+
+/// State before a change.
 #[derive(Clone, Debug)]
 enum Before {
-    /// Of a group.
+    /// Domain of a group.
     Open(usize, Vec<usize>),
     /// The group was not placed, and its device had this room.
     Unplaced(usize, Bytes),
@@ -61,6 +69,7 @@ impl<'a> Placement<'a> {
                 instance.weight_bytes(*task) + activations * touched * f64::from(inputs)
             }
         };
+        let links_bind = (0..devices).any(|from| (0..devices).any(|to| !instance.linked(from, to)));
         let mut placement = Self {
             instance,
             open: instance.groups().iter().map(open).collect(),
@@ -69,11 +78,12 @@ impl<'a> Placement<'a> {
             trail: Vec::new(),
             bytes: instance.groups().iter().map(|group| group.iter().map(bytes).sum()).collect(),
             largest: vec![f64::INFINITY; devices],
+            changed: (0..instance.groups().len()).collect(),
             memory_binds: instance.memory_binds(),
-            links_bind: (0..devices).any(|from| (0..devices).any(|to| !instance.linked(from, to))),
+            dependencies: links_bind.then(|| Rc::new(dependencies(instance))),
         };
-        if placement.open.iter().any(Vec::is_empty) || placement.constrained() && !placement.settle() {
-            return Err(Error::NotFound(placement.corner(NOT_FOUND)));
+        if placement.open.iter().any(Vec::is_empty) || placement.constrained() && !placement.propagate() {
+            return Err(Error::NotFound(placement.describe_failure(NOT_FOUND)));
         }
         Ok(placement)
     }
@@ -88,7 +98,7 @@ impl<'a> Placement<'a> {
         self.placed[self.instance.group_of(task)]
     }
 
-    /// Places a task with its group. Says no, and changes nothing, where that leaves a task without a device.
+    /// Places a task with its group. Returns false and changes nothing if that leaves a task without a device.
     pub fn place(&mut self, task: usize, device: usize) -> bool {
         let group = self.instance.group_of(task);
         if let Some(placed) = self.placed[group] {
@@ -102,39 +112,45 @@ impl<'a> Placement<'a> {
             return false;
         }
         self.narrow(group, vec![device]);
-        self.put(group, device);
-        let possible = !self.constrained() || self.settle();
+        self.assign(group, device);
+        let possible = !self.constrained() || self.propagate();
         if !possible {
-            self.go_back(before);
+            self.undo_to(before);
         }
         possible
     }
 
-    /// Some placement of all tasks, by search; the roomiest device and the largest group first.
-    pub fn any(instance: &'a Instance, activations: f64) -> Result<Vec<usize>, Error> {
+    /// Some placement of all tasks, by search with a share of the default effort; the roomiest device and the largest group first.
+    pub fn any(instance: &'a Instance, activations: f64, effort: f64) -> Result<Vec<usize>, Error> {
         let mut placement = Self::new(instance, activations)?;
         let mut groups: Vec<usize> = (0..instance.groups().len()).collect();
         groups.sort_by(|a, b| placement.bytes[*b].total_cmp(&placement.bytes[*a]));
-        let mut tries = 0;
-        let limit = (SEARCHED_GROUPS / groups.len().max(1)).clamp(LEAST_LIMIT, SEARCH_LIMIT);
-        if placement.search(&groups, &mut tries, limit) {
+        let mut failures = 0;
+        let most = (SEARCHED_GROUPS / groups.len().max(1)).min(SEARCH_LIMIT);
+        let limit = ((most as f64 * effort) as usize).max(LEAST_LIMIT);
+        if placement.search(&groups, &mut failures, limit) {
             return Ok((0..instance.tasks()).filter_map(|task| placement.device(task)).collect());
         }
         // Cut queues were not looked at, and what is set aside for activations may not be needed.
         let all = instance.inputs() == 1 && (instance.memory_model() == MemoryModel::Static || activations == 0.0);
-        Err(match tries {
-            _ if tries >= limit => Error::NotFound(format!("{}, after {tries} tries", placement.corner(NOT_FOUND))),
-            _ if all => Error::Infeasible(vec![Finding::new("devices", placement.corner("no placement fits"))]),
-            _ => Error::NotFound(placement.corner(NOT_FOUND)),
+        Err(match failures {
+            _ if failures >= limit => Error::NotFound(format!(
+                "{}, after {failures} choices that failed",
+                placement.describe_failure(NOT_FOUND)
+            )),
+            _ if all => {
+                Error::Infeasible(vec![Finding::new("devices", placement.describe_failure("no placement fits"))])
+            }
+            _ => Error::NotFound(placement.describe_failure(NOT_FOUND)),
         })
     }
 
-    /// Places all groups, or none and says no.
-    fn search(&mut self, groups: &[usize], tries: &mut usize, limit: usize) -> bool {
-        /// A choice that may have to be taken back.
+    /// Places all groups, or returns false and places none.
+    fn search(&mut self, groups: &[usize], failures: &mut usize, limit: usize) -> bool {
+        /// A choice that may have to be undone.
         struct Choice {
             place: usize,
-            /// Those not tried yet, the best last.
+            /// Devices that were not tried yet, the best last.
             devices: Vec<usize>,
             before: usize,
         }
@@ -153,18 +169,18 @@ impl<'a> Placement<'a> {
                 let Some(choice) = choices.last_mut() else { return false };
                 let (here, before) = (choice.place, choice.before);
                 let device = choice.devices.pop();
-                self.go_back(before);
+                self.undo_to(before);
                 let Some(device) = device else {
                     choices.pop();
                     continue;
                 };
-                *tries += 1;
-                if *tries >= limit {
-                    return false;
-                }
                 if self.place(self.instance.groups()[groups[here]][0], device) {
                     place = here + 1;
                     break;
+                }
+                *failures += 1;
+                if *failures >= limit {
+                    return false;
                 }
             }
         }
@@ -172,17 +188,19 @@ impl<'a> Placement<'a> {
 
     fn narrow(&mut self, group: usize, left: Vec<usize>) {
         let before = std::mem::replace(&mut self.open[group], left);
+        self.changed.push(group);
         self.trail.push(Before::Open(group, before));
     }
 
-    fn put(&mut self, group: usize, device: usize) {
+    fn assign(&mut self, group: usize, device: usize) {
         self.trail.push(Before::Unplaced(group, self.room[device]));
         self.placed[group] = Some(device);
         self.room[device] -= self.bytes[group];
     }
 
-    /// Takes back all changes but the first so many.
-    fn go_back(&mut self, changes: usize) {
+    /// Undoes all changes after the first `changes`.
+    fn undo_to(&mut self, changes: usize) {
+        self.changed.clear();
         if changes < self.trail.len() {
             self.largest.fill(f64::INFINITY);
         }
@@ -199,44 +217,40 @@ impl<'a> Placement<'a> {
     }
 
     fn constrained(&self) -> bool {
-        self.memory_binds || self.links_bind
+        self.memory_binds || self.dependencies.is_some()
     }
 
-    /// Places what has one device left, and takes away what has become impossible, until nothing changes. False where a
-    /// task has no device left.
-    fn settle(&mut self) -> bool {
-        let mut changed = true;
-        while changed {
-            changed = false;
+    /// Places groups that have one device left and removes impossible devices, until nothing changes. False if a group has no device
+    /// left.
+    fn propagate(&mut self) -> bool {
+        loop {
             // Looking at all groups for each that is placed takes too long where there are many.
-            let is_short = self.room.iter().zip(&self.largest).any(|(room, largest)| room < largest);
-            for group in 0..if self.links_bind || is_short { self.open.len() } else { 0 } {
-                if self.placed[group].is_none() {
-                    let fits = |device: &usize| !self.memory_binds || self.bytes[group] <= self.room[*device];
-                    if !self.open[group].iter().all(fits) {
+            let is_short =
+                self.memory_binds && self.room.iter().zip(&self.largest).any(|(room, largest)| room < largest);
+            if is_short {
+                for group in 0..self.open.len() {
+                    let fits = |device: &usize| self.bytes[group] <= self.room[*device];
+                    if self.placed[group].is_none() && !self.open[group].iter().all(fits) {
                         self.narrow(group, self.open[group].iter().copied().filter(fits).collect());
                     }
-                    match *self.open[group].as_slice() {
-                        [] => return false,
-                        [device] => {
-                            self.put(group, device);
-                            changed = true;
-                        }
-                        _ => {}
-                    }
                 }
-            }
-            if is_short {
                 self.find_largest();
             }
-            if self.links_bind {
-                match self.follow_links() {
-                    None => return false,
-                    Some(any) => changed |= any,
+            let Some(group) = self.changed.pop() else { return true };
+            match *self.open[group].as_slice() {
+                [] => return false,
+                [device] if self.placed[group].is_none() => {
+                    if self.memory_binds && self.bytes[group] > self.room[device] {
+                        return false;
+                    }
+                    self.assign(group, device);
                 }
+                _ => {}
+            }
+            if let Some(dependencies) = self.dependencies.clone() {
+                dependencies[group].iter().for_each(|&(from, to)| self.follow_links(from, to));
             }
         }
-        true
     }
 
     fn find_largest(&mut self) {
@@ -248,33 +262,21 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Takes away devices without a link to where a neighbour may go; none where a task has no device left.
-    fn follow_links(&mut self) -> Option<bool> {
+    /// Removes devices of a producer's and a consumer's group that have no link to any device of the other.
+    fn follow_links(&mut self, from: usize, to: usize) {
         let instance = self.instance;
-        let mut changed = false;
-        for tensor in instance.tensors() {
-            let from = instance.group_of(tensor.producer);
-            for &consumer in &tensor.consumers {
-                let to = instance.group_of(consumer);
-                let (mut senders, mut receivers) = (self.open[from].clone(), self.open[to].clone());
-                senders.retain(|u| self.open[to].iter().any(|v| instance.linked(*u, *v)));
-                receivers.retain(|v| self.open[from].iter().any(|u| instance.linked(*u, *v)));
-                for (group, left) in [(from, senders), (to, receivers)] {
-                    if left.is_empty() {
-                        return None;
-                    }
-                    if left.len() < self.open[group].len() {
-                        self.narrow(group, left);
-                        changed = true;
-                    }
-                }
-            }
+        let sends = |u: usize, receivers: &[usize]| receivers.iter().any(|v| instance.linked(u, *v));
+        if !self.open[from].iter().all(|u| sends(*u, &self.open[to])) {
+            self.narrow(from, self.open[from].iter().copied().filter(|u| sends(*u, &self.open[to])).collect());
         }
-        Some(changed)
+        let receives = |v: usize, senders: &[usize]| senders.iter().any(|u| instance.linked(*u, v));
+        if !self.open[to].iter().all(|v| receives(*v, &self.open[from])) {
+            self.narrow(to, self.open[to].iter().copied().filter(|v| receives(*v, &self.open[from])).collect());
+        }
     }
 
-    /// What stands in the way, in words.
-    fn corner(&self, what: &str) -> String {
+    /// Describes why no placement was found.
+    fn describe_failure(&self, what: &str) -> String {
         let rooms: Vec<String> = (0..self.instance.devices())
             .map(|device| {
                 let capacity = self.instance.capacity_bytes(device);
@@ -289,4 +291,23 @@ impl<'a> Placement<'a> {
         };
         format!("{what} memory and links{how}: the tasks need {} ({})", human_bytes(total), rooms.join(", "))
     }
+}
+
+fn dependencies(instance: &Instance) -> Dependencies {
+    let mut of: Dependencies = vec![Vec::new(); instance.groups().len()];
+    for tensor in instance.tensors() {
+        let from = instance.group_of(tensor.producer);
+        for &consumer in &tensor.consumers {
+            let to = instance.group_of(consumer);
+            if from != to {
+                of[from].push((from, to));
+                of[to].push((from, to));
+            }
+        }
+    }
+    for pairs in &mut of {
+        pairs.sort_unstable();
+        pairs.dedup();
+    }
+    of
 }

@@ -18,7 +18,7 @@ use split::Piece;
 pub(super) fn schedule(instance: &Instance, rule: &Rule) -> Result<Schedule, Error> {
     let attempt = |share: f64| match choose(instance, rule, share) {
         Some(state) => Ok(state),
-        None => unsplit(instance, rule, &Placement::any(instance, share)?)
+        None => unsplit(instance, rule, &Placement::any(instance, share, rule.effort)?)
             .ok_or_else(|| Error::Bug("a placement was found with values that no link moves".to_owned())),
     };
     let state = fitting(instance, attempt, |state| instance.peak_use_of(&state.batches()))?;
