@@ -19,6 +19,8 @@ use crate::split;
 /// need no more. Never more than this share of the time.
 const PROVE_FIRST: f64 = 0.02;
 const PROVE_FIRST_OF_TIME: f64 = 0.1;
+/// Share of the first proof's effort that shows whether it makes progress, where little can be gained.
+const LEAST_FIRST: f64 = 0.2;
 /// The share of the time that search has for itself, so that the proof begins with a good plan, and the most of it.
 const SEARCH_FIRST: f64 = 0.1;
 const MOST_FIRST: Duration = Duration::from_secs(3);
@@ -96,7 +98,8 @@ pub(super) fn solve(
             _ => in_turn(instance, options, &mut best),
         }
     }
-    if best.bound.verified_value().is_infinite() {
+    // Beside a schedule, an infinite bound is a contradiction: the bound is dropped, not the schedule.
+    if best.schedule.is_none() && best.bound.verified_value().is_infinite() {
         return Err(Error::Infeasible(vec![no_placement()]));
     }
     let Best { schedule, bound, by } = best;
@@ -104,14 +107,21 @@ pub(super) fn solve(
     Ok(schedule.map(|schedule| Solution { schedule: schedule.into_schedule(), bound: Some(bound) }))
 }
 
-/// The proof with little effort.
+/// The proof with little effort; where little can be gained, with less as long as it makes no progress.
 fn prove_first(instance: &Instance, options: &Options, best: &mut Best) {
     let watch = options.watch.of("milp-split");
-    let allowed = Limits::new(instance, options.limit, watch.clone()).share(PROVE_FIRST_OF_TIME);
-    let own = Limits::new(instance, None, watch).share(PROVE_FIRST * best.worth(options).effort);
-    let limits =
-        Limits { extensions: own.extensions.min(allowed.extensions), race: Race::new(best.value()), ..allowed };
-    best.take_answer(split::solve(instance, &limits, best.schedule.as_ref()));
+    for effort in [best.worth(options).effort.max(LEAST_FIRST), 1.0] {
+        let allowed = Limits::new(instance, options.limit, watch.clone()).share(PROVE_FIRST_OF_TIME);
+        let own = Limits::new(instance, None, watch.clone()).share(PROVE_FIRST * effort);
+        let extensions = own.extensions.min(allowed.extensions);
+        let limits = Limits { extensions, race: Race::new(best.value()), ..allowed };
+        let bound = best.bound.value;
+        best.take_answer(split::solve(instance, &limits, best.schedule.as_ref()));
+        let makes_progress = best.bound.value > bound;
+        if effort == 1.0 || !makes_progress || best.is_closed() {
+            break;
+        }
+    }
 }
 
 /// The same each time: search, then proof, then search from what the proof has found.

@@ -28,6 +28,8 @@ const PRICED_SHARE: f64 = 0.4;
 const PROGRAM_SHARE: f64 = 0.97;
 /// Programs with more places of edges than this are not worth the time it takes to write them down.
 const MOST_PLACES: usize = 400_000;
+/// Programs of this size have all of the default iterations, larger ones fewer: each iteration takes longer.
+const EASY_PLACES: usize = 100;
 /// Nodes when nothing is said.
 const NODES: u64 = 100_000;
 
@@ -45,11 +47,14 @@ pub(super) fn prove(
         return Ok(());
     }
     let has_program = has_program(model, options);
+    let ease = (EASY_PLACES as f64 / places(model).max(1) as f64).min(1.0);
+    let program_limits =
+        |share: f64| milp::limits(&Options { effort: options.effort * ease * share, ..options.clone() }, since, share);
     if model.k >= PRICED_FROM && is_priced(model) {
         if places(model) <= FIRST_PLACES {
             let is_narrow = edges(model) as f64 <= NARROW * model.tasks() as f64;
             let first = share * if is_narrow { NARROW_SHARE } else { FIRST_SHARE };
-            milp::exact(model, known, &milp::limits(options, since, first), options, meeting)?;
+            milp::exact(model, known, &program_limits(first), options, meeting)?;
         }
         if known.is_closed() {
             return Ok(());
@@ -63,7 +68,7 @@ pub(super) fn prove(
         bound.into_iter().for_each(|bound| known.prove(bound));
     }
     if has_program && !meeting.race.is_over() {
-        milp::exact(model, known, &milp::limits(options, since, share * PROGRAM_SHARE), options, meeting)?;
+        milp::exact(model, known, &program_limits(share * PROGRAM_SHARE), options, meeting)?;
     }
     Ok(())
 }
@@ -87,14 +92,17 @@ fn edges(model: &Model) -> usize {
     model.tensors.iter().map(|tensor| tensor.readers.len()).sum()
 }
 
-/// How much the search for prices may take: as many nodes as iterations, or a share of the time that is left.
+/// How much the search for prices may take: as many nodes as iterations, or a share of the time that is left or of the default.
 pub(super) fn effort(options: &Options, since: Instant, share: f64, meeting: &Meeting) -> Effort {
     let (nodes, until) = match options.limit {
-        None => (options.worth(NODES), None),
+        None => (options.worth((NODES as f64 * share) as u64), None),
         Some(Limit::Iterations(count)) => (count, None),
-        Some(Limit::Seconds(seconds)) => {
-            (u64::MAX, Some(Instant::now() + Duration::from_secs_f64(share_of(seconds, since, share))))
-        }
+        Some(Limit::Seconds(seconds)) => (
+            u64::MAX,
+            Duration::try_from_secs_f64(share_of(seconds, since, share))
+                .ok()
+                .and_then(|allowed| Instant::now().checked_add(allowed)),
+        ),
     };
     Effort { nodes, until, race: meeting.race.clone() }
 }
