@@ -104,13 +104,16 @@ fn solve(
         return search.answer(start);
     }
     let mut program = Program::default();
-    if objective == Objective::Batch {
+    let solved = if objective == Objective::Batch {
         let model = Queue::new(instance, search.horizon, options.symmetry, &mut program)?;
-        search.run(program, &model)?;
+        search.run(program, &model)
     } else {
         let model = Latency::new(instance, search.horizon, options.symmetry, &mut program)?;
-        search.relax(&mut program, &model)?;
-        search.run(program, &model)?;
+        search.relax(&mut program, &model).and_then(|()| search.run(program, &model))
+    };
+    // A program that the solver fails at takes no plan away.
+    if start.is_err() {
+        solved?;
     }
     search.answer(start)
 }

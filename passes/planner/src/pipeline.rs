@@ -92,7 +92,7 @@ pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Err
     }
     let since = Instant::now();
     let model = Model::new(problem, options)?;
-    let known = auto::solve(&model, options, since)?;
+    let known = auto::solve(&model, options, since);
     options.watch.taken(known.value, known.by);
     Ok(answer(problem, &model, known))
 }

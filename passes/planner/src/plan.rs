@@ -274,7 +274,7 @@ impl Plan {
     pub fn bound(&self) -> Bound {
         let bound = Bound { value: self.bound, by: self.bound_by.clone(), proof: self.proof, verified: None };
         match self.verified_bound {
-            Some(value) => bound.or_verified(Bound::new(value, "verified")),
+            Some(value) => bound.or_verified(Bound::by(value, "verified", Proof::SafeDual)),
             None => bound,
         }
     }

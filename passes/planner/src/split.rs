@@ -20,6 +20,7 @@ mod test;
 
 use crate::exact::{self, Answer, Limits, Timetable};
 use crate::instance::Instance;
+use crate::plan::Bound;
 use borders::Borders;
 use cuts::Stretch;
 use jobs::Solved;
@@ -58,8 +59,10 @@ fn single_channel(instance: &Instance, stretches: &[Stretch], limits: &Limits, k
         .filter(|schedule| exact::fits(instance, schedule));
     match put_together {
         Some(schedule) => {
-            // Sums of bounds and of schedules are rounded differently.
-            Answer { bound: bound.min(schedule.value), schedule: Some(schedule), bound_by: "split" }
+            // Sums of bounds and of schedules are rounded differently. A bound that is above by more is wrong, and stays visible.
+            let bound =
+                if Bound::new(bound, "split").contradicts(schedule.value) { bound } else { bound.min(schedule.value) };
+            Answer { bound, schedule: Some(schedule), bound_by: "split" }
         }
         None => {
             let whole = channels(instance, limits, known);

@@ -287,3 +287,23 @@ fn plans_repeat_themselves() {
     }
     assert!(planned > 4, "{planned}");
 }
+
+/// Three pairs of equal work on two equal devices without a link: whole pairs go to a device, and nothing moves.
+#[test]
+fn equal_devices_need_no_links() {
+    let nodes: Vec<String> = (0..6)
+        .map(|id| format!(r#"{{"id":{id},"time":{{"1":[5,5]}},"weight":0,"input":0,"output":{}}}"#, 1 - id % 2))
+        .collect();
+    let text = format!(
+        r#"{{"format":"divi-problem/1","name":"islands","L":1,
+    "devices":[{{"id":0,"name":"a","memory":null,"batch_sizes":[1]}},{{"id":1,"name":"b","memory":null,"batch_sizes":[1]}}],
+    "bandwidth":[[null,0],[0,null]],"nodes":[{}],"edges":[[0,1],[2,3],[4,5]]}}"#,
+        nodes.join(",")
+    );
+    let problem = Problem::read(&text).unwrap();
+    for limit in [None, Some(Limit::Iterations(1000)), Some(Limit::Seconds(0.5))] {
+        let plan = solve(&problem, Objective::Pipeline, "auto", &Options { limit, ..Options::default() }).unwrap();
+        assert_eq!(plan.value, 20.0);
+        assert!(plan.bound <= 20.0 && plan.warnings().is_empty());
+    }
+}

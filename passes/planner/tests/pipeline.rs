@@ -247,3 +247,16 @@ fn what_cannot_be_planned_is_said() {
     says(&problem, &Options { stages: Some(0), ..limited(1) }, "at least one stage, not 0");
     assert!(solve(&problem, Objective::Pipeline, "slicegraph", &limited(1)).is_ok());
 }
+
+/// Tasks without work that overflow memory, and a time limit beyond what clocks can count.
+#[test]
+fn extreme_numbers_are_planned() {
+    let mut problem = small(&mut Random::new(5), true);
+    let view = problem.mtpp.as_mut().unwrap();
+    view.work.iter_mut().for_each(|work| *work = 0.0);
+    for limit in [None, Some(Limit::Iterations(1000)), Some(Limit::Seconds(1.0))] {
+        pipeline(&problem, "auto", &Options { limit, stages: Some(4), ..Options::default() });
+    }
+    let timeless = Options { limit: Some(Limit::Seconds(1e20)), stages: Some(4), ..Options::default() };
+    pipeline(&small(&mut Random::new(6), false), "auto", &timeless);
+}

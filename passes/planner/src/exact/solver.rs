@@ -36,7 +36,7 @@ fn run(
     let known = listed.as_ref().ok().and_then(|(listed, _)| Timetable::new(listed));
     known.iter().for_each(|known| limits.race.report(known.value));
     let answer = solve(&instance, &limits, known.as_ref());
-    if answer.bound.is_infinite() {
+    if answer.bound.is_infinite() && answer.schedule.is_none() && known.is_none() {
         return Err(Error::Infeasible(vec![no_placement()]));
     }
     let bound = Some(Bound::new(answer.bound, answer.bound_by));

@@ -4,6 +4,8 @@
 //! lies there. The same holds between the beginning, or a time before which nothing of a set can start, and a task, and
 //! between a task and the end. There are many such rows; those are added that the relaxed program's solution breaks.
 
+use std::time::Instant;
+
 use super::latency::Latency;
 use crate::error::Error;
 use crate::mip::{Column, Limits, Program};
@@ -24,6 +26,8 @@ pub(super) struct Relaxed {
 
 /// Adds rows until the relaxed program breaks none, or it does not help.
 pub(super) fn add(model: &Latency<'_>, program: &mut Program, limits: &Limits) -> Result<Relaxed, Error> {
+    let since = Instant::now();
+    let is_over = || limits.seconds.is_some_and(|seconds| since.elapsed().as_secs_f64() >= seconds);
     let mut relaxation = program.relaxation(limits)?;
     let mut relaxed = Relaxed { bound: 0.0, iterations: 0 };
     for _ in 0..ROUNDS {
@@ -34,8 +38,8 @@ pub(super) fn add(model: &Latency<'_>, program: &mut Program, limits: &Limits) -
         let Some(values) = outcome.values.filter(|_| outcome.finished) else { break };
         let gain = bound - relaxed.bound;
         relaxed.bound = relaxed.bound.max(bound);
-        let rows = broken(model, &values);
-        if rows.is_empty() || gain < GAIN || relaxed.iterations >= limits.iterations {
+        let rows = broken(model, &values, &is_over);
+        if rows.is_empty() || is_over() || gain < GAIN || relaxed.iterations >= limits.iterations {
             break;
         }
         for row in rows {
@@ -53,13 +57,16 @@ struct Row {
 }
 
 /// For each device, the row of each task, and of the end, that the solution breaks most.
-fn broken(model: &Latency<'_>, values: &[f64]) -> Vec<Row> {
+fn broken(model: &Latency<'_>, values: &[f64], is_over: &dyn Fn() -> bool) -> Vec<Row> {
     let instance = model.instance;
     let tasks: Vec<usize> = (0..instance.tasks()).collect();
     let mut rows = Vec::new();
     for device in 0..instance.devices() {
         let work = Work::new(model, values, device);
         for &task in &tasks {
+            if is_over() {
+                return rows;
+            }
             let before: Vec<usize> = tasks.iter().copied().filter(|other| model.times.before(*other, task)).collect();
             let after: Vec<usize> = tasks.iter().copied().filter(|other| model.times.before(task, *other)).collect();
             let until = |least: f64, set: Vec<usize>, from: Option<usize>| work.row(Some(task), from, least, &set);

@@ -28,6 +28,9 @@ pub(super) fn solve(
 ) -> Result<Outcome, Error> {
     let solver = Solver::new()?;
     solver.set(limits)?;
+    if !program.whole.contains(&true) {
+        solver.limit_simplex(limits)?;
+    }
     solver.pass(program)?;
     if let Some(start) = start.filter(|start| start.len() == program.columns()) {
         // SAFETY: HiGHS reads a value for each column, and copies them.
@@ -74,10 +77,7 @@ impl Relaxation {
     pub(super) fn new(program: &Program, limits: &Limits) -> Result<Self, Error> {
         let solver = Solver::new()?;
         solver.set(limits)?;
-        let most = c_int::try_from(limits.iterations).unwrap_or(c_int::MAX);
-        // SAFETY: the name ends with zero.
-        let status = unsafe { Highs_setIntOptionValue(solver.0, c"simplex_iteration_limit".as_ptr(), most) };
-        check(status, "take a limit")?;
+        solver.limit_simplex(limits)?;
         solver.pass(program)?;
         Ok(Self { solver, columns: program.columns(), rows: program.rows() })
     }
@@ -172,6 +172,14 @@ impl Solver {
             }
         }
         Ok(())
+    }
+
+    /// Limits the iterations of linear programs; those of integer programs are counted in callbacks.
+    fn limit_simplex(&self, limits: &Limits) -> Result<(), Error> {
+        let most = c_int::try_from(limits.iterations).unwrap_or(c_int::MAX);
+        // SAFETY: the name ends with zero.
+        let status = unsafe { Highs_setIntOptionValue(self.0, c"simplex_iteration_limit".as_ptr(), most) };
+        check(status, "take a limit")
     }
 
     fn pass(&self, program: &Program) -> Result<(), Error> {

@@ -9,7 +9,6 @@ use super::meeting::Meeting;
 use super::model::Model;
 use super::proof::{is_tried, prove};
 use super::{brief, left};
-use crate::error::Error;
 use crate::plan::Limit;
 use crate::search::chains::cores;
 use crate::solve::Options;
@@ -20,33 +19,27 @@ const SEARCH_SHARE: f64 = 0.6;
 /// Beside a proof, the search begins anew with the best of both: what of the time that is left each part takes.
 const PARTS: [f64; 2] = [0.3, 1.0];
 
-/// The best pipeline that is found, and what is proven of all.
-pub(super) fn solve(model: &Model, options: &Options, since: Instant) -> Result<Known, Error> {
+/// Returns the best pipeline that is found, and the best bound. A proof that the solver fails at leaves both as they are.
+pub(super) fn solve(model: &Model, options: &Options, since: Instant) -> Known {
     let mut known = Known::start(model, &brief(options));
     let meeting = Meeting::new(&known);
     known.anneal(model, &brief(options), &meeting, 0);
     match options.limit {
         Some(Limit::Seconds(_)) if cores() > 1 && is_tried(model, options) => {
-            beside(model, options, since, &mut known, &meeting)?
+            beside(model, options, since, &mut known, &meeting)
         }
-        _ => in_turn(model, options, since, &mut known, &meeting)?,
+        _ => in_turn(model, options, since, &mut known, &meeting),
     }
-    Ok(known)
+    known
 }
 
 /// A first attempt at a proof, which is enough for many models; else a longer search, and what time is left for a proof or
 /// at least a bound. With a limit in iterations it is the same every time.
-fn in_turn(
-    model: &Model,
-    options: &Options,
-    since: Instant,
-    known: &mut Known,
-    meeting: &Meeting,
-) -> Result<(), Error> {
-    prove(model, known, &worth(options, known), since, PROOF_SHARE, meeting)?;
+fn in_turn(model: &Model, options: &Options, since: Instant, known: &mut Known, meeting: &Meeting) {
+    prove(model, known, &worth(options, known), since, PROOF_SHARE, meeting).ok();
     let share = if is_tried(model, options) { SEARCH_SHARE } else { 1.0 };
     known.anneal(model, &left(&worth(options, known), since, share), meeting, 0);
-    prove(model, known, &worth(options, known), since, 1.0, meeting)
+    prove(model, known, &worth(options, known), since, 1.0, meeting).ok();
 }
 
 /// The options with an effort that is worth what can still be gained.
@@ -55,16 +48,15 @@ fn worth(options: &Options, known: &Known) -> Options {
 }
 
 /// One core proves while the others search.
-fn beside(model: &Model, options: &Options, since: Instant, known: &mut Known, meeting: &Meeting) -> Result<(), Error> {
+fn beside(model: &Model, options: &Options, since: Instant, known: &mut Known, meeting: &Meeting) {
     let (mut proven, mut searched) = (known.clone(), known.clone());
     thread::scope(|scope| {
-        let proof = scope.spawn(|| prove(model, &mut proven, options, since, 1.0, meeting));
+        let proof = scope.spawn(|| prove(model, &mut proven, options, since, 1.0, meeting).ok());
         for share in PARTS {
             searched.anneal(model, &left(options, since, share), meeting, 1);
         }
         proof.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })?;
+    });
     known.prove(proven.bound);
     known.learn(meeting);
-    Ok(())
 }

@@ -253,6 +253,7 @@ impl Fleet {
         !self.shared
             && self.cost == PipelineCost::Serial
             && links.windows(2).all(|two| two[0] == two[1])
+            && links.iter().all(|(slowness, _)| slowness.is_finite())
             && (0..self.working).all(|task| self.times(task).windows(2).all(|two| two[0] == two[1]))
     }
 }

@@ -98,7 +98,7 @@ pub(super) fn priced(
 
 /// Where stages work and move tensors at the same time, work and transfers do not add up to what is counted here.
 pub(super) fn is_priced(model: &Model) -> bool {
-    model.cost == PipelineCost::Serial && model.tasks() <= MOST_TASKS
+    model.cost == PipelineCost::Serial && model.tasks() <= MOST_TASKS && model.work.iter().any(|work| *work > 0.0)
 }
 
 enum Answer {

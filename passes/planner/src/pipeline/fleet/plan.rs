@@ -59,11 +59,11 @@ pub(in crate::pipeline) fn auto(problem: &Problem, options: &Options) -> Result<
         let alone = Options { shared_devices: false, ..left(options, plans.since, ALONE_SHARE) };
         // Without sharing there may be no plan.
         if let Ok(mut others) = Plans::new(problem, &alone) {
-            others.search()?;
+            others.search();
             others.translated(&plans.fleet).into_iter().for_each(|pipe| plans.take(pipe, others.by));
         }
     }
-    plans.search()?;
+    plans.search();
     options.watch.taken(plans.value, plans.by);
     Ok(plans.solution())
 }
@@ -119,7 +119,7 @@ pub(in crate::pipeline) fn all_bounds(problem: &Problem, options: &Options) -> R
     parts.into_iter().for_each(|bound| plans.prove(bound));
     plans.as_if_equal();
     plans.anneal(&brief(options));
-    plans.evenly()?;
+    plans.evenly();
     plans.exact(1.0)?;
     if all.iter().all(|bound| bound.by != plans.bound.by) {
         all.push(plans.bound);
@@ -159,13 +159,14 @@ impl<'a> Plans<'a> {
         Ok(Self { fleet, options, since, value, pipe, by, bound, proof, tried: None })
     }
 
-    fn search(&mut self) -> Result<(), Error> {
-        self.simply()?;
-        self.evenly()?;
+    /// Improves the plan and the bound. A proof that the solver fails at leaves both as they are.
+    fn search(&mut self) {
+        self.simply().ok();
+        self.evenly();
         self.anneal(&brief(self.options));
-        self.exact(PROOF_SHARE)?;
+        self.exact(PROOF_SHARE).ok();
         self.anneal(&left(&self.worth(), self.since, SEARCH_SHARE));
-        self.exact(1.0)
+        self.exact(1.0).ok();
     }
 
     /// The same pipeline with other rules for stages.
@@ -230,17 +231,16 @@ impl<'a> Plans<'a> {
     }
 
     /// Devices that only differ by ports: what is known of equal ones is a start, and without ports nothing is worse.
-    fn evenly(&mut self) -> Result<(), Error> {
+    fn evenly(&mut self) {
         if self.is_closed() || !self.fleet.is_even() || self.fleet.working < 2 {
-            return Ok(());
+            return;
         }
         let model = self.fleet.at_best();
         // Without ports, bounds hold and values are not those of the plan.
         let unheard = Options { watch: self.options.watch.of_bounds(), ..left(&self.worth(), self.since, PROOF_SHARE) };
-        let known = alike::solve(&model, &unheard, Instant::now())?;
+        let known = alike::solve(&model, &unheard, Instant::now());
         self.take_stages(&known.blocks, known.by);
         self.prove(known.bound);
-        Ok(())
     }
 
     /// Blocks of equal devices as stages, with the devices in every sequence that makes a difference.

@@ -51,7 +51,7 @@ impl Proof {
         let since = Instant::now();
         let mut all = Found { better: None, claimed: f64::INFINITY, verified: f64::INFINITY, is_none: true };
         let mut open: Vec<&mut Sequence> =
-            self.sequences.iter_mut().filter(|sequence| !closes(sequence.claimed, value)).collect();
+            self.sequences.iter_mut().filter(|sequence| !closes(sequence.verified, value)).collect();
         let (count, rounds) = (open.len(), open.len().div_ceil(WIDTH));
         let watch = &if count > 1 { watch.without_bounds() } else { watch.clone() };
         for (done, some) in open.chunks_mut(WIDTH).enumerate() {
