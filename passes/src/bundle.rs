@@ -66,9 +66,8 @@ pub fn write_bundle(module: MlirOperation, folder: &Path, options: &Options) -> 
         refer: &refer,
         model_folder: refer(".").unwrap_or_default(),
     };
-    let slow = divi_codegen::write(program, draft.path(), &settings).map_err(|problem| fail(&problem.to_string()))?;
-    if slow.is_notable() {
-        warning(module, &slow.to_string());
-    }
+    let warnings =
+        divi_codegen::write(program, draft.path(), &settings).map_err(|problem| fail(&problem.to_string()))?;
+    warnings.iter().for_each(|message| warning(module, message));
     draft.commit().map_err(cannot)
 }

@@ -52,11 +52,14 @@ pub struct Options<'a> {
     pub model_folder: String,
 }
 
-/// Compiles a program into an empty folder. What it computes of constants alone is computed now. Returns the operators without a
-/// fast kernel.
-pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<SlowOperators, Error> {
+/// Compiles a program into an empty folder and folds constant subgraphs. Returns warnings: constants that could not be folded,
+/// operators without a fast kernel.
+pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<Vec<String>, Error> {
     let folded = folding::fold(&mut program, folder, options);
-    compile(program, folder, options, folded.as_ref())
+    let slow = compile(program, folder, options, folded.as_ref().ok().and_then(Option::as_ref))?;
+    let unfolded =
+        folded.err().map(|error| format!("constant subgraphs are computed at every load, not at build time: {error}"));
+    Ok(unfolded.into_iter().chain(slow.is_notable().then(|| slow.to_string())).collect())
 }
 
 /// Compiles a program as it is.

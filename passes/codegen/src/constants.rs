@@ -7,11 +7,21 @@ use crate::{
 use divi_onnx::{DType, Tensor};
 use divi_runtime::prepare::{Expression, Loop, Pack};
 
+/// Operators whose result has the bytes of their operand.
+fn keeps_bytes(op: &str) -> bool {
+    matches!(op, "Identity" | "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze")
+}
+
+/// True if [`arranged`] has the result of an operator on constants of this type.
+pub(crate) fn only_arranges(op: &str, dtype: DType) -> bool {
+    keeps_bytes(op) || op == "Transpose" && dtype == DType::F32
+}
+
 /// What a node makes of a constant, if it only arranges its elements.
 pub(crate) fn arranged(node: &Node, input: &Value, result: &Value) -> Result<Option<Constant>> {
     let Some(constant) = &input.constant else { return Ok(None) };
     match node.op.as_str() {
-        "Identity" | "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => {
+        op if keeps_bytes(op) => {
             let same = |tensor: &Tensor| Tensor::new(result.dtype, result.shape.clone(), tensor.bytes().clone());
             let tensor = constant.tensor.as_ref().and_then(same);
             Ok(Some(Constant { source: constant.source.clone(), tensor }))

@@ -5,6 +5,7 @@
 
 use crate::{
     bundle::{Options, Program, StageProgram, compile, tensor},
+    constants,
     error::Error,
     graph::{Constant, Graph, Id, Node},
     target::Target,
@@ -48,15 +49,16 @@ impl Drop for Folded {
     }
 }
 
-/// Replaces what the stages compute of constants alone. Where that cannot be done at build time, it is left for the load.
-pub(crate) fn fold(program: &mut Program, folder: &Path, options: &Options<'_>) -> Option<Folded> {
+/// Replaces constant subgraphs of the stages by their values. On an error the program is unchanged, and computes them at every load.
+pub(crate) fn fold(program: &mut Program, folder: &Path, options: &Options<'_>) -> Result<Option<Folded>, Error> {
     let cones: Vec<_> = program.stages.iter().map(|stage| Cone::of(&stage.graph)).collect();
     if cones.iter().all(|cone| cone.wanted.is_empty()) {
-        return None;
+        return Ok(None);
     }
-    let folded = Folded { folder: fs::canonicalize(folder).ok()?.join("folded") };
-    fs::create_dir_all(&folded.folder).ok()?;
-    let values = evaluate(program, &cones, &folded.folder, options).ok()?;
+    let cannot = |problem| Error::Write { path: folder.to_owned(), problem };
+    let folded = Folded { folder: fs::canonicalize(folder).map_err(cannot)?.join("folded") };
+    fs::create_dir_all(&folded.folder).map_err(cannot)?;
+    let values = evaluate(program, &cones, &folded.folder, options)?;
     let mut values = values.into_iter();
     for (stage, cone) in program.stages.iter_mut().zip(&cones) {
         for (&id, constant) in cone.wanted.iter().zip(values.by_ref()) {
@@ -64,7 +66,7 @@ pub(crate) fn fold(program: &mut Program, folder: &Path, options: &Options<'_>) 
         }
         cone.remove_from(&mut stage.graph);
     }
-    Some(folded)
+    Ok(Some(folded))
 }
 
 /// The part of a graph that reads constants alone.
@@ -94,8 +96,8 @@ impl Cone {
             if operands.is_empty() || !operands.iter().all(is_ready) {
                 continue;
             }
-            let is_computed =
-                !only_arranges(&node.op) || operands.iter().filter_map(|id| derived.get(id)).any(|it| it.is_computed);
+            let is_computed = !constants::only_arranges(&node.op, graph.values[operands[0].0].dtype)
+                || operands.iter().filter_map(|id| derived.get(id)).any(|it| it.is_computed);
             let bytes = |id: &Id| derived.get(id).map_or_else(|| graph.values[id.0].bytes(), |it| it.source_bytes);
             let source_bytes = operands.iter().map(bytes).fold(0, u64::saturating_add);
             cone.nodes.insert(position);
@@ -155,11 +157,6 @@ fn is_stored(graph: &Graph, id: Id) -> bool {
     constant.is_some_and(|constant| !constant.source.any(&|part| matches!(part, Expression::Random { .. })))
 }
 
-/// True if an operator makes a constant of another one without computing anything: see `constants::arranged`.
-fn only_arranges(op: &str) -> bool {
-    matches!(op, "Identity" | "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Transpose")
-}
-
 /// Compiles what the cones compute as a bundle of its own, runs it, and returns the wanted values, stage by stage.
 fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<'_>) -> Result<Vec<Constant>, Error> {
     let (mut values, mut stages, mut steps) = (vec![], vec![], vec![]);
@@ -188,8 +185,9 @@ fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<
         steps,
         constants: vec![],
     };
+    // Not the bundle's target: the values must not depend on it or on this machine.
     let settings = Options {
-        target: Target::named("native")?,
+        target: Target::named("x86-64-v3")?,
         weights_folder: options.weights_folder,
         refer: &|_| None,
         model_folder: String::new(),
@@ -206,7 +204,7 @@ fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<
         .iter()
         .zip(cones)
         .flat_map(|(stage, cone)| cone.wanted.iter().map(|id| &stage.graph.values[id.0]));
-    let mut constants = vec![];
+    let mut folded = vec![];
     let mut offset = 0;
     for (value, (_, data)) in wanted.zip(results) {
         let bytes = data.bytes();
@@ -216,11 +214,11 @@ fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<
         let tensor = (bytes.len() <= LOOKED_INTO)
             .then(|| Tensor::new(value.dtype, value.shape.clone(), bytes.to_vec().into()))
             .flatten();
-        constants.push(Constant { source, tensor });
+        folded.push(Constant { source, tensor });
         offset += length;
     }
     file.flush().map_err(cannot)?;
-    Ok(constants)
+    Ok(folded)
 }
 
 #[cfg(test)]
@@ -291,7 +289,7 @@ mod tests {
             model_folder: String::new(),
         };
         let mut program = program();
-        let folded = fold(&mut program, &folder, &options).unwrap();
+        let folded = fold(&mut program, &folder, &options).unwrap().unwrap();
         let graph = &program.stages[0].graph;
         assert_eq!(graph.nodes.iter().map(|node| &node.op[..]).collect::<Vec<_>>(), ["Add"]);
         let constant = graph.values[4].constant.as_ref().unwrap();
