@@ -166,7 +166,8 @@ impl Task<'_> {
         MOVING.contains(op) && node.inputs.iter().flatten().any(|id| self.wide.contains_key(id))
     }
 
-    /// Returns the `f32` value of an operand, converting it before the task's first node if need be.
+    /// Returns the `f32` value of an operand, converting it if need be: before the task's first node, or after the node of this task
+    /// that computes it in half precision.
     fn widened(&mut self, id: Id, task: usize) -> Id {
         if !self.is_half(id) {
             return id;
@@ -184,7 +185,9 @@ impl Task<'_> {
             return wide;
         }
         let wide = self.twin(id);
-        self.graph.nodes.push(cast(id, wide, task));
+        let is_computed_here = self.body.iter().any(|node| node.outputs.contains(&Some(id)));
+        let nodes = if is_computed_here { &mut self.body } else { &mut self.graph.nodes };
+        nodes.push(cast(id, wide, task));
         wide
     }
 
@@ -276,6 +279,23 @@ mod tests {
         let outputs = graph.run("native", &[half(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 9.0])]).unwrap();
         assert_eq!(outputs[0].ints().unwrap(), [0, 0, 0, 0, 0, 1]);
         assert_eq!(outputs[1].floats().unwrap(), [0.0, 0.0, 0.0, 0.0, 1.0, 5.0]);
+    }
+
+    /// Conversions come after the node that computes what they read.
+    #[test]
+    fn results_of_nodes_that_are_not_widened_are_converted_in_place() {
+        let mut graph = Graph::default();
+        let input = graph.input(DType::F16, &[3]);
+        let divisor = graph.known(half(&[3], &[0.5, 1.0, 2.0]));
+        let cosine = graph.apply("Cos", &[input], &[], DType::F16, &[3]);
+        let negative = graph.apply("Neg", &[cosine], &[], DType::F16, &[3]);
+        graph.outputs = vec![graph.apply("Div", &[negative, divisor], &[], DType::F16, &[3])];
+        let mut wide = graph.clone();
+        widen(&mut wide);
+        let ops: Vec<_> = wide.nodes.iter().map(|node| &*node.op).collect();
+        assert_eq!(ops, ["Cos", "Cast", "Neg", "Div", "Cast"]);
+        let outputs = graph.run("native", &[half(&[3], &[0.0, 0.0, 0.0])]).unwrap();
+        assert_eq!(outputs[0].floats().unwrap(), [-2.0, -1.0, -0.5]);
     }
 
     #[test]
