@@ -252,10 +252,16 @@ impl Pack {
         // The innermost loop: what is inside is one run.
         let others_inside = (0..place.len()).all(|other| other == axis || place[other] < self.end[other]);
         let left = self.end[axis].saturating_sub(place[axis]);
-        let inside = if others_inside { left.div_ceil(step.max(1)).min(count) } else { 0 };
+        let inside = match left {
+            _ if !others_inside => 0,
+            0 => 0,
+            _ if step == 0 => count,
+            left => left.div_ceil(step).min(count),
+        };
         let first = place.iter().zip(strides).map(|(place, stride)| place * stride).sum::<u64>();
         let stride = strides[axis] * step;
-        if stride == 1 {
+        // A run that is not inside at all may begin behind the source.
+        if stride == 1 && inside > 0 {
             out.extend_from_slice(&source[first as usize * 4..(first + inside) as usize * 4]);
         } else {
             for i in 0..inside {
@@ -319,6 +325,19 @@ mod tests {
 
     fn numbers(expression: &Expression) -> Vec<f32> {
         expression.numbers(Path::new("")).unwrap()
+    }
+
+    #[test]
+    fn runs_outside_of_the_source_are_zeros() {
+        let loops = vec![Loop { axis: 0, count: 3, step: 1 }, Loop { axis: 1, count: 2, step: 1 }];
+        let pack = |start: Vec<u64>| {
+            let source = Box::new(floats(&[1., 2., 3., 4.]));
+            Expression::Pack(Pack { source, shape: vec![2, 2], start, end: vec![2, 2], loops: loops.clone() })
+        };
+        assert_eq!(numbers(&pack(vec![0, 0])), [1., 2., 3., 4., 0., 0.]);
+        assert_eq!(numbers(&pack(vec![1, 1])), [4., 0., 0., 0., 0., 0.]);
+        assert_eq!(numbers(&pack(vec![100, 0])), [0.; 6]);
+        assert_eq!(numbers(&pack(vec![0, 100])), [0.; 6]);
     }
 
     #[test]

@@ -13,7 +13,6 @@ use divi_planner::{
 use divi_runtime::{
     bundle::{Bundle, Source},
     npy, npz,
-    prepare::Expression,
 };
 use std::{path::Path, sync::LazyLock};
 
@@ -61,9 +60,8 @@ fn bundle(bytes: &[u8]) -> Result<bool, String> {
     let _ = bundle.lanes();
     bundle.steps.iter().for_each(|step| drop(bundle.step_name(step)));
     for constant in bundle.constants.iter().filter(|constant| constant.bytes <= MOST_BYTES) {
-        // Files are not read: there are none in this folder. Packing is not tried before its loops are validated.
+        // Weight files are not read: this folder does not exist.
         if let Source::Made(expression) = &constant.source
-            && !expression.any(&|part| matches!(part, Expression::Pack(_)))
             && let Ok(made) = expression.evaluate(Path::new("/nonexistent"))
             && made.len() as u64 != constant.bytes
         {
