@@ -78,7 +78,7 @@ fn rows(settings: &Settings, graphs: &[Problem], best: &mut Best) -> Result<(Row
     Ok((rows, proven))
 }
 
-/// Every bound, the best one last, and the value of the best plan that came up.
+/// Every bound, the best verified one last, and the value of the best plan that was found.
 fn bounds_of(problem: &Problem, k: u32, seconds: f64) -> Result<(Vec<Bound>, f64), String> {
     let found = Arc::new(Mutex::new(f64::INFINITY));
     let watch = {
@@ -92,7 +92,7 @@ fn bounds_of(problem: &Problem, k: u32, seconds: f64) -> Result<(Vec<Bound>, f64
     };
     let options = Options { stages: Some(k), limit: Some(Limit::Seconds(seconds)), watch, ..Options::default() };
     let mut bounds = all_bounds(problem, &options).map_err(|error| format!("{}, k = {k}: {error}", problem.name))?;
-    let best = bounds.iter().map(|bound| bound.value).fold(0.0, f64::max);
+    let best = bounds.iter().map(Bound::verified_value).fold(0.0, f64::max);
     bounds.retain(|bound| bound.by != EXACT);
     bounds.push(Bound::new(best, EXACT));
     let found = *found.lock().unwrap_or_else(PoisonError::into_inner);

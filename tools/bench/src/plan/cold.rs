@@ -84,13 +84,14 @@ fn table(warm: &Problem, cold: &Problem) -> Result<(), String> {
         line(algorithm, &run.plan, run.seconds);
         if algorithm == "sortinghat" {
             println!(
-                "{:<30} {:>8} {:>6.2}   over copies first; at most {:.2} and {:.2}, proven by {}",
+                "{:<30} {:>8} {:>6.2}   over copies first; at most {:.2} and {:.2}, by {} ({})",
                 "",
                 "",
                 first / run.plan.value,
                 alone / run.plan.bound,
                 first / run.plan.bound,
-                run.plan.bound_by
+                run.plan.bound_by,
+                run.plan.proof
             );
         }
     }

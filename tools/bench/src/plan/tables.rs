@@ -70,24 +70,24 @@ fn table(
     println!("searches have {seconds} s, the integer program {milp_seconds} s; (g): a generated network");
     print!("{:<16}", "");
     ALGORITHMS.iter().for_each(|(column, _)| print!(" {column:>11}"));
-    println!(" {:>11}  proven by", "bound");
+    println!(" {:>11}  bound by (proof)", "bound");
     let (mut over_heft, mut over_bound) = (Vec::new(), Vec::new());
     for &(label, channels, strong, paper, paper_bound) in rows {
         let inputs = if objective == Objective::Batch { QUEUE } else { 1 };
         let (problem, generated) = Network { modules: 10, channels, strong, inputs }.problem()?;
         print!("{:<16}", if generated { format!("{label} (g)") } else { label.to_owned() });
         let mut values = Vec::new();
-        let (mut bound, mut proven_by) = (0.0, String::new());
+        let (mut bound, mut source) = (0.0, String::new());
         for (index, (_, algorithm)) in ALGORITHMS.into_iter().enumerate() {
             let (algorithm, limit) = if index == MILP { (program, *milp_seconds) } else { (algorithm, *seconds) };
             let plan = run(&problem, objective, algorithm, limit)?.plan;
             print!(" {:>11.1}", shown(plan.value));
             values.push(plan.value);
             if plan.bound > bound {
-                (bound, proven_by) = (plan.bound, plan.bound_by);
+                (bound, source) = (plan.bound, format!("{} ({})", plan.bound_by, plan.proof));
             }
         }
-        println!(" {:>11.1}  {proven_by}", shown(bound));
+        println!(" {:>11.1}  {source}", shown(bound));
         print!("{:<16}", "  paper");
         paper.iter().for_each(|value| print!(" {value:>11.1}"));
         println!(" {:>11} {paper_bound:>11.1}", "-");
