@@ -17,6 +17,7 @@ use melior::{Context, ir::Module};
 use std::path::{Path, PathBuf};
 
 /// What a model is compiled for.
+#[derive(Clone)]
 pub struct Settings {
     /// A preset, or a file.
     pub system: String,
@@ -34,6 +35,11 @@ impl Settings {
         let plan = partition::Options { algorithm: "single".into(), ..Default::default() };
         let target = Target::named("native").unwrap_or_else(|error| panic!("{error}"));
         Self { system: system.to_owned(), plan, seed: None, ir_folder: PathBuf::new(), target }
+    }
+
+    /// The same for a model whose weights are beside it.
+    pub fn for_model(&self, model: &Path) -> Self {
+        Self { ir_folder: model.parent().unwrap_or(Path::new("")).to_owned(), seed: None, ..self.clone() }
     }
 }
 

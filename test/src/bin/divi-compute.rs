@@ -1,8 +1,7 @@
 //! `divi-compute`: compiles models and runs them, many in one process. For tests that compare with other runtimes.
 //!
 //! Each line of standard input is the path of a model, of its inputs (`.npz`) and of its outputs (`.npz`), with tabs between
-//! them; the answer is a line: `ok`, or `refused` or `failed` and the reason. Models are compiled for one CPU device, or for two
-//! with `--system=cpu-2`.
+//! them; the answer is a line: `ok`, or `refused` or `failed` and the reason. Models are compiled for one CPU device.
 
 use divi_passes::import::Options;
 use divi_runtime::{Runtime, TensorRef, npz};
@@ -49,16 +48,9 @@ fn compute(model: &Path, inputs: &Path, outputs: &Path, folder: &Path, settings:
     let context = divi_test::context();
     let imported = divi_test::import_file(&context, model, Options::default());
     let (module, _) = imported.map_err(|error| Failure::Refused(error.to_string()))?;
-    let settings = Settings {
-        system: settings.system.clone(),
-        plan: settings.plan.clone(),
-        target: settings.target.clone(),
-        ir_folder: model.parent().unwrap_or(Path::new("")).to_owned(),
-        seed: None,
-    };
     let bundle = folder.join("bundle");
     let _ = fs::remove_dir_all(&bundle);
-    compile(&context, &module, &bundle, &settings)
+    compile(&context, &module, &bundle, &settings.for_model(model))
         .map_err(|messages| Failure::Refused(messages.lines().next_back().unwrap_or_default().to_owned()))?;
     let failed = |error: divi_runtime::Error| Failure::Failed(error.to_string());
     let options = divi_runtime::Options { threads: Some(1), ..Default::default() };

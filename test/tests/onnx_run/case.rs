@@ -58,14 +58,7 @@ fn attempt_model(case: &NodeCase, model: &Path, folder: &Path, settings: &Settin
     let context = divi_test::context();
     let (module, _) = divi_test::import_file(&context, model, Options::default())
         .map_err(|error| Problem::Compile(without_place(&error.to_string(), case)))?;
-    let settings = Settings {
-        system: settings.system.clone(),
-        plan: settings.plan.clone(),
-        target: settings.target.clone(),
-        ir_folder: model.parent().unwrap_or(Path::new("")).to_owned(),
-        seed: None,
-    };
-    compile(&context, &module, folder, &settings)
+    compile(&context, &module, folder, &settings.for_model(model))
         .map_err(|messages| Problem::Compile(without_place(&messages, case)))?;
     let mut loose = None;
     for threads in THREADS {
