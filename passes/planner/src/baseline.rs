@@ -42,7 +42,7 @@ pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule,
     best.ok_or_else(|| failure.unwrap_or_else(none))
 }
 
-/// Share of the effort to find any placement that is spent where only its existence is asked for.
+/// Share of the default search effort for checks of feasibility alone.
 const TRIAL_EFFORT: f64 = 0.02;
 
 /// True if any of them finds a schedule with little effort.

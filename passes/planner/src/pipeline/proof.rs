@@ -92,7 +92,7 @@ fn edges(model: &Model) -> usize {
     model.tensors.iter().map(|tensor| tensor.readers.len()).sum()
 }
 
-/// How much the search for prices may take: as many nodes as iterations, or a share of the time that is left or of the default.
+/// Effort of the search for prices: as many nodes as iterations, a share of the remaining time, or a share of the default.
 pub(super) fn effort(options: &Options, since: Instant, share: f64, meeting: &Meeting) -> Effort {
     let (nodes, until) = match options.limit {
         None => (options.worth((NODES as f64 * share) as u64), None),
