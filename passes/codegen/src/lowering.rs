@@ -43,8 +43,10 @@ enum Storage {
     Output(usize),
     /// A constant of the bundle.
     Constant(usize),
-    /// Those of another value, from a byte on.
-    Same(Id, u64),
+    /// All those of another value.
+    Same(Id),
+    /// Some of those of another value, from a byte on.
+    Part(Id, u64),
 }
 
 /// What the lowering of operators works on.
@@ -241,7 +243,7 @@ impl<'a> Lowering<'a> {
     pub(crate) fn is_constant(&self, id: Id) -> bool {
         match self.storage[id.0] {
             Storage::Constant(_) => true,
-            Storage::Same(other, _) => self.is_constant(other),
+            Storage::Same(other) | Storage::Part(other, _) => self.is_constant(other),
             _ => self.values[id.0].constant.is_some(),
         }
     }
@@ -291,7 +293,7 @@ impl<'a> Lowering<'a> {
 
     /// Makes a result of an operand, whose bytes it has: nothing is computed.
     pub(crate) fn alias(&mut self, result: Id, of: Id) {
-        self.storage[result.0] = Storage::Same(of, 0);
+        self.storage[result.0] = Storage::Same(of);
     }
 
     /// Makes a value be written into a part of another one, from a byte on, or copies it if it lies elsewhere already. What a
@@ -303,12 +305,12 @@ impl<'a> Lowering<'a> {
             && first.is_multiple_of(16)
             && self.is_read_only_by(part, 0..node_count);
         if is_free {
-            self.storage[part.0] = Storage::Same(whole, first);
+            self.storage[part.0] = Storage::Part(whole, first);
             return;
         }
         let Value { dtype, shape, .. } = self.values[part.0].clone();
         let place = self.temporary(dtype, &shape);
-        self.storage[place.0] = Storage::Same(whole, first);
+        self.storage[place.0] = Storage::Part(whole, first);
         crate::ops::copy(self, part, place);
     }
 
@@ -322,16 +324,20 @@ impl<'a> Lowering<'a> {
     /// The value whose bytes a value has, and the first of them that it has.
     fn place(&self, mut id: Id) -> (Id, u64) {
         let mut first = 0;
-        while let Storage::Same(other, offset) = self.storage[id.0] {
-            (id, first) = (other, first + offset);
+        loop {
+            (id, first) = match self.storage[id.0] {
+                Storage::Same(other) => (other, first),
+                Storage::Part(other, offset) => (other, first + offset),
+                _ => return (id, first),
+            };
         }
-        (id, first)
     }
 
-    /// The bytes that kernels may touch of a value: a view touches what the value has that it is a view of.
+    /// The bytes that kernels may touch of a value: a view touches what the value has that it is a view of. A part touches its own
+    /// alone, since a kernel may read one part of a value and write another.
     fn touched_bytes(&self, mut id: Id) -> u64 {
         let mut bytes = self.bytes(id);
-        while let Storage::Same(other, 0) = self.storage[id.0] {
+        while let Storage::Same(other) = self.storage[id.0] {
             (id, bytes) = (other, bytes.max(self.bytes(other)));
         }
         bytes
@@ -350,7 +356,7 @@ impl<'a> Lowering<'a> {
                 self.storage[root.0] = Storage::Constant(index);
                 Some(Buffer::Constant(index))
             }
-            Storage::Same(..) => unreachable!("roots have bytes of their own"),
+            Storage::Same(_) | Storage::Part(..) => unreachable!("roots have bytes of their own"),
         }
     }
 

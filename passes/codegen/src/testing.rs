@@ -148,12 +148,30 @@ fn run_in(
         }
     };
     for call in prepare.iter().chain(&lowered.calls) {
+        check_writes(call)?;
         let status = run(call);
         if status != 0 {
             return Err(format!("status {status}"));
         }
     }
     Ok(outputs.iter().map(|output| output.bytes().to_vec()).collect())
+}
+
+/// Checks that a call says of no byte of the arena that it writes it and touches it as another buffer's, which loaders refuse.
+fn check_writes(call: &Call) -> Result<(), String> {
+    let range = |i: usize| match call.buffers[i] {
+        Buffer::Arena(offset) => offset..offset + call.bytes[i],
+        _ => 0..0,
+    };
+    for &written in &call.writes {
+        for other in (0..call.buffers.len()).filter(|&other| other != written) {
+            let (a, b) = (range(written), range(other));
+            if a.start.max(b.start) < a.end.min(b.end) {
+                return Err(format!("a kernel writes buffer {written} ({a:?}), which overlaps buffer {other} ({b:?})"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Bytes that begin where the runtime's buffers may.

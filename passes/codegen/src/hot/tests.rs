@@ -362,6 +362,41 @@ fn pool_and_concatenate(batch: i64, height: i64, width: i64) {
     }
 }
 
+/// A convolution that reads a part of a concatenation and writes another one, in either order.
+#[test]
+fn dense_blocks_compute_in_the_concatenation() {
+    let case = |channels, filters| Shape {
+        batch: 1,
+        image: (8, 8),
+        kernel: (1, 1),
+        pads: [0; 4],
+        channels,
+        filters,
+        ..PLAIN
+    };
+    let (same, last) = (case(32, 32), case(64, 16));
+    let input = noise(32 * 64, 1);
+    let [weights, other] = [2, 3].map(|seed| noise(32 * 32, seed));
+    let (sums, bias) = (noise(64 * 16, 4), noise(32, 5));
+    for is_first in [true, false] {
+        let mut graph = Graph::default();
+        let x = graph.input(DType::F32, &[1, 32, 8, 8]);
+        let first = same.apply(&mut graph, x, &weights, &bias);
+        let second = same.apply(&mut graph, first, &other, &bias);
+        let parts = if is_first { [first, second] } else { [second, first] };
+        let whole = graph.apply("Concat", &parts, &[("axis", Attr::Int(1))], DType::F32, &[1, 64, 8, 8]);
+        graph.outputs = vec![last.apply(&mut graph, whole, &sums, &bias[..16])];
+        let first = same.naive(&input, &weights, &bias);
+        let second = same.naive(&first, &other, &bias);
+        let whole = if is_first { [first, second] } else { [second, first] }.concat();
+        let expected = last.naive(&whole, &sums, &bias[..16]);
+        for cpu in ["native", "x86-64-v3"] {
+            let outputs = graph.run(cpu, &[floats(&[1, 32, 8, 8], &input)]).unwrap();
+            near(&outputs[0], &expected, cpu);
+        }
+    }
+}
+
 /// Lowers and runs a graph whose outputs are handed on: how many of its kernels write past the caches, and the outputs' bytes.
 fn handed_on(
     graph: &Graph,

@@ -79,7 +79,7 @@ impl Lowering<'_> {
             && self.storage[part.0] == Storage::Unplaced;
         if is_alike {
             let first = (first_block * target.plane()) as u64 * 4;
-            self.storage[part.0] = Storage::Same(whole, first);
+            self.storage[part.0] = Storage::Part(whole, first);
             self.wholes.insert(whole);
         }
         is_alike

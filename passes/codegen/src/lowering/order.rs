@@ -82,11 +82,11 @@ impl Lowering<'_> {
             let (memory, start) = match self.storage[root.0] {
                 Storage::Input(i) => (Memory::Input(i), 0),
                 Storage::Output(i) => (Memory::Output(i), 0),
-                Storage::Constant(_) | Storage::Same(..) => return None,
+                Storage::Constant(_) | Storage::Same(_) | Storage::Part(..) => return None,
                 Storage::Unplaced => (Memory::Arena, plan.offset(root)),
             };
             let from = start + first;
-            Some(Touch { memory, from, to: from + self.bytes(id), is_write })
+            Some(Touch { memory, from, to: from + self.touched_bytes(id), is_write })
         })
         .collect()
     }
