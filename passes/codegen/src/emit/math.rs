@@ -146,8 +146,9 @@ impl Builder {
             return self.math("tanh", &[x]);
         }
         let ty = self.type_of(x);
-        let limit = 7.905_311_107_635_498;
-        let clamped = self.max_number(self.min_number(x, self.float(limit, ty)), self.float(-limit, ty));
+        let clamp = |x, limit: f64| self.max_number(self.min_number(x, self.float(limit, ty)), self.float(-limit, ty));
+        // Beyond this argument the function rounds to 1 (or -1).
+        let clamped = clamp(x, 9.0);
         let square = self.mul(clamped, clamped);
         let numerator = self.polynomial(
             square,
@@ -165,7 +166,8 @@ impl Builder {
             square,
             &[1.198_258_394_667_02e-6, 1.185_347_056_866_54e-4, 2.268_434_632_439e-3, 4.893_525_185_543_85e-3],
         );
-        let ratio = self.div(self.mul(clamped, numerator), denominator, false);
+        // From 8 on, the quotient may be larger than 1 by two units in the last place.
+        let ratio = clamp(self.div(self.mul(clamped, numerator), denominator, false), 1.0);
         // The quotient is not exact for the smallest numbers, where the function is its argument.
         let is_small = self.less(self.abs(x), self.float(4e-4, ty));
         let result = self.select(is_small, x, ratio);
