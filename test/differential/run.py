@@ -310,7 +310,7 @@ def main():
     if arguments.folder:
         seeds = sorted(path.parent for path in arguments.folder.glob("*/model.onnx"))
     folder = pathlib.Path(tempfile.mkdtemp(prefix="divi-differential-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
-    counts, reasons, lines, nodes = collections.Counter(), collections.Counter(), {}, 0
+    counts, reasons, lines, nodes = collections.Counter(), {}, {}, 0
     begin, done = datetime.datetime.now(datetime.UTC), 0
     # A run that is interrupted reports what it has seen.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -320,7 +320,7 @@ def main():
                 counts[kind] += 1
                 nodes += count if kind in ("same", "rounding", "different") else 0
                 if kind in ("refused", "failed", "skipped"):
-                    reasons[f"{kind}: {_general(details)} (seed {seed})" if kind == "failed" else f"{kind}: {_general(details)}"] += 1
+                    reasons.setdefault(f"{kind}: {_general(details)}", []).append(seed)
                 for key, line in details if kind == "different" else []:
                     lines.setdefault(key, []).append(f"seed {seed}: {line}")
                 if done % 500 == 0:
@@ -341,7 +341,8 @@ def main():
     ]
     for key, examples in sorted(lines.items(), key=lambda item: -len(item[1])):
         text.append(f"{key}: {len(examples)} times{' (known)' if key in known else ''}, first {examples[0]}")
-    text += ["", "not compared:"] + [f"{count:6} {reason}" for reason, count in reasons.most_common(40)]
+    most = sorted(reasons.items(), key=lambda item: -len(item[1]))[:40]
+    text += ["", "not compared:"] + [f"{len(of):6} {reason} (first seed {of[0]})" for reason, of in most]
     print("\n".join(text))
     if arguments.log != "none":
         pathlib.Path(arguments.log).write_text("\n".join(text) + "\n")

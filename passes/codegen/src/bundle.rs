@@ -101,7 +101,6 @@ pub(crate) fn compile(
     if has_weights {
         files.push(WEIGHTS.into());
     }
-    let unfinished = |problem: divi_runtime::Error| Error::Bundle(problem.to_string());
     let files: Result<_, _> = files.iter().map(|path| File::of(folder, path)).collect();
     let mut bundle = Bundle {
         format: FORMAT.into(),
@@ -112,7 +111,7 @@ pub(crate) fn compile(
         gpus: gpus.iter().map(|gpu| GpuCode { arch: gpu.arch.clone(), code: ptx_name(gpu) }).collect(),
         objective: program.objective,
         devices: program.devices,
-        files: files.map_err(unfinished)?,
+        files: files?,
         values: program.values,
         inputs: program.inputs,
         outputs: program.outputs,
@@ -122,8 +121,8 @@ pub(crate) fn compile(
         steps: program.steps,
         sha256: String::new(),
     };
-    bundle.describe_contents(folder).map_err(unfinished)?;
-    bundle.write(folder).map_err(unfinished)?;
+    bundle.describe_contents(folder)?;
+    bundle.write(folder)?;
     Ok(slow)
 }
 

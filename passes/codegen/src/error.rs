@@ -2,6 +2,9 @@
 
 use std::{fmt, io, path::PathBuf};
 
+/// Part of the messages of [`Error::Internal`].
+pub const BUG: &str = "this is a bug in divi";
+
 #[derive(Debug)]
 pub enum Error {
     /// A node has no code: what is wrong and what would help.
@@ -12,9 +15,9 @@ pub enum Error {
     Target(String),
     /// A file cannot be written.
     Write { path: PathBuf, problem: io::Error },
-    /// What was written is no bundle.
+    /// A bundle that was just written cannot be read or run.
     Bundle(String),
-    /// MLIR, LLVM or the linker refused what they were given, which is a bug of ours.
+    /// MLIR, LLVM, the linker or the loader refused what they were given, which is a bug in divi.
     Internal(String),
 }
 
@@ -26,12 +29,22 @@ impl fmt::Display for Error {
             Self::Stage { name, message } => write!(f, "stage '{name}': {message}"),
             Self::Target(message) | Self::Bundle(message) => f.write_str(message),
             Self::Write { path, problem } => write!(f, "cannot write '{}': {problem}", path.display()),
-            Self::Internal(message) => write!(f, "{message}; this is a bug of divi's: please report it with the model"),
+            Self::Internal(message) => write!(f, "{message}; {BUG}: please report it with the model"),
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+/// An error of the runtime about a bundle that was just written.
+impl From<divi_runtime::Error> for Error {
+    fn from(error: divi_runtime::Error) -> Self {
+        match error {
+            divi_runtime::Error::Malformed { .. } => Self::Internal(error.to_string()),
+            _ => Self::Bundle(error.to_string()),
+        }
+    }
+}
 
 /// What is wrong with a node, without its name: whoever calls its lowering adds that.
 pub type Result<T> = std::result::Result<T, divi_onnx::Error>;

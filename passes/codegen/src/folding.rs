@@ -193,9 +193,8 @@ fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<
         model_folder: String::new(),
     };
     compile(constants, folder, &settings, None)?;
-    let failed = |problem: divi_runtime::Error| Error::Bundle(problem.to_string());
-    let runtime = Runtime::load(folder, divi_runtime::Options::default()).map_err(failed)?;
-    let results = runtime.run(&[]).map_err(failed)?;
+    let runtime = Runtime::load(folder, divi_runtime::Options::default())?;
+    let results = runtime.run(&[])?;
     let path = folder.join("values.bin");
     let cannot = |problem| Error::Write { path: path.clone(), problem };
     let mut file = BufWriter::new(File::create(&path).map_err(cannot)?);

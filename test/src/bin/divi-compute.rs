@@ -3,6 +3,7 @@
 //! Each line of standard input is the path of a model, of its inputs (`.npz`) and of its outputs (`.npz`), with tabs between
 //! them; the answer is a line: `ok`, or `refused` or `failed` and the reason. Models are compiled for one CPU device.
 
+use divi_codegen::error::BUG;
 use divi_passes::import::Options;
 use divi_runtime::{Runtime, TensorRef, npz};
 use divi_test::compiled::{Settings, compile};
@@ -50,8 +51,10 @@ fn compute(model: &Path, inputs: &Path, outputs: &Path, folder: &Path, settings:
     let (module, _) = imported.map_err(|error| Failure::Refused(error.to_string()))?;
     let bundle = folder.join("bundle");
     let _ = fs::remove_dir_all(&bundle);
-    compile(&context, &module, &bundle, &settings.for_model(model))
-        .map_err(|messages| Failure::Refused(messages.lines().next_back().unwrap_or_default().to_owned()))?;
+    compile(&context, &module, &bundle, &settings.for_model(model)).map_err(|messages| {
+        let last = messages.lines().next_back().unwrap_or_default().to_owned();
+        if last.contains(BUG) { Failure::Failed(last) } else { Failure::Refused(last) }
+    })?;
     let failed = |error: divi_runtime::Error| Failure::Failed(error.to_string());
     let options = divi_runtime::Options { threads: Some(1), ..Default::default() };
     let runtime = Runtime::load(&bundle, options).map_err(failed)?;
