@@ -29,7 +29,7 @@ use std::time::Instant;
 use crate::instance::Instance;
 use crate::plan::{Limit, Schedule, closes};
 use crate::race::Race;
-use crate::units::Micros;
+use crate::units::{Micros, deadline};
 use crate::watch::Watch;
 use graph::{Footprint, Graph};
 use search::{Found, Goal};
@@ -69,9 +69,7 @@ impl Limits {
         match limit {
             Some(Limit::Iterations(extensions)) => Self { extensions, deadline: None, threads, watch, race },
             Some(Limit::Seconds(seconds)) => {
-                // A limit beyond what clocks can say is none.
-                let allowed = std::time::Duration::try_from_secs_f64(seconds.max(0.0)).ok();
-                let deadline = allowed.and_then(|allowed| Instant::now().checked_add(allowed));
+                let deadline = deadline(Instant::now(), seconds);
                 Self { extensions: u64::MAX, deadline, threads, watch, race }
             }
             None => {

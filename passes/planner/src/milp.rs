@@ -112,7 +112,7 @@ fn solve(
         search.relax(&mut program, &model).and_then(|()| search.run(program, &model))
     };
     // A program that the solver fails at takes no plan away.
-    if start.is_err() {
+    if !search.has_plan() {
         solved?;
     }
     search.answer(start)
@@ -126,7 +126,10 @@ pub(crate) fn paper(problem: &Problem, objective: Objective, options: &Options) 
     let mut search = Search::new(&instance, objective, options, clock, start.as_ref().ok());
     let mut program = Program::default();
     let model = Paper::new(&instance, search.horizon, &mut program)?;
-    search.run(program, &model)?;
+    let solved = search.run(program, &model);
+    if !search.has_plan() {
+        solved?;
+    }
     search.answer(start)
 }
 

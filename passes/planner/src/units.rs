@@ -1,5 +1,7 @@
 //! What numbers mean. Solvers work on plain numbers; names and these aliases say in which unit.
 
+use std::time::{Duration, Instant};
+
 /// Time in microseconds.
 pub type Micros = f64;
 /// Sizes in bytes. Whole numbers in practice; a view of a problem may count in another unit, then they need not be.
@@ -36,6 +38,12 @@ pub fn number(value: f64) -> String {
 pub fn short_number(value: f64) -> String {
     let short = value == 0.0 || (1e-6..1e20).contains(&value.abs());
     if short || !value.is_finite() { number(value) } else { format!("{value:e}") }
+}
+
+/// The instant so many seconds after another; none if it is later than clocks can say. Negative seconds are none.
+pub(crate) fn deadline(since: Instant, seconds: f64) -> Option<Instant> {
+    let allowed = Duration::try_from_secs_f64(seconds.max(0.0)).ok()?;
+    since.checked_add(allowed)
 }
 
 #[cfg(test)]

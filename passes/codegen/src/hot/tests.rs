@@ -365,15 +365,8 @@ fn pool_and_concatenate(batch: i64, height: i64, width: i64) {
 /// A convolution that reads a part of a concatenation and writes another one, in either order.
 #[test]
 fn dense_blocks_compute_in_the_concatenation() {
-    let case = |channels, filters| Shape {
-        batch: 1,
-        image: (8, 8),
-        kernel: (1, 1),
-        pads: [0; 4],
-        channels,
-        filters,
-        ..PLAIN
-    };
+    let case =
+        |channels, filters| Shape { batch: 1, image: (8, 8), kernel: (1, 1), pads: [0; 4], channels, filters, ..PLAIN };
     let (same, last) = (case(32, 32), case(64, 16));
     let input = noise(32 * 64, 1);
     let [weights, other] = [2, 3].map(|seed| noise(32 * 32, seed));

@@ -78,6 +78,10 @@ impl<'a> Search<'a> {
         }
     }
 
+    pub(super) fn has_plan(&self) -> bool {
+        self.best.is_some()
+    }
+
     pub(super) fn is_closed(&self, bound: Micros) -> bool {
         self.best.as_ref().is_some_and(|(value, _)| closes(bound, *value))
     }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::{Event, Limits, Outcome, Program, highs};
 use crate::error::Error;
+use crate::units::deadline;
 
 /// Time after its limit in which HiGHS may still return by itself.
 const GRACE: Duration = Duration::from_millis(50);
@@ -60,9 +61,7 @@ pub(super) fn solve(
     start: Option<&[f64]>,
     watch: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Result<Outcome, Error> {
-    // A limit beyond what clocks can say is none.
-    let allowed = Duration::try_from_secs_f64(seconds.max(0.0)).ok();
-    let mut until = allowed.and_then(|allowed| Instant::now().checked_add(allowed + GRACE));
+    let mut until = deadline(Instant::now(), seconds.max(0.0) + GRACE.as_secs_f64());
     let (sender, receiver) = mpsc::channel();
     let shared = Arc::new(Shared::default());
     spawn(program.clone(), *limits, start.map(<[f64]>::to_vec), sender, Arc::clone(&shared))?;

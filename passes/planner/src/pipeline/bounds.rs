@@ -1,6 +1,6 @@
 //! What no pipeline can be better than, without an integer program.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::model::Model;
 use super::pack::Effort;
@@ -8,7 +8,7 @@ use super::priced;
 use super::reach::Reach;
 use crate::plan::{Bound, Limit};
 use crate::solve::Options;
-use crate::units::Micros;
+use crate::units::{Micros, deadline};
 
 /// Of more tasks it takes too long to say who waits for whom.
 pub(super) const MOST_TASKS: usize = 10_000;
@@ -32,8 +32,7 @@ pub(super) fn best(model: &Model, options: &Options) -> Bound {
     let best = if windows.value > simple.value { windows } else { simple };
     let mut effort = Effort::nodes(CUT_NODES);
     if let Some(Limit::Seconds(seconds)) = options.limit {
-        let most = Duration::try_from_secs_f64(seconds * CUT_SHARE).ok();
-        effort.until = most.and_then(|most| since.checked_add(most));
+        effort.until = deadline(since, seconds * CUT_SHARE);
     }
     priced::cut(model, best.value, &mut effort).unwrap_or(best)
 }

@@ -1,6 +1,6 @@
 //! What proves how good pipelines are: prices of tasks where there are many stages, the integer program where there are few.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::known::Known;
 use super::meeting::Meeting;
@@ -12,6 +12,7 @@ use super::share_of;
 use crate::error::Error;
 use crate::plan::{Bound, Limit};
 use crate::solve::Options;
+use crate::units::deadline;
 
 /// From so many stages on prices prove more than the program in the same time, and from so many on it proves nothing of what
 /// it does not prove at once.
@@ -97,12 +98,7 @@ pub(super) fn effort(options: &Options, since: Instant, share: f64, meeting: &Me
     let (nodes, until) = match options.limit {
         None => (options.worth((NODES as f64 * share) as u64), None),
         Some(Limit::Iterations(count)) => (count, None),
-        Some(Limit::Seconds(seconds)) => (
-            u64::MAX,
-            Duration::try_from_secs_f64(share_of(seconds, since, share))
-                .ok()
-                .and_then(|allowed| Instant::now().checked_add(allowed)),
-        ),
+        Some(Limit::Seconds(seconds)) => (u64::MAX, deadline(Instant::now(), share_of(seconds, since, share))),
     };
     Effort { nodes, until, race: meeting.race.clone() }
 }

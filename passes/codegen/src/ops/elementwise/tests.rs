@@ -63,7 +63,8 @@ fn functions_of_one_number() {
 /// Acos and Asin of the result are defined: it is never larger than 1, and 1 where the function rounds to it.
 #[test]
 fn tanh_saturates_at_one() {
-    let values: Vec<f64> = (0..2000).map(|i| f64::from(7.0 + 0.0015 * i as f32)).chain([20.0, 1e30, f64::INFINITY]).collect();
+    let values: Vec<f64> =
+        (0..2000).map(|i| f64::from(7.0 + 0.0015 * i as f32)).chain([20.0, 1e30, f64::INFINITY]).collect();
     for (x, found) in values.iter().zip(unary("Tanh", &[], &values)) {
         assert!(found <= 1.0 && (found - x.tanh()).abs() <= 3e-7, "tanh({x}) is {found:e}");
         assert!(*x < 9.5 || found == 1.0, "tanh({x}) is {found:e}");
