@@ -16,6 +16,9 @@ usage: divi-run BUNDLE [OPTIONS]
   --input-npz FILE.npz     inputs by their names in the archive
   --random-inputs[=SEED]   makes up the inputs that are not given: numbers in -1..1, integers 0 and 1
   --output FOLDER          where outputs go, as NAME.npy
+  --expected FOLDER        compares outputs with NAME.npy there; exit status 1 if one differs
+  --tolerance X            largest error of floating-point outputs, as a fraction of the largest element (1e-4); other types
+                           must be equal
   --repeat N               how many runs are measured (1)
   --warmup N               how many runs come before them (1 if more than one is measured, else 0)
   --threads N              threads of each device, instead of what the plan says; 0 for all cores
@@ -45,6 +48,9 @@ pub(crate) struct Arguments {
     pub(crate) archives: Vec<PathBuf>,
     pub(crate) seed: Option<u64>,
     pub(crate) output: Option<PathBuf>,
+    /// Folder with expected outputs.
+    pub(crate) expected: Option<PathBuf>,
+    pub(crate) tolerance: f64,
     pub(crate) repeat: usize,
     pub(crate) warmup: usize,
     pub(crate) threads: Option<usize>,
@@ -65,7 +71,7 @@ impl Arguments {
     /// None where help was asked for and given.
     pub(crate) fn parse() -> Result<Option<Self>, String> {
         let mut parser = Parser::from_env();
-        let mut arguments = Self { repeat: 1, ..Self::default() };
+        let mut arguments = Self { repeat: 1, tolerance: 1e-4, ..Self::default() };
         let (mut bundle, mut warmup) = (None, None);
         while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
             match argument {
@@ -86,6 +92,8 @@ impl Arguments {
                     arguments.seed = Some(seed.unwrap_or(0));
                 }
                 Long("output") | Short('o') => arguments.output = Some(path(&mut parser)?),
+                Long("expected") => arguments.expected = Some(path(&mut parser)?),
+                Long("tolerance") => arguments.tolerance = tolerance(value(&mut parser, "tolerance")?)?,
                 Long("repeat") => arguments.repeat = at_least_one(value(&mut parser, "repeat")?, "repeat")?,
                 Long("warmup") => warmup = Some(value(&mut parser, "warmup")?),
                 Long("threads") => arguments.threads = Some(value(&mut parser, "threads")?),
@@ -154,6 +162,10 @@ fn value<T: FromStr<Err: Display>>(parser: &mut Parser, name: &str) -> Result<T,
 
 fn number<T: FromStr<Err: Display>>(text: &str, name: &str) -> Result<T, String> {
     text.parse().map_err(|error| format!("--{name}={text}: {error}"))
+}
+
+fn tolerance(number: f64) -> Result<f64, String> {
+    if number >= 0.0 { Ok(number) } else { Err(format!("--tolerance={number}: it must be 0 or more")) }
 }
 
 fn at_least_one(number: usize, name: &str) -> Result<usize, String> {

@@ -41,6 +41,7 @@ pub(crate) fn check_outputs(arguments: &Arguments, bundle: Option<&Bundle>) -> R
     let mut inputs = Inputs::default();
     arguments.inputs.iter().for_each(|(_, path)| inputs.add("an input", path));
     arguments.archives.iter().for_each(|path| inputs.add("an input", path));
+    arguments.expected.iter().for_each(|path| inputs.add("the folder of expected outputs", path));
     for path in bundle.iter().flat_map(|bundle| bundle.weight_files()) {
         inputs.add("a file with weights of the bundle", &arguments.bundle.join(path));
     }
@@ -87,7 +88,7 @@ pub(crate) fn write_outputs(arguments: &Arguments, outputs: &[(String, TensorDat
 }
 
 /// A name that is safe as a file's, and no other output's.
-fn file_name(name: &str, taken: &mut HashSet<String>) -> String {
+pub(crate) fn file_name(name: &str, taken: &mut HashSet<String>) -> String {
     let is_safe = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
     let safe: String = name.chars().map(|letter| if is_safe(letter) { letter } else { '_' }).take(200).collect();
     let safe = if safe.is_empty() || safe.starts_with('.') { format!("_{safe}") } else { safe };

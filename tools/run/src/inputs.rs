@@ -68,7 +68,7 @@ fn find<'a>(runtime: &'a Runtime, name: &str) -> Result<&'a Tensor, String> {
 const MOST_HEADER_BYTES: u64 = 1 << 17;
 
 /// The most bytes of a file with an array of this shape, whatever its element type is.
-fn file_bytes(tensor: &Tensor) -> u64 {
+pub(crate) fn file_bytes(tensor: &Tensor) -> u64 {
     let elements = tensor.shape.iter().fold(1, |count: u64, &size| count.saturating_mul(size));
     elements.saturating_mul(16).saturating_add(MOST_HEADER_BYTES)
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod describe;
+mod expected;
 mod files;
 mod inputs;
 mod measure;
@@ -65,6 +66,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     }
     signals.close_on_signal(&runtime);
     let inputs = inputs::gather(&runtime, arguments)?;
+    let expected = expected::read(&runtime, arguments)?;
     if arguments.is_info && !arguments.is_json {
         files::print(&describe::bundle(runtime.bundle(), arguments.in_flight))?;
     }
@@ -79,6 +81,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     files::write_measurements(arguments, &runtime, &measured)?;
     if !arguments.is_quiet || arguments.is_json {
         files::print(&report::report(&runtime, &measured, arguments, load_time))?;
+    }
+    let compared = expected::compare(&expected, &measured.outputs, arguments.tolerance)?;
+    if !arguments.is_quiet && !arguments.is_json {
+        files::print(&compared)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -63,6 +63,37 @@ fn outputs_are_written_as_files() {
     assert_eq!(read(), [12.0; 64]);
 }
 
+#[test]
+fn outputs_are_compared_with_expected_ones() {
+    let (folder, expected) = (scale_and_add().write(), Folder::new());
+    let (input, wanted) = (folder.join("x.npy"), expected.path().to_str().unwrap().to_owned());
+    fs::write(&input, npy::write(full(2.0).view())).unwrap();
+    let options = ["--input", input.to_str().unwrap(), "--expected", &wanted];
+    let with = |more: &[&'static str]| [&options[..], more].concat();
+    let write = |tensor: &TensorData| fs::write(expected.join("y.npy"), npy::write(tensor.view())).unwrap();
+
+    let message = error(&folder, &options);
+    assert!(message.contains("y.npy: No such file or directory"), "{message}");
+    write(&kit::tensor(&[8.0]));
+    let message = error(&folder, &options);
+    assert!(message.contains("y.npy: it has float [1], and output 'y' is float [64]"), "{message}");
+    write(&full(8.0));
+    assert!(
+        output(&folder, &options).ends_with("expected  output 'y' with an error of 0.0e0 of the largest element\n")
+    );
+    assert_eq!(output(&folder, &with(&["-q"])), "");
+    write(&full(7.0));
+    let message = error(&folder, &options);
+    let problem =
+        "y.npy': element 0 is 8, expected 7: an error of 1.4e-1 of the largest element, where 1e-4 is tolerated\n";
+    assert!(message.contains("output 'y' is not as in") && message.ends_with(problem), "{message}");
+    output(&folder, &with(&["--tolerance=0.2"]));
+    let expected = "divi-run: error: --tolerance=-1: it must be 0 or more\n";
+    assert_eq!(error(&folder, &with(&["--tolerance=-1"])), expected);
+    let message = error(&folder, &with(&["--output"]).into_iter().chain([&wanted[..]]).collect::<Vec<_>>());
+    assert!(message.contains("it is the folder of expected outputs itself"), "{message}");
+}
+
 /// Nothing that is read is written over, and nothing is put into a bundle.
 #[test]
 fn outputs_do_not_replace_inputs() {

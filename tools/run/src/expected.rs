@@ -1,0 +1,107 @@
+//! Comparison of outputs with expected ones.
+
+use crate::{arguments::Arguments, files, inputs};
+use divi_runtime::{DType, Runtime, TensorData, TensorRef, npy};
+use half::{bf16, f16};
+use std::{collections::HashSet, fmt::Write, path::PathBuf};
+
+/// Expected values of one output.
+pub(crate) struct Expected {
+    path: PathBuf,
+    tensor: TensorData,
+}
+
+/// Reads the files of the folder with expected outputs, one for each output of the model, in their order.
+pub(crate) fn read(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<Expected>, String> {
+    let Some(folder) = &arguments.expected else { return Ok(vec![]) };
+    let mut taken = HashSet::new();
+    let read = |(name, described)| {
+        let path = folder.join(files::file_name(name, &mut taken));
+        let problem = |reason| format!("{}: {reason}", path.display());
+        let tensor = npy::read(&files::read(&path, inputs::file_bytes(described))?).map_err(problem)?;
+        let dtype = DType::from_name(&described.dtype);
+        let tensor = match dtype {
+            Some(dtype) => tensor.reinterpret(dtype).unwrap_or_else(|tensor| tensor),
+            None => tensor,
+        };
+        if dtype != Some(tensor.dtype()) || described.shape != tensor.shape() {
+            return Err(problem(format!("it has {}, and output '{name}' is {described}", tensor.view())));
+        }
+        Ok(Expected { path, tensor })
+    };
+    runtime.outputs().map(read).collect()
+}
+
+/// Compares outputs with what was expected. Returns a line for each output, or an error for the first that differs by more
+/// than the tolerance.
+pub(crate) fn compare(
+    expected: &[Expected],
+    outputs: &[(String, TensorData)],
+    tolerance: f64,
+) -> Result<String, String> {
+    let mut text = String::new();
+    for ((name, output), Expected { path, tensor }) in outputs.iter().zip(expected) {
+        let largest = match (numbers(output.view()), numbers(tensor.view())) {
+            (Some(found), Some(wanted)) => compare_numbers(&found, &wanted, tolerance),
+            _ if output.bytes() == tensor.bytes() => Ok(0.0),
+            _ => Err("the bytes are not the same".to_owned()),
+        };
+        let largest =
+            largest.map_err(|reason| format!("output '{name}' is not as in '{}': {reason}", path.display()))?;
+        let _ = writeln!(text, "expected  output '{name}' with an error of {largest:.1e} of the largest element");
+    }
+    Ok(text)
+}
+
+/// The largest error, as a fraction of the largest finite expected number. NaN equals NaN, and infinities are equal if their signs
+/// are.
+fn compare_numbers(found: &[f64], expected: &[f64], tolerance: f64) -> Result<f64, String> {
+    let finite = expected.iter().map(|number| number.abs()).filter(|number| number.is_finite());
+    let scale = finite.fold(0.0, f64::max);
+    let mut worst = 0.0;
+    for (index, (&found, &expected)) in found.iter().zip(expected).enumerate() {
+        if found == expected || found.is_nan() && expected.is_nan() {
+            continue;
+        }
+        let error = (found - expected).abs() / scale;
+        // A comparison that is also false for NaN.
+        if error <= tolerance {
+            worst = f64::max(worst, error);
+        } else {
+            return Err(format!(
+                "element {index} is {found}, expected {expected}: an error of {error:.1e} of the largest element, where \
+                 {tolerance:e} is tolerated"
+            ));
+        }
+    }
+    Ok(worst)
+}
+
+/// Floating-point numbers; `None` for other types, which are compared by their bytes.
+fn numbers(tensor: TensorRef<'_>) -> Option<Vec<f64>> {
+    let bytes = tensor.bytes;
+    let numbers = match tensor.dtype {
+        DType::F64 => bytes.as_chunks().0.iter().map(|&it| f64::from_le_bytes(it)).collect(),
+        DType::F32 => bytes.as_chunks().0.iter().map(|&it| f32::from_le_bytes(it).into()).collect(),
+        DType::F16 => bytes.as_chunks().0.iter().map(|&it| f16::from_le_bytes(it).into()).collect(),
+        DType::BF16 => bytes.as_chunks().0.iter().map(|&it| bf16::from_le_bytes(it).into()).collect(),
+        _ => return None,
+    };
+    Some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compare_numbers;
+
+    #[test]
+    fn errors_are_relative_to_the_largest_element() {
+        let (nan, infinity) = (f64::NAN, f64::INFINITY);
+        assert_eq!(compare_numbers(&[1.0, nan, infinity], &[1.0, nan, infinity], 0.0), Ok(0.0));
+        assert_eq!(compare_numbers(&[0.5, 4.0], &[0.0, 4.0], 0.2), Ok(0.125));
+        for (found, expected) in [(0.5, 0.0), (nan, 4.0), (4.0, nan), (infinity, -infinity), (infinity, 4.0)] {
+            assert!(compare_numbers(&[found, 4.0], &[expected, 4.0], 0.1).is_err(), "{found} {expected}");
+        }
+        assert!(compare_numbers(&[1e-30], &[0.0], 0.1).is_err());
+    }
+}
