@@ -270,11 +270,6 @@ impl Bundle {
 }
 
 impl Stage {
-    /// Whether a GPU has to be asked how it went.
-    pub(crate) fn can_fail_on_gpu(&self) -> bool {
-        self.calls.iter().filter_map(|call| call.launch.as_ref()).any(|launch| launch.can_fail)
-    }
-
     /// Whether a GPU runs a call of the stage and reads its constants in the host's memory.
     pub(crate) fn reads_on_host(&self, call: &Call) -> bool {
         call.launch.is_some() && self.tasks.get(call.task).is_some_and(|task| task.has_host_weights)

@@ -9,6 +9,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::{
     collections::HashSet,
     ffi::{CStr, c_char},
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -20,6 +21,16 @@ pub(crate) struct Code {
     path: PathBuf,
     library: Library,
     signatures: Signatures,
+}
+
+/// A call with its kernel.
+pub(crate) struct PlannedCall {
+    pub(crate) kernel: Kernel,
+    pub(crate) extent: i64,
+    pub(crate) grain: i64,
+    pub(crate) task: usize,
+    /// Its part of the buffers of all calls.
+    pub(crate) buffers: Range<usize>,
 }
 
 /// The calls that code was compiled for; `None` in code of the oldest bundles.
@@ -74,8 +85,20 @@ impl Code {
         Ok(Self { path, library, signatures: Signatures(signatures) })
     }
 
+    /// Finds the kernels of calls of a bundle that `has_extents`.
+    pub(crate) fn plan(&self, calls: &[Call], has_extents: bool) -> Result<Vec<PlannedCall>> {
+        let mut first = 0;
+        let plan = |call: &Call| {
+            let buffers = first..first + call.buffers.len();
+            first = buffers.end;
+            let &Call { extent, grain, task, .. } = call;
+            Ok(PlannedCall { kernel: self.kernel(call, has_extents)?, extent, grain, task, buffers })
+        };
+        calls.iter().map(plan).collect()
+    }
+
     /// The kernel of a call of a bundle that `has_extents`, if the code was compiled for the call.
-    pub(crate) fn kernel(&self, call: &Call, has_extents: bool) -> Result<Kernel> {
+    fn kernel(&self, call: &Call, has_extents: bool) -> Result<Kernel> {
         self.signatures.check(call, has_extents, &self.path)?;
         let name = &call.kernel[..];
         // SAFETY: the compiler gives all kernels this type.

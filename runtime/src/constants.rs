@@ -32,6 +32,13 @@ pub(crate) enum Memory {
 }
 
 impl Memory {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Mapped(bytes) => bytes,
+            Self::Owned(memory) => memory,
+        }
+    }
+
     /// Kernels only write to those that `prepare` computes, and those are owned.
     pub(crate) fn pointer(&self) -> *mut u8 {
         match self {

@@ -1,27 +1,26 @@
 //! Runs steps by data flow: a step that is done makes those ready that waited for it, in the queues of their lanes.
 
-mod gpu;
+mod device;
 
 use crate::{
     admission::Admission,
-    block::Block,
-    bundle::{Action, Status, unit},
+    bundle::Action,
     error::{Error, Result},
+    hal::Allocation,
     layout::Layout,
     program::{Planned, Program},
     request::{Outputs, Request},
     slot::{Current, Slot},
     span::{Recording, Span},
     station::{Ready, Seat, Station},
-    team::Work,
     tensor::TensorRef,
-    transfer::Transfer,
 };
+use device::part_bytes;
 use std::{
     any::Any,
     cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
-    ptr, slice,
+    ptr,
     sync::{
         Arc,
         atomic::{AtomicU8, Ordering},
@@ -36,18 +35,17 @@ pub(crate) struct Engine {
     pub(crate) layout: Layout,
     /// By input: whether kernels may read it where its owner has it.
     pub(crate) may_lend: Vec<bool>,
-    /// By output: whether a GPU may copy it to where it goes.
+    /// By output: whether a device may copy it to where it goes.
     pub(crate) may_place: Vec<bool>,
     /// A device runs one stage at a time, so its stages share one.
-    pub(crate) _arenas: Vec<Block>,
+    pub(crate) _arenas: Vec<Box<dyn Allocation>>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) admission: Admission,
     pub(crate) stations: Vec<Station>,
     /// For each lane, its station and which of the station's lanes it is.
     pub(crate) lanes: Vec<(usize, usize)>,
-    /// The station where requests end that have outputs on GPUs.
+    /// The station where requests end that have outputs in other memory than the host's.
     pub(crate) completions: Option<usize>,
-    pub(crate) transfer: Arc<dyn Transfer>,
     pub(crate) before_launch: Option<LaunchHook>,
     /// A [`Recording`].
     pub(crate) recording: AtomicU8,
@@ -62,7 +60,7 @@ pub(crate) struct Engine {
 pub(crate) struct Hand {
     /// Its own station.
     station: Option<usize>,
-    /// The slot of the request that it waits for anyway. It has time for all that GPUs do then; else, it only tells them.
+    /// The slot of the request that it waits for. It may synchronize devices then; else, it only enqueues work.
     waits_for: Option<usize>,
     /// The station whose place it has taken.
     next: Cell<Option<usize>>,
@@ -94,12 +92,12 @@ impl Engine {
         self.end(hand);
         while let Some(station) = hand.next.take() {
             let has_next = || hand.next.get().is_some();
-            // Who waits for a request tells all that is to be told before he waits for anything; others go on where they are needed.
+            // A thread blocked on a request enqueues all pending work before it synchronizes; others go on where they are needed.
             let is_enough = || hand.ended.get().is_some() || (has_next() && hand.waits_for.is_none()) || is_enough();
-            // Who has been let in elsewhere to tell a GPU something does not wait for it.
+            // A thread that only enqueues work for another station does not synchronize.
             let may_run = |ready: Ready| {
                 let step = self.program.steps.get(ready.step as usize);
-                (hand.waits_for.is_some() && !has_next()) || step.is_some_and(|step| self.is_told(step))
+                (hand.waits_for.is_some() && !has_next()) || step.is_some_and(|step| self.is_enqueued(step))
             };
             self.stations[station].drive(|seat, ready| self.run(seat, ready, hand), may_run, is_enough);
             self.end(hand);
@@ -130,9 +128,9 @@ impl Engine {
         hand: &Hand,
     ) {
         let slot = &self.slots[slot_index];
-        let failure = self.send_inputs(slot, inputs, lent).err();
+        let failure = self.upload_inputs(slot, inputs, lent).err();
         for ((port, input), may_lend) in self.program.bundle.inputs.iter().zip(inputs).zip(&self.may_lend) {
-            if self.program.gpu_of(port.value).is_some() {
+            if !self.program.is_on_host(port.value) {
                 continue;
             }
             let source = input.bytes.as_ptr();
@@ -156,7 +154,7 @@ impl Engine {
             let mut progress = slot.progress.lock();
             progress.current = Some(Current { request, outputs, failure });
             progress.steps_left = steps.len();
-            progress.are_told.fill(false);
+            progress.begun.fill(None);
             for (wait, step) in progress.waits.iter_mut().zip(steps) {
                 *wait = step.dependencies.len() as u32;
             }
@@ -178,24 +176,23 @@ impl Engine {
         self.stations[station].push(lane, ready);
     }
 
-    /// Whether GPUs are told what to do before it is needed.
-    fn tells_ahead(&self) -> bool {
+    /// True if devices with queues run behind the threads that enqueue their work.
+    fn runs_ahead(&self) -> bool {
         self.recording.load(Ordering::Relaxed) < Recording::Tasks as u8
     }
 
-    /// Whether a GPU is told of a step, and nobody waits for what it does.
-    fn is_told(&self, step: &Planned) -> bool {
-        step.is_on_gpu && !step.is_awaited && self.tells_ahead()
+    /// True if a step is only enqueued, not synchronized.
+    fn is_enqueued(&self, step: &Planned) -> bool {
+        step.is_queued && !step.is_synchronized && self.runs_ahead()
     }
 
-    /// Whether a thread may run a step at another's station. A CPU's threads have cores of their own, unless there is one device.
-    /// To tell a GPU what to do, anybody may who has no step of his own waiting, and those who have nothing else to do wait for it,
-    /// too.
+    /// True if a thread may run a step at another's station. Threads that compute have cores of their own, unless there is one device.
+    /// Any thread that has no step of its own waiting may enqueue work, and those that are blocked on a request synchronize, too.
     fn is_for(&self, step: &Planned, hand: &Hand) -> bool {
         let is_idle = || hand.station.is_none_or(|station| !self.stations[station].has_ready());
         match hand.waits_for {
-            Some(_) => step.is_on_gpu || self.stations.len() == 1,
-            None => self.is_told(step) && is_idle(),
+            Some(_) => step.is_queued || self.stations.len() == 1,
+            None => self.is_enqueued(step) && is_idle(),
         }
     }
 
@@ -209,7 +206,7 @@ impl Engine {
             let result = catch_unwind(AssertUnwindSafe(|| self.perform(seat, slot, &request, index, ready.request)));
             result.unwrap_or_else(|panic| Err(self.panicked(index, &*panic))).err()
         });
-        let mut fetches = vec![];
+        let mut downloads = vec![];
         let is_last = {
             let mut progress = slot.progress.lock();
             if let Some(current) = &mut progress.current
@@ -223,8 +220,8 @@ impl Engine {
                     continue;
                 }
                 let step = &self.program.steps[dependent];
-                if step.is_fetch && self.tells_ahead() {
-                    fetches.push(dependent);
+                if step.is_download && self.runs_ahead() {
+                    downloads.push(dependent);
                 } else {
                     self.make_ready(slot_index, ready.request, (dependent, step), hand);
                 }
@@ -232,9 +229,9 @@ impl Engine {
             progress.steps_left -= 1;
             progress.steps_left == 0
         };
-        for fetch in fetches {
-            self.fetch_ahead(slot, ready.request, fetch);
-            self.make_ready(slot_index, ready.request, (fetch, &self.program.steps[fetch]), hand);
+        for download in downloads {
+            self.begin_download(slot, ready.request, download);
+            self.make_ready(slot_index, ready.request, (download, &self.program.steps[download]), hand);
         }
         if is_last {
             hand.ended.set(Some((slot_index, ready.request)));
@@ -254,10 +251,10 @@ impl Engine {
         let Some(Current { request, mut outputs, failure, .. }) = slot.progress.lock().current.take() else { return };
         let outcome = match failure {
             Some(error) => Err(error),
-            None => self.fetch_outputs(slot, &mut outputs).map(|()| {
+            None => self.download_outputs(slot, &mut outputs).map(|()| {
                 for (index, port) in self.program.bundle.outputs.iter().enumerate() {
                     let (value, place) = (slot.value(port.value), outputs.pointer(index));
-                    if self.program.gpu_of(port.value).is_some() || value == place {
+                    if !self.program.is_on_host(port.value) || value == place {
                         continue;
                     }
                     let bytes = self.program.bundle.values[port.value].tensor.bytes as usize;
@@ -267,10 +264,10 @@ impl Engine {
                 outputs
             }),
         };
-        // Who has the slot next may write what GPUs read until now.
-        let settled = self.settle(slot);
-        self.program.gpus.iter().flatten().for_each(|gpu| gpu.keep_times(slot_index));
-        request.finish(outcome.and_then(|outputs| settled.map(|()| outputs)));
+        // The next request of the slot may write what devices read until now.
+        let synchronized = self.synchronize(slot);
+        self.program.devices.iter().for_each(|device| device.queue().keep_times(slot_index));
+        request.finish(outcome.and_then(|outputs| synchronized.map(|()| outputs)));
         self.admission.leave(slot_index);
     }
 
@@ -279,92 +276,43 @@ impl Engine {
             return Err(Error::Cancelled);
         }
         let recording = self.recording.load(Ordering::Relaxed);
+        let is_queued = self.program.steps[index].is_queued;
         let is_recording = recording >= Recording::Steps as u8;
         let begin_ns = if is_recording { self.now() } else { 0 };
         let bundle = &self.program.bundle;
+        let step = (index, self.owner(slot, id, index));
         match &bundle.steps[index].action {
-            _ if self.program.steps[index].is_on_gpu => {
-                let record_tasks = (recording >= Recording::Tasks as u8).then_some(id);
-                self.perform_on_gpu(seat, slot, (index, self.stamp(id, index)), record_tasks)?;
-                if record_tasks.is_none() {
-                    return Ok(());
-                }
-                self.settle(slot)?;
+            Action::Launch { .. } => {
+                // Tasks of devices with queues run one after the other if their times are recorded.
+                let least = if is_queued { Recording::Tasks } else { Recording::Steps };
+                self.launch(seat, slot, request, step, (recording >= least as u8).then_some(id))?;
             }
-            Action::Launch { .. } => self.launch(seat, slot, request, index, is_recording.then_some(id))?,
-            Action::Transfer { input, output } => self.carry(slot, *input, *output)?,
+            Action::Transfer { .. } => self.transfer(slot, step)?,
             Action::Slice { input, output, positions, of, outer, .. } => {
-                let part = unit(bundle.values[*input].tensor.bytes, *of, *outer).unwrap_or(0);
-                // SAFETY: a sound bundle's parts are inside both values, and the steps that they depend on are done.
-                sliced(positions, *of, *outer, part).for_each(|(from, to)| unsafe {
-                    copy(slot.value(*input), from, slot.value(*output), to, part);
-                });
+                let bytes = part_bytes(bundle.values[*input].tensor.bytes, *of, *outer);
+                let parts = sliced(positions, *of, *outer, bytes);
+                let copies = parts.map(|(from, to)| Self::part(slot, (*output, to), (*input, from), bytes));
+                self.copy_on_device(slot, step, *output, copies)?;
             }
             Action::Gather { inputs, output, of, outer, .. } => {
-                let part = unit(bundle.values[*output].tensor.bytes, of.iter().sum(), *outer).unwrap_or(0);
-                // SAFETY: as above.
-                gathered(of, *outer, part).for_each(|(which, from, to, bytes)| unsafe {
-                    copy(slot.value(inputs[which]), from, slot.value(*output), to, bytes);
-                });
+                let part = part_bytes(bundle.values[*output].tensor.bytes, of.iter().sum(), *outer);
+                let parts = gathered(of, *outer, part);
+                let copies =
+                    parts.map(|(which, from, to, bytes)| Self::part(slot, (*output, to), (inputs[which], from), bytes));
+                self.copy_on_device(slot, step, *output, copies)?;
             }
+        }
+        if is_queued {
+            // Devices record the times of their steps themselves, unless steps wait for their tasks.
+            if recording < Recording::Tasks as u8 {
+                return Ok(());
+            }
+            self.synchronize(slot)?;
         }
         if is_recording {
             seat.spans.push(Span { request: id, step: index, task: None, begin_ns, end_ns: self.now() });
         }
         Ok(())
-    }
-
-    fn launch(&self, seat: &mut Seat, slot: &Slot, request: &Request, index: usize, record: Option<u64>) -> Result<()> {
-        let Action::Launch { stage: stage_index, .. } = self.program.bundle.steps[index].action else { return Ok(()) };
-        let stage = &self.program.bundle.stages[stage_index];
-        if let Some(hook) = &self.before_launch {
-            hook(&stage.name);
-        }
-        let table = slot.table(self.program.steps[index].table).as_ptr();
-        let Some(team) = &mut seat.team else { return Ok(()) };
-        let mut task_began: Option<(usize, u64)> = None;
-        for call in &self.program.stages[stage_index] {
-            if request.is_cancelled() {
-                return Err(Error::Cancelled);
-            }
-            if let Some(request) = record
-                && task_began.is_none_or(|(task, _)| task != call.task)
-            {
-                let now = self.now();
-                if let Some((task, begin_ns)) = task_began.replace((call.task, now)) {
-                    seat.spans.push(Span { request, step: index, task: Some(task), begin_ns, end_ns: now });
-                }
-            }
-            let buffers = table.wrapping_add(call.buffers.start);
-            let work = Work { kernel: call.kernel, buffers, extent: call.extent, grain: call.grain };
-            // SAFETY: the compiler wrote the kernel for buffers of these sizes; the arena is this seat's, inputs are there,
-            // and outputs are this step's.
-            let status = unsafe { team.run(work) };
-            if let Some(problem) = Status::problem(status) {
-                let task = stage.tasks.get(call.task).map_or_else(String::new, |task| task.name.clone());
-                return Err(Error::Failed { stage: stage.name.clone(), task, problem: problem.to_owned() });
-            }
-        }
-        if let (Some(request), Some((task, begin_ns))) = (record, task_began) {
-            seat.spans.push(Span { request, step: index, task: Some(task), begin_ns, end_ns: self.now() });
-        }
-        Ok(())
-    }
-
-    fn carry(&self, slot: &Slot, input: usize, output: usize) -> Result<()> {
-        let bundle = &self.program.bundle;
-        let (from, to) = (&bundle.devices[bundle.values[input].device], &bundle.devices[bundle.values[output].device]);
-        let length = bundle.values[input].tensor.bytes as usize;
-        // SAFETY: the value is there and does not change, since the step that wrote it is done.
-        let source = unsafe { slice::from_raw_parts(slot.value(input), length) };
-        // SAFETY: the value is as long, elsewhere, and this step's.
-        let target = unsafe { slice::from_raw_parts_mut(slot.value(output), length) };
-        self.transfer.carry(from, to, source, target).map_err(|problem| Error::Transfer {
-            value: bundle.values[input].name.clone(),
-            from: from.id.clone(),
-            to: to.id.clone(),
-            problem,
-        })
     }
 
     pub(crate) fn now(&self) -> u64 {
@@ -388,11 +336,4 @@ fn gathered(of: &[u64], outer: u64, part: u64) -> impl Iterator<Item = (usize, u
     of.iter().zip(befores).enumerate().flat_map(move |(which, (of, before))| {
         (0..outer).map(move |o| (which, o * of * part, (o * total + before) * part, of * part))
     })
-}
-
-/// # Safety
-/// Both ranges are inside what the pointers lead to, and do not overlap.
-unsafe fn copy(source: *const u8, from: u64, target: *mut u8, to: u64, bytes: u64) {
-    // SAFETY: the caller's.
-    unsafe { ptr::copy_nonoverlapping(source.add(from as usize), target.add(to as usize), bytes as usize) };
 }

@@ -18,12 +18,12 @@ pub enum Error {
     OtherProcessor { cpu: String, missing: Vec<String> },
     /// The shared object cannot be loaded or lacks a kernel.
     Code { path: PathBuf, reason: String },
-    /// A device of this kind cannot be run.
-    Device { id: String, kind: String },
-    /// A GPU cannot be used: there is none, or not of the kind that the code is for.
-    NoGpu { id: String, arch: String, reason: String },
-    /// A GPU did not do something.
-    Gpu { what: String, problem: String },
+    /// There is no driver for a kind of device.
+    UnknownKind { id: String, kind: String, known: Vec<String> },
+    /// This machine lacks a device of the bundle, or has one that its code is not for.
+    NoDevice { id: String, kind: String, arch: String, reason: String },
+    /// An operation of a device failed.
+    Device { what: String, problem: String },
     /// A constant cannot be made.
     Constant { index: usize, reason: String },
     /// There is not enough memory for something.
@@ -93,17 +93,14 @@ impl fmt::Display for Error {
                 missing.join(", ")
             ),
             Self::Code { path, reason } => write!(f, "the code in '{}' cannot be loaded: {reason}", path.display()),
-            Self::Device { id, kind } => {
-                write!(
-                    f,
-                    "device '{id}' is of the kind '{kind}', which this runtime cannot run: plan for kinds 'cpu' and 'cuda'"
-                )
+            Self::UnknownKind { id, kind, known } => {
+                write!(f, "device '{id}' is of the unknown kind '{kind}'; expected one of {}", known.join(", "))
             }
-            Self::NoGpu { id, arch, reason } => write!(
+            Self::NoDevice { id, kind, arch, reason } => write!(
                 f,
-                "the bundle needs the CUDA device '{id}' ({arch}), and {reason}: plan for a system of CPUs, as --system=cpu-2"
+                "the bundle needs the {kind} device '{id}' ({arch}), and {reason}: plan for a system of CPUs, as --system=cpu-2"
             ),
-            Self::Gpu { what, problem } => write!(f, "{what}: {problem}"),
+            Self::Device { what, problem } => write!(f, "{what}: {problem}"),
             Self::Constant { index, reason } => write!(f, "constant {index} cannot be made: {reason}"),
             Self::Memory { what, bytes } => write!(f, "there is not enough memory for {what}: it takes {bytes} bytes"),
             Self::InFlight { requests, bytes, available } => write!(

@@ -5,23 +5,22 @@
 //! requests.
 //!
 //! Requests are let in (`admission`) to one of a fixed number of slots (`slot`), which have memory for all values
-//! (`layout`). The `engine` makes steps ready as their inputs are there; `station`s have queues of ready steps, a thread
-//! that runs them one after the other, and a `team` that splits kernels over cores. What GPUs run is in `cuda`.
+//! (`layout`). The `engine` makes steps ready as their inputs are there; `station`s have queues of ready steps and a thread
+//! that runs them one after the other (`workers`). Devices are behind an interface ([`hal`]), and `drivers` lists their kinds.
 
 mod admission;
-mod block;
 pub mod bundle;
 mod code;
 mod cold;
 mod constants;
 pub mod cpu;
-mod crew;
-mod cuda;
+mod drivers;
 mod dtype;
 mod engine;
 mod error;
 mod files;
 mod footprint;
+pub mod hal;
 mod layout;
 mod limits;
 mod memory;
@@ -40,18 +39,20 @@ mod slot;
 mod span;
 mod station;
 mod sync;
-mod team;
 mod tensor;
+mod thread_pool;
 mod trace;
-mod transfer;
+mod transport;
 pub mod weights;
+mod workers;
 
 pub use cold::ColdStart;
-pub use cuda::{Cold, FoundGpu, gpus};
+pub use drivers::Drivers;
 pub use dtype::DType;
 pub use engine::LaunchHook;
 pub use error::{Error, Result};
 pub use footprint::MemoryUse;
+pub use hal::Cold;
 pub use memory::Aligned;
 pub use profile::{median, profiles};
 pub use random_input::random_input;
@@ -60,4 +61,4 @@ pub use runtime::{Options, Runtime};
 pub use span::{Recording, Span};
 pub use tensor::{TensorData, TensorRef};
 pub use trace::trace;
-pub use transfer::{MemoryCopy, Transfer};
+pub use transport::{MemoryCopy, Transport};

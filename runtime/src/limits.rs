@@ -2,9 +2,9 @@
 
 use crate::{
     bundle::{Bundle, Source},
-    cuda,
     error::{Error, Result},
     footprint::MemoryUse,
+    hal::{MemorySpace, Properties},
     prepare::Expression,
 };
 use std::fs;
@@ -28,7 +28,13 @@ pub(crate) fn available_memory() -> Option<u64> {
 
 /// Refuses a bundle that needs more of the host's memory than there is, before any of it is taken. `is_mapped` constants lie in
 /// files.
-pub(crate) fn check(bundle: &Bundle, in_flight: usize, usual: usize, is_mapped: bool) -> Result<()> {
+pub(crate) fn check(
+    bundle: &Bundle,
+    properties: &[Properties],
+    in_flight: usize,
+    usual: usize,
+    is_mapped: bool,
+) -> Result<()> {
     let Some(available) = available_memory() else { return Ok(()) };
     let mut constants = 0_u64;
     for (index, constant) in bundle.constants.iter().enumerate() {
@@ -47,7 +53,7 @@ pub(crate) fn check(bundle: &Bundle, in_flight: usize, usual: usize, is_mapped: 
     }
     let needed = |requests: usize| {
         let planned = MemoryUse::planned(bundle, Some(requests));
-        let on_host = bundle.devices.iter().zip(&planned).filter(|(device, _)| device.kind != cuda::KIND);
+        let on_host = properties.iter().zip(&planned).filter(|(device, _)| device.memory == MemorySpace::Host);
         let values = on_host.map(|(_, used)| used.arena.saturating_add(used.values)).fold(0, u64::saturating_add);
         values.saturating_add(slot_bytes(bundle).saturating_mul(requests as u64)).saturating_add(constants)
     };

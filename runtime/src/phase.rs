@@ -37,18 +37,18 @@ pub(crate) struct Phase {
     lock: Mutex<()>,
     changed: Condition,
     /// How long to look at the number before sleeping. Zero: everything is done under the lock.
-    patience: Duration,
+    spin_timeout: Duration,
 }
 
 // All stores are swaps, which valgrind's race detectors know to be atomic.
 impl Phase {
-    pub(crate) fn new(patience: Duration) -> Self {
+    pub(crate) fn new(spin_timeout: Duration) -> Self {
         let (number, sleepers) = (AtomicU32::new(0), AtomicU32::new(0));
-        Self { number, sleepers, lock: Mutex::new(()), changed: Condition::new(), patience }
+        Self { number, sleepers, lock: Mutex::new(()), changed: Condition::new(), spin_timeout }
     }
 
     pub(crate) fn set(&self, number: u32) {
-        if self.patience.is_zero() {
+        if self.spin_timeout.is_zero() {
             let _guard = self.lock.lock();
             self.number.swap(number, Ordering::SeqCst);
             self.changed.notify_all();
@@ -64,12 +64,12 @@ impl Phase {
 
     /// Changes the number if it is still the old one. Nobody is told.
     pub(crate) fn replace(&self, old: u32, new: u32) -> bool {
-        let _guard = self.patience.is_zero().then(|| self.lock.lock());
+        let _guard = self.spin_timeout.is_zero().then(|| self.lock.lock());
         self.number.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     pub(crate) fn wait_for(&self, number: u32) {
-        if spin(self.patience, || self.number.load(Ordering::Acquire) == number) {
+        if spin(self.spin_timeout, || self.number.load(Ordering::Acquire) == number) {
             return;
         }
         let mut guard = self.lock.lock();

@@ -1,9 +1,9 @@
-//! Memory of the host for the tensors of callers that GPUs copy from and to by themselves. To make it takes longer than many a
-//! request does, so what a tensor leaves is kept for the next one.
+//! Pool of pinned memory for the tensors of callers. To pin memory takes longer than many a request does, so what a tensor leaves
+//! is kept for the next one.
 
 use crate::{
-    cuda::{Gpu, Pinned},
     error::Result,
+    hal::{Allocation, Device},
     sync::Mutex,
 };
 use std::{
@@ -13,9 +13,9 @@ use std::{
 };
 
 pub(crate) struct Pool {
-    gpu: Arc<dyn Gpu>,
+    device: Arc<dyn Device>,
     /// What nobody has, by its size.
-    free: Mutex<Vec<(u64, Pinned)>>,
+    free: Mutex<Vec<(u64, Box<dyn Allocation>)>>,
     /// How many of a size are kept.
     kept: usize,
 }
@@ -23,14 +23,14 @@ pub(crate) struct Pool {
 /// Bytes of a pool, which go back to it.
 pub(crate) struct Pooled {
     /// There until it is dropped.
-    memory: Option<Pinned>,
+    memory: Option<Box<dyn Allocation>>,
     bytes: u64,
     pool: Arc<Pool>,
 }
 
 impl Pool {
-    pub(crate) fn new(gpu: Arc<dyn Gpu>, kept: usize) -> Arc<Self> {
-        Arc::new(Self { gpu, free: Mutex::new(vec![]), kept })
+    pub(crate) fn new(device: Arc<dyn Device>, kept: usize) -> Arc<Self> {
+        Arc::new(Self { device, free: Mutex::new(vec![]), kept })
     }
 
     /// So many bytes, which may be anything.
@@ -38,7 +38,7 @@ impl Pool {
         let mut free = self.free.lock();
         let known = free.iter().position(|(size, _)| *size == bytes).map(|index| free.swap_remove(index).1);
         drop(free);
-        let memory = known.map_or_else(|| Pinned::new(&self.gpu, bytes, what), Ok)?;
+        let memory = known.map_or_else(|| self.device.allocate_host(bytes, what), Ok)?;
         Ok(Pooled { memory: Some(memory), bytes, pool: self.clone() })
     }
 }
@@ -49,7 +49,7 @@ impl Deref for Pooled {
     fn deref(&self) -> &[u8] {
         let Some(memory) = &self.memory else { return &[] };
         // SAFETY: these bytes are ours, and were zeroed when they were made.
-        unsafe { slice::from_raw_parts(memory.pointer(), self.bytes as usize) }
+        unsafe { slice::from_raw_parts(memory.address(), self.bytes as usize) }
     }
 }
 
@@ -57,7 +57,7 @@ impl DerefMut for Pooled {
     fn deref_mut(&mut self) -> &mut [u8] {
         let Some(memory) = &self.memory else { return &mut [] };
         // SAFETY: as above, and nobody else has them.
-        unsafe { slice::from_raw_parts_mut(memory.pointer(), self.bytes as usize) }
+        unsafe { slice::from_raw_parts_mut(memory.address(), self.bytes as usize) }
     }
 }
 

@@ -1,44 +1,67 @@
 //! A bundle that is loaded: kernels and constants found, steps put in order.
 
 use crate::{
-    block::Block,
     bundle::{Action, Buffer, Bundle, Call, Lanes, Status},
-    code::{self, Code, Kernel},
+    code::{self, Code},
     constants::Constants,
     cpu,
-    cuda::{self, DeviceMemory, Pinned},
     error::{Error, Result},
     files::Roots,
-    footprint, limits,
-    memory::Aligned,
+    footprint,
+    hal::{Allocation, Device, Executable, Execution, LoadRequest, MemorySpace, Properties, Queue},
+    limits,
     runtime::Options,
-    team::{Team, Work},
+    thread_pool::{ThreadPool, Work},
+    transport::{Transport, transport},
+    workers::Workers,
 };
-use std::{ops::Range, path::Path, ptr, time::Duration};
+use std::{collections::HashMap, path::Path, ptr, sync::Arc, time::Duration};
 
 pub(crate) struct Program {
     pub(crate) bundle: Bundle,
     pub(crate) steps: Vec<Planned>,
-    /// The calls of each stage that a CPU runs.
-    pub(crate) stages: Vec<Vec<PlannedCall>>,
     pub(crate) lanes: Lanes,
-    pub(crate) constants: Constants,
-    /// By device; `None` for CPUs.
-    pub(crate) gpus: Vec<Option<cuda::Device>>,
-    /// Kernels are its functions. Not there if the bundle has none.
-    _code: Option<Code>,
+    /// Executables of devices in the host's memory have their addresses.
+    _constants: Constants,
+    pub(crate) devices: Vec<LoadedDevice>,
+    /// One for each link.
+    transports: Vec<Arc<dyn Transport>>,
+    pub(crate) workers: Workers,
+}
+
+/// A device with its part of the bundle.
+pub(crate) struct LoadedDevice {
+    pub(crate) properties: Properties,
+    pub(crate) executable: Arc<dyn Executable>,
+    pub(crate) device: Arc<dyn Device>,
+}
+
+impl LoadedDevice {
+    /// True if its memory is the host's.
+    pub(crate) fn is_on_host(&self) -> bool {
+        self.properties.memory == MemorySpace::Host
+    }
+
+    /// True if it computes later than it is called.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.properties.execution == Execution::Queued
+    }
+
+    pub(crate) fn queue(&self) -> &dyn Queue {
+        self.executable.queue()
+    }
 }
 
 /// A step, and when it may run.
 pub(crate) struct Planned {
     /// Where it runs: a device, or behind them a link.
     pub(crate) lane: usize,
-    /// Whether a GPU has a part in it.
-    pub(crate) is_on_gpu: bool,
-    /// Whether it is done only when the GPU has done it, instead of when the GPU was told.
-    pub(crate) is_awaited: bool,
-    /// Whether a GPU copies a value to the host.
-    pub(crate) is_fetch: bool,
+    /// True if a device with a queue has a part in it.
+    pub(crate) is_queued: bool,
+    /// True if it is done when the device has done it, instead of when it is enqueued.
+    pub(crate) is_synchronized: bool,
+    /// True if a device with a queue copies a value to the host.
+    pub(crate) is_download: bool,
     /// The first of those that could run is the one with the lowest.
     pub(crate) rank: u32,
     /// The steps that write what it reads.
@@ -49,153 +72,105 @@ pub(crate) struct Planned {
     pub(crate) table: usize,
 }
 
-pub(crate) struct PlannedCall {
-    pub(crate) kernel: Kernel,
-    pub(crate) extent: i64,
-    pub(crate) grain: i64,
-    pub(crate) task: usize,
-    /// Which part of a launch's table its buffers are.
-    pub(crate) buffers: Range<usize>,
-}
-
 impl Program {
-    pub(crate) fn load(folder: &Path, driver: &dyn cuda::Driver, options: &Options) -> Result<Self> {
-        let bundle = Bundle::read(folder)?;
+    pub(crate) fn load(folder: &Path, options: &Options) -> Result<Self> {
+        let drivers = &options.drivers;
+        let bundle = Bundle::read_for(folder, drivers)?;
+        let opened = drivers.of(&bundle)?;
+        let properties: Vec<Properties> = opened.iter().map(|driver| driver.properties()).collect();
         let usual = footprint::usual_in_flight(&bundle);
-        limits::check(&bundle, options.in_flight.unwrap_or(usual), usual, options.map_weights)?;
-        if let Some(device) = bundle.devices.iter().find(|device| device.kind != "cpu" && device.kind != cuda::KIND) {
-            return Err(Error::Device { id: device.id.clone(), kind: device.kind.clone() });
-        }
+        limits::check(&bundle, &properties, options.in_flight.unwrap_or(usual), usual, options.map_weights)?;
         code::check_processor(&bundle.target)?;
+        let mut code_files: Vec<&str> =
+            opened.iter().enumerate().flat_map(|(index, driver)| driver.code_files(&bundle, index)).collect();
+        code_files.extend((!bundle.prepare.is_empty()).then_some(&bundle.target.code[..]));
         for file in &bundle.files {
             // Code is small, and a damaged one could do anything.
-            let is_code = file.path == bundle.target.code || bundle.gpus.iter().any(|code| file.path == code.code);
-            if is_code { file.check(folder)? } else { file.check_size(folder)? }
+            if code_files.contains(&&file.path[..]) { file.check(folder)? } else { file.check_size(folder)? }
         }
-        let gpus = cuda::open(&bundle, driver)?;
-        let code = bundle.has_native_calls().then(|| Code::load(folder, &bundle.target)).transpose()?;
-        let kernels = Kernels { code: code.as_ref(), has_extents: bundle.has_extents() };
-        let stages = bundle.stages.iter().map(|stage| match gpus[stage.device] {
-            Some(_) => Ok(vec![]),
-            None => kernels.plan(&stage.calls),
-        });
-        let stages = stages.collect::<Result<_>>()?;
-        let prepare = kernels.plan(&bundle.prepare)?;
+        let mut ordinals: HashMap<&str, usize> = HashMap::new();
+        let mut devices: Vec<Arc<dyn Device>> = Vec::with_capacity(opened.len());
+        for (index, driver) in opened.iter().enumerate() {
+            let ordinal = ordinals.entry(driver.kind()).or_default();
+            devices.push(driver.open(&bundle, index, *ordinal)?);
+            *ordinal += 1;
+        }
         let roots = Roots::of(folder, &bundle, &options.allowed_paths)?;
-        let constants = Constants::load(&roots, &bundle, options.map_weights)?;
+        let mut constants = Constants::load(&roots, &bundle, options.map_weights)?;
+        prepare(folder, &bundle, &constants)?;
         let lanes = bundle.lanes();
-        let steps = plan_steps(&bundle, &lanes);
-        let mut program = Self { bundle, steps, stages, lanes, constants, gpus: vec![], _code: code };
-        program.prepare(&prepare)?;
-        let (bundle, constants) = (&program.bundle, &program.constants);
-        let mut choices = cuda::Choices::read(options.choices.as_deref())?;
-        let load = |(index, gpu): (usize, Option<_>)| {
-            let load = |gpu| cuda::Device::load(folder, bundle, index, constants, gpu, options.cold, &mut choices);
-            gpu.map(load).transpose()
-        };
-        program.gpus = gpus.into_iter().enumerate().map(load).collect::<Result<_>>()?;
-        choices.save()?;
-        if options.cold.is_none() {
-            // Weights that only GPUs read are in their memory by now.
-            let needed = program.host_constants();
-            program.constants.keep(&needed);
+        let workers = Workers::new(&bundle, &lanes, &properties, options);
+        let mut loaded = Vec::with_capacity(devices.len());
+        for (index, (device, properties)) in devices.into_iter().zip(properties).enumerate() {
+            let (bundle, constants, threads) = (&bundle, &constants, &workers.of_devices[index]);
+            let executable =
+                device.load(&LoadRequest { folder, bundle, device: index, options, threads, constants })?;
+            loaded.push(LoadedDevice { properties, executable: executable.into(), device });
         }
-        Ok(program)
+        if options.cold.is_none() {
+            // Weights that no device in the host's memory reads are on the other devices by now.
+            constants.keep(&host_constants(&bundle, &loaded));
+        }
+        let steps = plan_steps(&bundle, &lanes, &loaded);
+        let transports = lanes.links.iter().map(|&link| transport(&loaded, link, &options.transport)).collect();
+        Ok(Self { bundle, steps, lanes, _constants: constants, devices: loaded, transports, workers })
     }
 
-    /// By constant: whether the host reads it while requests run.
-    fn host_constants(&self) -> Vec<bool> {
-        let mut needed = vec![false; self.bundle.constants.len()];
-        let stages = self.bundle.stages.iter().filter(|stage| self.gpus[stage.device].is_none());
-        let of_calls = stages.flat_map(|stage| &stage.calls).flat_map(Call::constants);
-        let values = self.bundle.values.iter().filter(|value| self.gpus[value.device].is_none());
-        of_calls.chain(values.filter_map(|value| value.constant)).for_each(|constant| needed[constant] = true);
-        needed
-    }
-
-    /// Memory of a device for values. Those of the host that come from GPUs or go there are where GPUs find them by themselves.
-    pub(crate) fn values(&self, device: usize, bytes: u64) -> Result<Block> {
+    /// Memory of a device for values. Those of the host that come from other memory or go there are pinned.
+    pub(crate) fn values(&self, device: usize, bytes: u64) -> Result<Box<dyn Allocation>> {
         let what = format!("the values on device '{}'", self.bundle.devices[device].id);
         let partner = self.lanes.links.iter().find_map(|&(from, to)| match device {
-            _ if device == from => self.gpus[to].as_ref(),
-            _ if device == to => self.gpus[from].as_ref(),
+            _ if device == from => Some(to),
+            _ if device == to => Some(from),
             _ => None,
         });
-        match (&self.gpus[device], partner) {
-            (None, Some(gpu)) => Ok(Block::Pinned(Pinned::new(&gpu.gpu, bytes, &what)?)),
-            _ => self.block(device, bytes, &what),
+        match partner.map(|partner| &self.devices[partner]).filter(|partner| !partner.is_on_host()) {
+            Some(partner) if self.devices[device].is_on_host() => partner.device.allocate_host(bytes, &what),
+            _ => self.devices[device].device.allocate(bytes, &what),
         }
     }
 
-    /// Memory of a device.
-    pub(crate) fn block(&self, device: usize, bytes: u64, what: &str) -> Result<Block> {
-        match &self.gpus[device] {
-            Some(gpu) => Ok(Block::Gpu(DeviceMemory::new(&gpu.gpu, bytes, what)?)),
-            None => Ok(Block::Host(Aligned::zeroed(bytes, what)?)),
-        }
-    }
-
-    /// Where a device finds a constant.
+    /// The address of a constant on a device.
     pub(crate) fn constant_on(&self, device: usize, constant: usize) -> *mut u8 {
-        match &self.gpus[device] {
-            Some(gpu) => ptr::without_provenance_mut(gpu.constant(constant).unwrap_or(0) as usize),
-            None => self.constants.constants[constant].pointer(),
-        }
+        self.devices[device].executable.constant(constant).unwrap_or(ptr::null_mut())
     }
 
-    /// The GPU that a value is on.
-    pub(crate) fn gpu_of(&self, value: usize) -> Option<&cuda::Device> {
-        self.gpus[self.bundle.values[value].device].as_ref()
+    /// The device that has a value.
+    pub(crate) fn device_of(&self, value: usize) -> &LoadedDevice {
+        &self.devices[self.bundle.values[value].device]
     }
 
-    /// Whether kernels may read an input where its owner has it. GPUs may not, and copies to them begin elsewhere.
+    pub(crate) fn is_on_host(&self, value: usize) -> bool {
+        self.device_of(value).is_on_host()
+    }
+
+    /// True if kernels may read an input where its owner has it: it is in the host's memory and is not copied to another one, which
+    /// may take until later.
     pub(crate) fn may_lend(&self, value: usize) -> bool {
-        let goes_to_gpu = |action: &Action| matches!(action, Action::Transfer { input, output } if *input == value && self.gpu_of(*output).is_some());
-        self.gpu_of(value).is_none() && !self.bundle.steps.iter().any(|step| goes_to_gpu(&step.action))
+        let leaves = |action: &Action| matches!(action, Action::Transfer { input, output } if *input == value && !self.is_on_host(*output));
+        self.is_on_host(value) && !self.bundle.steps.iter().any(|step| leaves(&step.action))
     }
 
-    /// Whether an output comes from a GPU and is the host's alone, so that it can be copied to where it goes.
+    /// True if an output is copied to the host's memory from another one, so that it can be copied to where it goes.
     pub(crate) fn may_place(&self, value: usize) -> bool {
-        let comes_from_gpu = |action: &Action| matches!(action, Action::Transfer { input, output } if *output == value && self.gpu_of(*input).is_some());
-        self.gpu_of(value).is_none() && self.bundle.steps.iter().any(|step| comes_from_gpu(&step.action))
+        let arrives = |action: &Action| matches!(action, Action::Transfer { input, output } if *output == value && !self.is_on_host(*input));
+        self.is_on_host(value) && self.bundle.steps.iter().any(|step| arrives(&step.action))
     }
 
-    /// Whether outputs have to be fetched from GPUs.
-    pub(crate) fn has_gpu_outputs(&self) -> bool {
-        self.bundle.outputs.iter().any(|port| self.gpu_of(port.value).is_some())
+    /// True if outputs are in other memory than the host's.
+    pub(crate) fn has_device_outputs(&self) -> bool {
+        self.bundle.outputs.iter().any(|port| !self.is_on_host(port.value))
     }
 
-    /// Whether an output comes from a GPU.
-    pub(crate) fn is_from_gpu(&self, value: usize) -> bool {
-        self.gpu_of(value).is_some() || self.may_place(value)
+    /// True if an output is downloaded.
+    pub(crate) fn is_downloaded(&self, value: usize) -> bool {
+        !self.is_on_host(value) || self.may_place(value)
     }
 
-    /// Computes the constants that are computed once.
-    fn prepare(&self, calls: &[PlannedCall]) -> Result<()> {
-        if calls.is_empty() {
-            return Ok(());
-        }
-        let mut team = Team::new("prepare", cpu::core_count(), &[], Duration::ZERO)?;
-        for (call, planned) in self.bundle.prepare.iter().zip(calls) {
-            let buffers: Vec<*mut u8> = call.buffers.iter().map(|buffer| self.constant(buffer)).collect();
-            let work =
-                Work { kernel: planned.kernel, buffers: buffers.as_ptr(), extent: call.extent, grain: call.grain };
-            // SAFETY: its buffers are constants, which nobody else uses yet.
-            let status = unsafe { team.run(work) };
-            if let Some(problem) = Status::problem(status) {
-                let (stage, task) = ("prepare".to_owned(), call.kernel.clone());
-                return Err(Error::Failed { stage, task, problem: problem.to_owned() });
-            }
-        }
-        Ok(())
-    }
-
-    fn constant(&self, buffer: &Buffer) -> *mut u8 {
-        match buffer {
-            Buffer::Constant(index) => self.constants.constants[*index].pointer(),
-            // Not in a sound bundle.
-            Buffer::Input(_) | Buffer::Output(_) | Buffer::Arena(_) => std::ptr::null_mut(),
-        }
+    /// The transport of a step that is a transfer.
+    pub(crate) fn transport(&self, step: usize) -> Option<&dyn Transport> {
+        let link = self.steps[step].lane.checked_sub(self.devices.len())?;
+        Some(&*self.transports[link])
     }
 
     /// How many buffers all calls of a request have.
@@ -207,43 +182,61 @@ impl Program {
     }
 }
 
-struct Kernels<'a> {
-    code: Option<&'a Code>,
-    has_extents: bool,
+/// By constant: whether a device in the host's memory has it.
+fn host_constants(bundle: &Bundle, devices: &[LoadedDevice]) -> Vec<bool> {
+    let mut needed = vec![false; bundle.constants.len()];
+    let stages = bundle.stages.iter().filter(|stage| devices[stage.device].is_on_host());
+    let of_calls = stages.flat_map(|stage| &stage.calls).flat_map(Call::constants);
+    let values = bundle.values.iter().filter(|value| devices[value.device].is_on_host());
+    of_calls.chain(values.filter_map(|value| value.constant)).for_each(|constant| needed[constant] = true);
+    needed
 }
 
-impl Kernels<'_> {
-    fn plan(&self, calls: &[Call]) -> Result<Vec<PlannedCall>> {
-        let mut first = 0;
-        let planned = calls.iter().filter_map(|call| {
-            let kernel = self.code?.kernel(call, self.has_extents);
-            let buffers = first..first + call.buffers.len();
-            first = buffers.end;
-            let &Call { extent, grain, task, .. } = call;
-            Some(kernel.map(|kernel| PlannedCall { kernel, extent, grain, task, buffers }))
-        });
-        planned.collect()
+/// Computes the constants that are computed once.
+fn prepare(folder: &Path, bundle: &Bundle, constants: &Constants) -> Result<()> {
+    if bundle.prepare.is_empty() {
+        return Ok(());
     }
+    let code = Code::load(folder, &bundle.target)?;
+    let mut pool = ThreadPool::new("prepare", cpu::core_count(), &[], Duration::ZERO)?;
+    for (call, planned) in bundle.prepare.iter().zip(code.plan(&bundle.prepare, bundle.has_extents())?) {
+        // A valid bundle has no others here.
+        let address = |buffer: &Buffer| match buffer {
+            Buffer::Constant(index) => constants.constants[*index].pointer(),
+            Buffer::Input(_) | Buffer::Output(_) | Buffer::Arena(_) => ptr::null_mut(),
+        };
+        let buffers: Vec<*mut u8> = call.buffers.iter().map(address).collect();
+        let work = Work { kernel: planned.kernel, buffers: buffers.as_ptr(), extent: call.extent, grain: call.grain };
+        // SAFETY: its buffers are constants, which nothing else uses yet.
+        let status = unsafe { pool.run(work) };
+        if let Some(problem) = Status::problem(status) {
+            let (stage, task) = ("prepare".to_owned(), call.kernel.clone());
+            return Err(Error::Failed { stage, task, problem: problem.to_owned() });
+        }
+    }
+    Ok(())
 }
 
-fn plan_steps(bundle: &Bundle, lanes: &Lanes) -> Vec<Planned> {
+fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice]) -> Vec<Planned> {
     let mut steps: Vec<Planned> = Vec::with_capacity(bundle.steps.len());
     let mut table = 0;
     let each = bundle.steps.iter().zip(&lanes.of_step).zip(dependencies(bundle));
     for (index, ((step, &lane), dependencies)) in each.enumerate() {
         dependencies.iter().for_each(|&other| steps[other].dependents.push(index));
-        let is_gpu = |device: usize| bundle.devices[device].kind == cuda::KIND;
-        let is_on_gpu = match &step.action {
-            Action::Launch { stage, .. } => is_gpu(bundle.stages[*stage].device),
-            other => other.reads().iter().chain(other.writes()).any(|&value| is_gpu(bundle.values[value].device)),
+        let device = |value: usize| &devices[bundle.values[value].device];
+        let is_queued = match &step.action {
+            Action::Launch { stage, .. } => devices[bundle.stages[*stage].device].is_queued(),
+            other => other.reads().iter().chain(other.writes()).any(|&value| device(value).is_queued()),
         };
-        let is_awaited = match &step.action {
-            Action::Launch { stage, .. } => bundle.stages[*stage].can_fail_on_gpu(),
-            Action::Transfer { input, .. } => is_gpu(bundle.values[*input].device),
+        let is_synchronized = match &step.action {
+            Action::Launch { stage, .. } => devices[bundle.stages[*stage].device].executable.can_fail(*stage),
+            Action::Transfer { input, .. } => device(*input).is_queued(),
             Action::Slice { .. } | Action::Gather { .. } => false,
         };
-        let is_fetch = matches!(&step.action, Action::Transfer { output, .. } if is_awaited && !is_gpu(bundle.values[*output].device));
-        steps.push(Planned { lane, is_on_gpu, is_awaited, is_fetch, rank: 0, dependencies, dependents: vec![], table });
+        let is_download =
+            matches!(&step.action, Action::Transfer { output, .. } if is_synchronized && device(*output).is_on_host());
+        let dependents = vec![];
+        steps.push(Planned { lane, is_queued, is_synchronized, is_download, rank: 0, dependencies, dependents, table });
         if let Action::Launch { stage, .. } = &step.action {
             table += bundle.stages[*stage].calls.iter().map(|call| call.buffers.len()).sum::<usize>();
         }

@@ -3,13 +3,12 @@
 use crate::{
     admission::Admission,
     bundle::{Bundle, Port, Tensor},
-    cpu,
-    crew::{Crew, Places},
-    cuda::{self, Cold},
+    drivers::Drivers,
     dtype::DType,
     engine::{Engine, Hand, LaunchHook},
     error::{Error, Result},
     footprint::{self, MemoryUse},
+    hal::Cold,
     layout::Layout,
     pool::Pool,
     program::{Program, dependencies},
@@ -18,7 +17,8 @@ use crate::{
     span::{Recording, Span},
     station::{self, Station},
     tensor::{TensorData, TensorRef},
-    transfer::{MemoryCopy, Transfer},
+    transport::{MemoryCopy, Transport},
+    workers::Places,
 };
 use std::{
     path::{Path, PathBuf},
@@ -43,18 +43,20 @@ pub struct Options {
     /// Whether threads that wait look for work for a while before they sleep. If nothing is said, they do where there is a
     /// core for each.
     pub spin: Option<bool>,
-    /// What the first request does about constants of GPUs. If nothing is said, they are there when the bundle is loaded.
+    /// When constants are copied to devices with memory of their own. If nothing is said, they are there when the bundle is loaded.
     pub cold: Option<Cold>,
-    /// A file of which algorithms of libraries and kernels are the fastest on GPUs. What it does not know is measured and added.
-    /// If nothing is said, all of it is measured whenever a bundle is loaded.
+    /// A file of the algorithms of libraries and kernels that are the fastest on devices. What it lacks is measured and added. If
+    /// nothing is said, all of it is measured whenever a bundle is loaded.
     pub choices: Option<PathBuf>,
     /// Folders that weights may be in beside the bundle's and its model's.
     pub allowed_paths: Vec<PathBuf>,
     /// True if weights are mapped instead of read, so that processes share them. A file that is truncated while it is mapped ends
     /// the process (`SIGBUS`).
     pub map_weights: bool,
-    /// What moves values between devices that are not GPUs.
-    pub transfer: Arc<dyn Transfer>,
+    /// Moves values between devices in the host's memory.
+    pub transport: Arc<dyn Transport>,
+    /// Drivers of all kinds of devices.
+    pub drivers: Drivers,
     /// Called before each launch. If it panics, so does the stage.
     pub before_launch: Option<LaunchHook>,
 }
@@ -70,7 +72,8 @@ impl Default for Options {
             choices: None,
             allowed_paths: vec![],
             map_weights: false,
-            transfer: Arc::new(MemoryCopy),
+            transport: Arc::new(MemoryCopy),
+            drivers: Drivers::default(),
             before_launch: None,
         }
     }
@@ -79,7 +82,7 @@ impl Default for Options {
 /// A loaded bundle. Requests of several threads may come at once; what is dropped ends those that are in flight.
 pub struct Runtime {
     engine: Arc<Engine>,
-    /// Where GPUs copy outputs to, if there are GPUs.
+    /// Pinned memory for inputs and outputs, if devices have memory of their own.
     pool: Option<Arc<Pool>>,
     threads: Vec<JoinHandle<()>>,
     output_names: Arc<Vec<String>>,
@@ -88,25 +91,20 @@ pub struct Runtime {
 impl Runtime {
     /// Loads the bundle in a folder and starts its threads.
     pub fn load(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
-        Self::load_with(folder.as_ref(), options, &cuda::Cuda)
-    }
-
-    /// Loads a bundle whose GPUs are those of a driver.
-    pub(crate) fn load_with(folder: &Path, options: Options, driver: &dyn cuda::Driver) -> Result<Self> {
-        let program = Program::load(folder, driver, &options)?;
+        let program = Program::load(folder.as_ref(), &options)?;
         let bundle = &program.bundle;
         let in_flight = options.in_flight.unwrap_or_else(|| footprint::usual_in_flight(bundle)).max(1);
         let layout = Layout::new(bundle, &dependencies(bundle));
         let arena = |(index, &bytes): (usize, &u64)| {
-            program.block(index, bytes, &format!("the arena of '{}'", bundle.devices[index].id))
+            program.devices[index].device.allocate(bytes, &format!("the arena of '{}'", bundle.devices[index].id))
         };
         let arenas = footprint::arena_bytes(bundle).iter().enumerate().map(arena).collect::<Result<Vec<_>>>()?;
         let slots = (0..in_flight).map(|index| Slot::new(index, &program, &layout, &arenas)).collect::<Result<_>>()?;
         let may_lend = bundle.inputs.iter().map(|port| program.may_lend(port.value)).collect();
         let may_place = bundle.outputs.iter().map(|port| program.may_place(port.value)).collect();
-        let pool = program.gpus.iter().flatten().next().map(|device| Pool::new(device.gpu.clone(), in_flight + 1));
-        let crew = Crew::new(bundle, &program.lanes, &options);
-        let Places { stations, lanes, completions } = crew.places(&program, in_flight)?;
+        let remote = program.devices.iter().find(|device| !device.is_on_host());
+        let pool = remote.map(|device| Pool::new(device.device.clone(), in_flight + 1));
+        let Places { stations, lanes, completions } = program.workers.places(&program, in_flight);
         let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());
         let engine = Arc::new(Engine {
             layout,
@@ -118,7 +116,6 @@ impl Runtime {
             stations,
             lanes,
             completions,
-            transfer: options.transfer,
             before_launch: options.before_launch,
             recording: AtomicU8::new(Recording::Off as u8),
             loaded: Instant::now(),
@@ -132,7 +129,9 @@ impl Runtime {
         drop((0..in_flight).map(|_| runtime.make_outputs()).collect::<Result<Vec<_>>>()?);
         for index in 0..runtime.engine.stations.len() {
             let engine = runtime.engine.clone();
-            runtime.threads.push(station::start(crew.name(index), crew.core(index), move || engine.serve(index))?);
+            let workers = &runtime.engine.program.workers;
+            let (name, core) = (workers.name(index), workers.core(index));
+            runtime.threads.push(station::start(name, core, move || engine.serve(index))?);
         }
         Ok(runtime)
     }
@@ -194,7 +193,7 @@ impl Runtime {
         request.wait().map(|_| ())
     }
 
-    /// The same tensor where GPUs, if there are some, copy it from by themselves: inputs that are there are copied once less.
+    /// The same tensor in pinned memory, if devices have memory of their own: inputs that are there are copied once less.
     pub fn adopt(&self, tensor: TensorData) -> Result<TensorData> {
         let Some(pool) = &self.pool else { return Ok(tensor) };
         let mut adopted = TensorData::pooled(tensor.dtype(), tensor.shape(), pool)?;
@@ -207,8 +206,8 @@ impl Runtime {
         self.let_in(&self.match_inputs(inputs)?, Request::new(), false)
     }
 
-    /// As [`Runtime::submit`], but the request has a share in its inputs until it is done, and reads them where they are. What GPUs
-    /// read is copied all the same, unless it was [adopted](Runtime::adopt).
+    /// As [`Runtime::submit`], but the request has a share in its inputs until it is done, and reads them where they are. What
+    /// devices with memory of their own read is copied all the same, unless it was [adopted](Runtime::adopt).
     pub fn submit_shared(&self, inputs: &[(&str, Arc<TensorData>)]) -> Result<Ticket> {
         let views: Vec<_> = inputs.iter().map(|(name, tensor)| (*name, tensor.view())).collect();
         let request = Request::keeping(inputs.iter().map(|(_, tensor)| tensor.clone()).collect());
@@ -243,8 +242,9 @@ impl Runtime {
     /// Says which spans are kept from now on.
     pub fn record(&self, recording: Recording) {
         if recording == Recording::Steps {
-            // Spans of a GPU whose clock cannot be read are left out, and are counted.
-            self.engine.program.gpus.iter().flatten().for_each(|gpu| _ = gpu.set_clock(|| self.engine.now()));
+            // Spans of a device whose clock cannot be read are left out, and are counted.
+            let now = || self.engine.now();
+            self.engine.program.devices.iter().for_each(|device| _ = device.queue().set_clock(&now));
         }
         self.engine.recording.swap(recording as u8, Ordering::Relaxed);
     }
@@ -253,8 +253,8 @@ impl Runtime {
     pub fn take_spans(&self) -> (Vec<Span>, u64) {
         let (mut all, mut left_out) = (Vec::new(), 0);
         let of_stations = self.engine.stations.iter().map(|station| std::mem::take(&mut station.seat().spans));
-        let of_gpus = self.engine.program.gpus.iter().flatten().map(|gpu| gpu.take_spans());
-        for spans in of_stations.chain(of_gpus) {
+        let of_devices = self.engine.program.devices.iter().map(|device| device.queue().take_times().0);
+        for spans in of_stations.chain(of_devices) {
             all.extend(spans.spans);
             left_out += spans.left_out;
         }
@@ -264,9 +264,9 @@ impl Runtime {
 
     /// What the processors of a kind of devices call themselves.
     pub fn processor(&self, kind: &str) -> String {
-        let devices = self.bundle().devices.iter().zip(&self.engine.program.gpus);
-        let gpu = devices.filter(|(device, _)| device.kind == kind).find_map(|(_, gpu)| gpu.as_ref());
-        gpu.map_or_else(cpu::name, |gpu| gpu.gpu.name().to_owned())
+        let mut devices = self.bundle().devices.iter().zip(&self.engine.program.devices);
+        let found = devices.find(|(device, _)| device.kind == kind);
+        found.map_or_else(String::new, |(_, device)| device.device.name())
     }
 
     /// What each device has in memory.
@@ -310,7 +310,7 @@ impl Runtime {
             let tensor = &program.bundle.values[port.value].tensor;
             let wrong = || Error::WrongOutput { reason: format!("'{}' is {tensor}", port.name) };
             let dtype = DType::from_name(&tensor.dtype).ok_or_else(wrong)?;
-            match self.pool.as_ref().filter(|_| program.is_from_gpu(port.value)) {
+            match self.pool.as_ref().filter(|_| program.is_downloaded(port.value)) {
                 Some(pool) => TensorData::pooled(dtype, &tensor.shape, pool),
                 None => TensorData::zeroed(dtype, &tensor.shape),
             }

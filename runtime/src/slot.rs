@@ -2,12 +2,11 @@
 //! flight, made once.
 
 use crate::{
-    block::Block,
     bundle::{Action, Buffer, Port},
-    cuda::Pinned,
     error::{Error, Result},
+    hal::{Allocation, Event},
     layout::Layout,
-    program::Program,
+    program::{LoadedDevice, Program},
     request::{Outputs, Request},
     sync::Mutex,
 };
@@ -15,18 +14,18 @@ use std::{cell::UnsafeCell, sync::Arc};
 
 pub(crate) struct Slot {
     pub(crate) index: usize,
-    /// A block for each device.
-    blocks: Vec<Block>,
-    /// Where inputs and outputs that are on GPUs come by.
+    /// Memory for the values of each device.
+    blocks: Vec<Box<dyn Allocation>>,
+    /// Staging buffers for inputs and outputs in other memory than the host's.
     pub(crate) inputs: Staging,
     pub(crate) outputs: Staging,
     pointers: UnsafeCell<Pointers>,
     pub(crate) progress: Mutex<Progress>,
 }
 
-/// Memory of the host for the values of ports that are on GPUs, which copy from and to it by themselves.
+/// Pinned memory for the values of ports in other memory than the host's.
 pub(crate) struct Staging {
-    memory: Option<Pinned>,
+    memory: Option<Box<dyn Allocation>>,
     /// By port.
     offsets: Vec<u64>,
 }
@@ -34,22 +33,23 @@ pub(crate) struct Staging {
 impl Staging {
     fn new(program: &Program, ports: &[Port]) -> Result<Self> {
         let mut total = 0;
-        let mut gpu = None;
+        let mut device = None;
         let mut offsets = Vec::with_capacity(ports.len());
         for port in ports {
             offsets.push(total);
-            if let Some(its) = program.gpu_of(port.value) {
-                gpu = Some(its);
+            if !program.is_on_host(port.value) {
+                device = Some(program.device_of(port.value));
                 total += program.bundle.values[port.value].tensor.bytes.next_multiple_of(crate::bundle::ALIGNMENT);
             }
         }
-        let memory = gpu.map(|gpu| Pinned::new(&gpu.gpu, total, "inputs and outputs of GPUs")).transpose()?;
+        let allocate = |device: &LoadedDevice| device.device.allocate_host(total, "inputs and outputs");
+        let memory = device.map(allocate).transpose()?;
         Ok(Self { memory, offsets })
     }
 
-    /// The place of a port whose value is on a GPU.
+    /// The place of a port.
     pub(crate) fn place(&self, port: usize) -> *mut u8 {
-        let begin = self.memory.as_ref().map_or(std::ptr::null_mut(), Pinned::pointer);
+        let begin = self.memory.as_ref().map_or(std::ptr::null_mut(), |memory| memory.address());
         begin.wrapping_add(self.offsets[port] as usize)
     }
 }
@@ -65,8 +65,8 @@ pub(crate) struct Progress {
     pub(crate) current: Option<Current>,
     /// How many steps each step still waits for.
     pub(crate) waits: Vec<u32>,
-    /// Which steps a GPU was told of before they were run.
-    pub(crate) are_told: Vec<bool>,
+    /// By step: a transfer that was begun before the step is run.
+    pub(crate) begun: Vec<Option<Event>>,
     pub(crate) steps_left: usize,
 }
 
@@ -85,13 +85,18 @@ unsafe impl Send for Slot {}
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    pub(crate) fn new(index: usize, program: &Program, layout: &Layout, arenas: &[Block]) -> Result<Self> {
+    pub(crate) fn new(
+        index: usize,
+        program: &Program,
+        layout: &Layout,
+        arenas: &[Box<dyn Allocation>],
+    ) -> Result<Self> {
         let bundle = &program.bundle;
         let block = |(device, &bytes): (usize, &u64)| program.values(device, bytes);
-        let blocks: Vec<Block> = layout.bytes.iter().enumerate().map(block).collect::<Result<_>>()?;
+        let blocks: Vec<Box<dyn Allocation>> = layout.bytes.iter().enumerate().map(block).collect::<Result<_>>()?;
         let place = |(index, value): (usize, &crate::bundle::Value)| match value.constant {
             Some(constant) => program.constant_on(value.device, constant),
-            None => blocks[value.device].pointer().wrapping_add(layout.offsets[index] as usize),
+            None => blocks[value.device].address().wrapping_add(layout.offsets[index] as usize),
         };
         let values: Vec<*mut u8> = bundle.values.iter().enumerate().map(place).collect();
         let mut table = Vec::with_capacity(program.table_length());
@@ -102,12 +107,12 @@ impl Slot {
             table.extend(buffers.map(|buffer| match buffer {
                 Buffer::Input(index) => values[inputs[*index]],
                 Buffer::Output(index) => values[outputs[*index]],
-                Buffer::Arena(offset) => arenas[stage.device].pointer().wrapping_add(*offset as usize),
+                Buffer::Arena(offset) => arenas[stage.device].address().wrapping_add(*offset as usize),
                 Buffer::Constant(index) => program.constant_on(stage.device, *index),
             }));
         }
-        let (waits, are_told) = (vec![0; bundle.steps.len()], vec![false; bundle.steps.len()]);
-        let progress = Mutex::new(Progress { current: None, waits, are_told, steps_left: 0 });
+        let (waits, begun) = (vec![0; bundle.steps.len()], vec![None; bundle.steps.len()]);
+        let progress = Mutex::new(Progress { current: None, waits, begun, steps_left: 0 });
         let (inputs, outputs) = (Staging::new(program, &bundle.inputs)?, Staging::new(program, &bundle.outputs)?);
         Ok(Self { index, blocks, inputs, outputs, pointers: UnsafeCell::new(Pointers { values, table }), progress })
     }
@@ -116,6 +121,12 @@ impl Slot {
     pub(crate) fn value(&self, value: usize) -> *mut u8 {
         // SAFETY: pointers do not change while a request has the slot.
         unsafe { (&(*self.pointers.get()).values)[value] }
+    }
+
+    /// Addresses of all values.
+    pub(crate) fn values(&self) -> &[*mut u8] {
+        // SAFETY: as above.
+        unsafe { &(*self.pointers.get()).values }
     }
 
     /// The buffers of a launch's calls, which begin here in the table, and those behind them.
@@ -130,7 +141,7 @@ impl Slot {
     /// The slot is the calling thread's, and no step of its request is ready yet.
     pub(crate) unsafe fn place(&self, program: &Program, layout: &Layout, value: usize, lent: Option<*mut u8>) {
         let device = program.bundle.values[value].device;
-        let own = self.blocks[device].pointer().wrapping_add(layout.offsets[value] as usize);
+        let own = self.blocks[device].address().wrapping_add(layout.offsets[value] as usize);
         let place = lent.unwrap_or(own);
         // SAFETY: the caller's.
         let Pointers { values, table } = unsafe { &mut *self.pointers.get() };

@@ -5,7 +5,6 @@ use crate::{
     phase::spin,
     span::Spans,
     sync::{Condition, Guard, Mutex},
-    team::Team,
 };
 use std::{
     cmp::Reverse,
@@ -29,8 +28,8 @@ pub(crate) struct Station {
     changed: Condition,
     /// As many as there are in the queues, for those who look without the lock.
     ready: AtomicUsize,
-    /// How long to look for steps before sleeping.
-    patience: Duration,
+    /// Time that its thread polls for steps before it sleeps.
+    spin_timeout: Duration,
     /// What the one who runs a step has for himself.
     seat: Mutex<Seat>,
 }
@@ -44,18 +43,16 @@ struct Queues {
 }
 
 pub(crate) struct Seat {
-    /// Not there at a station that serves links only.
-    pub(crate) team: Option<Team>,
     pub(crate) spans: Spans,
 }
 
 impl Station {
     /// The most steps that may be ready in a lane at once is known, so that queues never grow.
-    pub(crate) fn new(lanes: usize, most_ready: usize, team: Option<Team>, patience: Duration) -> Self {
+    pub(crate) fn new(lanes: usize, most_ready: usize, spin_timeout: Duration) -> Self {
         let lanes = (0..lanes).map(|_| BinaryHeap::with_capacity(most_ready)).collect();
         let queues = Mutex::new(Queues { lanes, is_taken: false, is_closed: false });
-        let seat = Mutex::new(Seat { team, spans: Spans::default() });
-        Self { queues, changed: Condition::new(), ready: AtomicUsize::new(0), patience, seat }
+        let seat = Mutex::new(Seat { spans: Spans::default() });
+        Self { queues, changed: Condition::new(), ready: AtomicUsize::new(0), spin_timeout, seat }
     }
 
     pub(crate) fn seat(&self) -> Guard<'_, Seat> {
@@ -96,7 +93,7 @@ impl Station {
                 continue;
             }
             drop(queues);
-            spin(self.patience, || self.has_ready());
+            spin(self.spin_timeout, || self.has_ready());
             queues = self.queues.lock();
             if !queues.is_closed && (queues.is_taken || queues.lanes.iter().all(BinaryHeap::is_empty)) {
                 self.changed.wait(&mut queues);

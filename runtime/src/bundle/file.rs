@@ -2,6 +2,7 @@
 
 use super::{Bundle, DESCRIPTION, FORMAT, FORMAT_1, File, Source};
 use crate::{
+    drivers::Drivers,
     error::{Error, Result},
     files,
     prepare::Expression,
@@ -15,9 +16,14 @@ use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 const MOST_BYTES: u64 = 1 << 30;
 
 impl Bundle {
-    /// Reads the description of the bundle in a folder and checks that it is sound by itself. The other files are not
+    /// Reads the description of the bundle in a folder and checks that it is valid by itself. The other files are not
     /// looked at: see [`Bundle::check`].
     pub fn read(folder: &Path) -> Result<Self> {
+        Self::read_for(folder, &Drivers::default())
+    }
+
+    /// As [`Bundle::read`], with drivers that check their devices.
+    pub fn read_for(folder: &Path, drivers: &Drivers) -> Result<Self> {
         let path = &folder.join(DESCRIPTION);
         let text = files::read(path, MOST_BYTES)?;
         let mut bundle = Self::parse(&text).map_err(|reason| match version(&text) {
@@ -32,7 +38,7 @@ impl Bundle {
         if bundle.sha256 != named {
             return Err(Error::damaged(path, "its contents do not have the hash that it names"));
         }
-        bundle.validate().map_err(|reason| Error::malformed(path, reason))?;
+        bundle.validate_for(drivers).map_err(|reason| Error::malformed(path, reason))?;
         Ok(bundle)
     }
 

@@ -70,7 +70,7 @@ pub enum Library {
 
 impl Library {
     /// What is wrong with its numbers, if something is.
-    pub(super) fn problem(&self) -> Option<String> {
+    pub(crate) fn problem(&self) -> Option<String> {
         match self {
             Self::Convolution(Convolution { input, filters, output, groups, strides, dilations, .. }) => {
                 let fits = input[0] == output[0]

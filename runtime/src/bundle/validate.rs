@@ -1,10 +1,8 @@
 //! Whether a description is sound: every index inside what it is an index of, every size what it must be. What was
 //! validated can be run without further questions, if the files are those that were written with it.
 
-use super::{
-    ALIGNMENT, Buffer, Bundle, Call, Constant, GpuCode, Launch, LibraryCall, Port, Source, Stage, Tensor, WEIGHTS,
-};
-use crate::{cuda, dtype::DType, prepare::Expression};
+use super::{ALIGNMENT, Buffer, Bundle, Call, Constant, Port, Source, Stage, Tensor, WEIGHTS};
+use crate::{drivers::Drivers, dtype::DType, prepare::Expression};
 use std::collections::HashSet;
 use std::path::{Component, Path};
 
@@ -14,15 +12,16 @@ const MOST_BYTES: u64 = 1 << 48;
 /// More inputs than any plan queues.
 const MOST_INPUTS: u64 = 1 << 32;
 
-/// As many as a grid has in its first dimension, and a block of threads.
-const MOST_BLOCKS: u32 = i32::MAX as u32;
-const MOST_GPU_THREADS: u32 = 1024;
-
 pub(super) type Verdict = Result<(), String>;
 
 impl Bundle {
-    /// Says what is wrong with the description, if something is.
+    /// Checks the description, for the devices of this crate's drivers.
     pub fn validate(&self) -> Verdict {
+        self.validate_for(&Drivers::default())
+    }
+
+    /// Checks the description. Drivers check what it says of their devices.
+    pub fn validate_for(&self, drivers: &Drivers) -> Verdict {
         self.validate_files()?;
         let has_model_files = !self.model_folder.is_empty() || !self.model_files.is_empty();
         if has_model_files && !self.has_extents() {
@@ -59,38 +58,32 @@ impl Bundle {
         for stage in &self.stages {
             self.validate_stage(stage).map_err(|reason| format!("stage '{}': {reason}", stage.name))?;
         }
-        self.validate_steps()
-    }
-
-    /// Whether anything runs on CPUs.
-    pub(crate) fn has_native_calls(&self) -> bool {
-        let is_gpu = |stage: &Stage| self.devices.get(stage.device).is_some_and(|device| device.kind == cuda::KIND);
-        let is_native = |stage: &Stage| !stage.calls.is_empty() && !is_gpu(stage);
-        !self.prepare.is_empty() || self.stages.iter().any(is_native)
+        self.validate_steps()?;
+        drivers.validate(self)
     }
 
     fn validate_files(&self) -> Verdict {
-        let has = |path: &str| self.files.iter().any(|file| file.path == path);
-        let code = &self.target.code;
-        let is_plain =
-            |path: &str| matches!(Path::new(path).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
-        if self.has_native_calls() && !(is_plain(code) && has(code)) {
-            return Err(format!("the code '{code}' is not one of the files of the bundle"));
-        }
-        for device in self.devices.iter().filter(|device| device.kind == cuda::KIND) {
-            let arch = device.arch.as_deref().unwrap_or_default();
-            let Some(GpuCode { code, .. }) = self.gpus.iter().find(|code| code.arch == arch) else {
-                return Err(format!("there is no code for '{arch}', which device '{}' is", device.id));
-            };
-            if !is_plain(code) || !has(code) {
-                return Err(format!("the code '{code}' is not one of the files of the bundle"));
-            }
+        if !self.prepare.is_empty() {
+            self.validate_code(&self.target.code)?;
         }
         let is_packed = |constant: &Constant| matches!(constant.source, Source::Packed { .. });
-        if self.constants.iter().any(is_packed) && !has(WEIGHTS) {
+        if self.constants.iter().any(is_packed) && !self.has_file(WEIGHTS) {
             return Err(format!("{WEIGHTS} is not one of the files of the bundle"));
         }
         Ok(())
+    }
+
+    fn has_file(&self, path: &str) -> bool {
+        self.files.iter().any(|file| file.path == path)
+    }
+
+    /// Checks that a file with code is one of the bundle's, in its folder.
+    pub(crate) fn validate_code(&self, path: &str) -> Verdict {
+        let components: Vec<_> = Path::new(path).components().collect();
+        match matches!(components[..], [Component::Normal(_)]) && self.has_file(path) {
+            true => Ok(()),
+            false => Err(format!("the code '{path}' is not one of the files of the bundle")),
+        }
     }
 
     fn validate_constant(&self, constant: &Constant) -> Verdict {
@@ -160,50 +153,8 @@ impl Bundle {
         inside(stage.device, self.devices.len(), "devices")?;
         countable(stage.arena)?;
         stage.inputs.iter().chain(&stage.outputs).try_for_each(validate_tensor)?;
-        for (index, call) in stage.calls.iter().enumerate() {
-            let sound = self.validate_call(call, Some(stage)).and_then(|()| match &call.launch {
-                Some(launch) => self.validate_launch(launch, call, stage, index),
-                None if self.devices[stage.device].kind == cuda::KIND => {
-                    Err("it does not say how a GPU runs it".to_owned())
-                }
-                None => Ok(()),
-            });
-            sound.map_err(|reason| format!("kernel '{}': {reason}", call.kernel))?;
-        }
-        Ok(())
-    }
-
-    fn validate_launch(&self, launch: &Launch, call: &Call, stage: &Stage, index: usize) -> Verdict {
-        if self.devices[stage.device].kind != cuda::KIND {
-            return Err("it says how a GPU runs it, and runs on none".into());
-        }
-        let Launch { blocks, threads, then, library, after, .. } = launch;
-        let others = then.iter().chain(library.iter().flat_map(|library| &library.then));
-        for (blocks, threads) in others.map(|then| (then.blocks, then.threads)).chain([(*blocks, *threads)]) {
-            if !(1..=MOST_BLOCKS).contains(&blocks) || !(1..=MOST_GPU_THREADS).contains(&threads) {
-                return Err(format!("{blocks} blocks of {threads} threads"));
-            }
-        }
-        if let Some(other) = after.iter().find(|&&other| other >= index) {
-            return Err(format!("it comes after call {other}, which is not before it"));
-        }
-        let Some(LibraryCall { way: library, .. }) = library else { return Ok(()) };
-        if let Some(problem) = library.problem() {
-            return Err(problem);
-        }
-        let wanted = library.buffer_bytes();
-        let Some((output, inputs)) = call.buffers.split_last().filter(|(_, inputs)| inputs.len() + 1 >= wanted.len())
-        else {
-            return Err(format!("it has {} buffers, and the library {}", call.buffers.len(), wanted.len()));
-        };
-        let known = inputs[..wanted.len() - 1].iter().chain([output]);
-        for (number, (buffer, wanted)) in known.zip(wanted).enumerate() {
-            let there = self.buffer_bytes(buffer, Some(stage));
-            if wanted > there {
-                return Err(format!(
-                    "the library's buffer {number} has {wanted} bytes, more than the {there} there are"
-                ));
-            }
+        for call in &stage.calls {
+            self.validate_call(call, Some(stage)).map_err(|reason| format!("kernel '{}': {reason}", call.kernel))?;
         }
         Ok(())
     }
@@ -267,7 +218,7 @@ impl Bundle {
     }
 
     /// Size in bytes of a buffer whose index exists.
-    fn buffer_bytes(&self, buffer: &Buffer, stage: Option<&Stage>) -> u64 {
+    pub(crate) fn buffer_bytes(&self, buffer: &Buffer, stage: Option<&Stage>) -> u64 {
         match (buffer, stage) {
             (Buffer::Constant(index), _) => self.constants[*index].bytes,
             (Buffer::Input(index), Some(stage)) => stage.inputs[*index].bytes,

@@ -2,8 +2,9 @@
 
 use crate::kit::{Maker, SIZE, call, full, numbers, options, scale_and_add, two_devices};
 use divi_runtime::{
-    DType, Error, Options, Runtime, TensorData, Transfer,
-    bundle::{Buffer, Device, Mode},
+    DType, Error, MemoryCopy, Options, Runtime, TensorData, Transport,
+    bundle::{Action, Buffer, Bundle, Mode, Step},
+    hal::{Copy, Event, Owner},
 };
 use std::{
     sync::{
@@ -62,20 +63,27 @@ fn a_stage_that_is_killed_does_not_hurt_other_requests() {
 
 #[test]
 fn a_transfer_that_fails_says_between_which_devices() {
-    struct Broken;
-    impl Transfer for Broken {
-        fn carry(&self, from: &Device, _: &Device, source: &[u8], target: &mut [u8]) -> Result<(), String> {
-            if from.id == "cpu1" && source[..4] == 20.0_f32.to_le_bytes() {
+    /// Fails at a step for one number.
+    struct Broken(usize);
+    impl Transport for Broken {
+        unsafe fn begin(&self, owner: Owner, copy: Copy) -> Result<Option<Event>, String> {
+            // SAFETY: values have at least four bytes.
+            let number = unsafe { copy.from.cast::<f32>().read() };
+            if owner.step == Some(self.0) && number == 20.0 {
                 return Err("the cable is out".into());
             }
-            target.copy_from_slice(source);
-            Ok(())
+            // SAFETY: the caller's.
+            unsafe { MemoryCopy.begin(owner, copy) }
         }
     }
     let folder = two_devices(Mode::Latency, false).write();
+    let bundle = Bundle::read(folder.path()).unwrap();
+    let is_back =
+        |step: &Step| matches!(step.action, Action::Transfer { output, .. } if bundle.values[output].device == 0);
+    let step = bundle.steps.iter().position(is_back).unwrap();
     for link_threads in [false, true] {
-        let transfer = Arc::new(Broken);
-        let options = Options { transfer, link_threads: Some(link_threads), ..options() };
+        let transport = Arc::new(Broken(step));
+        let options = Options { transport, link_threads: Some(link_threads), ..options() };
         let runtime = Runtime::load(folder.path(), options).unwrap();
         let text = message(runtime.run(&[("x", full(1.0).view())]));
         assert_eq!(text, "value 'whole' did not get from 'cpu1' to 'cpu0': the cable is out");

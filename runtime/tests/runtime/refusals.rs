@@ -114,8 +114,7 @@ fn code_for_another_machine() {
     assert_eq!(refusal(&maker.write()), expected);
     let mut maker = scale_and_add();
     maker.bundle.devices[0].kind = "abacus".into();
-    let expected =
-        "device 'cpu0' is of the kind 'abacus', which this runtime cannot run: plan for kinds 'cpu' and 'cuda'";
+    let expected = "device 'cpu0' is of the unknown kind 'abacus'; expected one of cpu, cuda";
     assert_eq!(refusal(&maker.write()), expected);
 }
 
@@ -226,7 +225,7 @@ fn indices_that_lead_nowhere() {
             "stage 'first': kernel 'add': index 3 is outside the 0 constants",
         ),
         (
-            Box::new(|it| it.bundle.stages[0].calls = vec![crate::kit::call("add", &[])]),
+            Box::new(|it| it.bundle.stages[0].calls = vec![crate::kit::call("add", &[Buffer::Output(0)])]),
             "the code 'kernels.so' is not one of the files of the bundle",
         ),
         (Box::new(|it| it.bundle.steps.swap(0, 1)), "step 0: value 'half' is read before it is written"),

@@ -14,7 +14,7 @@ mod settings;
 
 use crate::{USAGE, arguments::Arguments, files};
 use divi_cost::system::{DeviceKind, System};
-use divi_runtime::FoundGpu;
+use divi_runtime::{Drivers, hal::DeviceInfo};
 use job::Job;
 use kind::Kinds;
 use link::Measured;
@@ -66,9 +66,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 }
 
 /// The GPUs of this machine, which are not looked for if the system has none.
-fn gpus(system: &System) -> Result<Vec<FoundGpu>, String> {
+fn gpus(system: &System) -> Result<Vec<DeviceInfo>, String> {
     match system.devices.iter().any(|device| device.kind == DeviceKind::Cuda) {
-        true => divi_runtime::gpus(),
+        true => Drivers::default().devices("cuda"),
         false => Ok(vec![]),
     }
 }

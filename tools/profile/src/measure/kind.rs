@@ -1,7 +1,7 @@
 //! Devices that are alike: what one takes, the others take.
 
 use divi_cost::system::{Device, DeviceKind, System};
-use divi_runtime::{FoundGpu, cpu};
+use divi_runtime::{cpu, hal::DeviceInfo};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Kind {
@@ -30,7 +30,7 @@ pub(super) struct Kinds {
 
 impl Kinds {
     /// For a machine that has these GPUs, or why it has none.
-    pub(super) fn of(system: &System, gpus: &Result<Vec<FoundGpu>, String>) -> Result<Self, String> {
+    pub(super) fn of(system: &System, gpus: &Result<Vec<DeviceInfo>, String>) -> Result<Self, String> {
         let cpus = system.devices.iter().filter(|device| device.kind == DeviceKind::Cpu);
         let cpu_memory = cpus.fold(0, |sum: u64, device| sum.saturating_add(device.memory.0)).min(1 << 60);
         let mut found = Self { kinds: vec![], left_out: vec![] };
@@ -80,7 +80,7 @@ fn cpu_of(device: &Device) -> Result<Processor, String> {
 }
 
 /// A bundle with one GPU has the machine's first.
-fn gpu_of(device: &Device, gpus: &Result<Vec<FoundGpu>, String>) -> Result<Processor, String> {
+fn gpu_of(device: &Device, gpus: &Result<Vec<DeviceInfo>, String>) -> Result<Processor, String> {
     let gpus = gpus.as_ref().map_err(Clone::clone)?;
     let first = gpus.first().ok_or("this machine has no GPU")?;
     let arch = device.arch.clone().unwrap_or_default();
@@ -153,8 +153,8 @@ mod tests {
         System::parse("s.toml", &text).unwrap()
     }
 
-    fn h200() -> Result<Vec<FoundGpu>, String> {
-        Ok(vec![FoundGpu { name: "NVIDIA H200".into(), arch: "sm_90".into() }])
+    fn h200() -> Result<Vec<DeviceInfo>, String> {
+        Ok(vec![DeviceInfo { name: "NVIDIA H200".into(), arch: "sm_90".into() }])
     }
 
     #[test]

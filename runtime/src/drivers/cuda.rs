@@ -1,0 +1,132 @@
+//! CUDA driver. Nothing of CUDA is needed to build this, or to run bundles without GPUs.
+//!
+//! A [`CudaExecutable`] has a bundle's code and constants on a GPU. Each of its stages is issued once, as a graph, and replayed from
+//! then on; calls that do not wait for each other run side by side (`chains`). Where a vendor's library may compute a call,
+//! its algorithms and our kernel are measured when the bundle is loaded (`choice`), unless that was done before (`choices`). The functions of CUDA that are used are a
+//! [`driver::Api`].
+
+mod chains;
+mod choice;
+mod choices;
+mod cublaslt;
+mod cudnn;
+mod driver;
+mod executable;
+mod memory;
+mod real;
+mod stage;
+#[cfg(test)]
+mod stub;
+#[cfg(test)]
+mod tests;
+mod upload;
+mod validate;
+mod window;
+
+use crate::{
+    bundle::Bundle,
+    error::{Error, Result},
+    hal::{Allocation, Device, DeviceInfo, Driver, Executable, Execution, LoadRequest, MemorySpace, Properties},
+};
+use driver::{Api, Gpu, Outcome};
+use executable::CudaExecutable;
+use memory::{DeviceMemory, Pinned};
+use real::Cuda;
+use std::sync::Arc;
+
+pub(crate) struct CudaDriver {
+    api: Arc<dyn Api>,
+}
+
+impl Default for CudaDriver {
+    fn default() -> Self {
+        Self { api: Arc::new(Cuda) }
+    }
+}
+
+impl Driver for CudaDriver {
+    fn kind(&self) -> &str {
+        "cuda"
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { memory: MemorySpace::Device, execution: Execution::Queued }
+    }
+
+    fn devices(&self) -> std::result::Result<Vec<DeviceInfo>, String> {
+        find(&*self.api).map_err(|fault| fault.to_string())
+    }
+
+    fn validate(&self, bundle: &Bundle, device: usize) -> std::result::Result<(), String> {
+        validate::validate(bundle, device)
+    }
+
+    fn code_files<'a>(&self, bundle: &'a Bundle, device: usize) -> Vec<&'a str> {
+        validate::code(bundle, device).map(|code| &code.code[..]).into_iter().collect()
+    }
+
+    fn open(&self, bundle: &Bundle, device: usize, ordinal: usize) -> Result<Arc<dyn Device>> {
+        let description = &bundle.devices[device];
+        let arch = description.arch.clone().unwrap_or_default();
+        let refused = |reason: String| Error::NoDevice {
+            id: description.id.clone(),
+            kind: description.kind.clone(),
+            arch: arch.clone(),
+            reason,
+        };
+        let count = self.api.count().map_err(|fault| refused(fault.to_string()))?;
+        if ordinal >= count {
+            return Err(refused(format!("this machine has {count} GPU{}", if count == 1 { "" } else { "s" })));
+        }
+        let gpu = self.api.open(ordinal).map_err(|fault| refused(fault.to_string()))?;
+        let (major, minor) = gpu.capability();
+        if !runs(&arch, major * 10 + minor) {
+            return Err(refused(format!("this machine's {} is sm_{major}{minor}", gpu.name())));
+        }
+        Ok(Arc::new(CudaDevice(gpu)))
+    }
+}
+
+fn find(api: &dyn Api) -> Outcome<Vec<DeviceInfo>> {
+    let found = |ordinal| {
+        let gpu = api.open(ordinal)?;
+        let (major, minor) = gpu.capability();
+        Ok(DeviceInfo { name: gpu.name().to_owned(), arch: format!("sm_{major}{minor}") })
+    };
+    (0..api.count()?).map(found).collect()
+}
+
+struct CudaDevice(Arc<dyn Gpu>);
+
+impl Device for CudaDevice {
+    fn name(&self) -> String {
+        self.0.name().to_owned()
+    }
+
+    fn allocate(&self, bytes: u64, what: &str) -> Result<Box<dyn Allocation>> {
+        Ok(Box::new(DeviceMemory::new(&self.0, bytes, what)?))
+    }
+
+    fn allocate_host(&self, bytes: u64, what: &str) -> Result<Box<dyn Allocation>> {
+        Ok(Box::new(Pinned::new(&self.0, bytes, what)?))
+    }
+
+    fn is_pinned(&self, pointer: *const u8) -> bool {
+        self.0.is_pinned(pointer)
+    }
+
+    fn load(&self, request: &LoadRequest<'_>) -> Result<Box<dyn Executable>> {
+        Ok(Box::new(CudaExecutable::load(request, self.0.clone())?))
+    }
+}
+
+/// True if a GPU runs code for an architecture: PTX is compiled for newer ones, but where its name ends with a letter.
+fn runs(arch: &str, has: u32) -> bool {
+    let Some(name) = arch.strip_prefix("sm_") else { return false };
+    let digits = name.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
+    match digits.parse::<u32>() {
+        Ok(wants) if digits.len() == name.len() => wants <= has,
+        Ok(wants) => wants == has,
+        Err(_) => false,
+    }
+}

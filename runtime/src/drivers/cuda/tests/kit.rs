@@ -1,0 +1,231 @@
+//! Bundles for these tests, and who asks them.
+
+use crate::{
+    DType, Error, Options, Runtime, TensorData,
+    bundle::{
+        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, GpuCode, Launch, Library, LibraryCall, Mode,
+        Objective, Port, SIGNATURE_COMMENT, Source, Stage, Step, Target, Task, Tensor, Value,
+    },
+    drivers::{
+        Drivers,
+        cuda::{
+            CudaDriver,
+            stub::{Stub, square},
+        },
+    },
+    prepare::Expression,
+};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+pub(super) const SIZE: u64 = 16;
+
+/// A bundle that is being made, and the folder that it is written to.
+pub(super) struct Maker {
+    pub(super) bundle: Bundle,
+    pub(super) folder: PathBuf,
+    pub(super) ptx: &'static str,
+}
+
+impl Drop for Maker {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+pub(super) fn floats(shape: &[u64]) -> Tensor {
+    Tensor { dtype: "float".into(), shape: shape.to_vec(), bytes: shape.iter().product::<u64>() * 4 }
+}
+
+pub(super) fn call(kernel: &str, buffers: &[Buffer], after: &[usize]) -> Call {
+    let can_fail = kernel == "root";
+    let launch = Launch { blocks: 1, threads: 32, can_fail, then: vec![], library: None, after: after.to_vec() };
+    let (kernel, buffers) = (kernel.to_owned(), buffers.to_vec());
+    let bytes = buffers.iter().map(|buffer| if matches!(buffer, Buffer::Constant(_)) { 4 } else { SIZE * 4 }).collect();
+    // Kernels write their first buffer, but for products.
+    let writes = vec![if kernel == "product" { buffers.len() - 1 } else { 0 }];
+    Call { kernel, buffers, bytes, writes, extent: SIZE as i64, grain: 1, task: 0, launch: Some(launch) }
+}
+
+impl Maker {
+    /// For GPUs, and behind them a CPU.
+    pub(super) fn new(gpus: usize) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("divi-cuda-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let gpu = |index| {
+            let arch = Some("sm_90".to_owned());
+            Device {
+                id: format!("gpu{index}"),
+                kind: "cuda".into(),
+                arch,
+                threads: 1,
+                memory: 1 << 30,
+                ..Device::default()
+            }
+        };
+        let cpu = Device { id: "cpu0".into(), kind: "cpu".into(), threads: 1, memory: 1 << 30, ..Device::default() };
+        let bundle = Bundle {
+            format: FORMAT.into(),
+            model: "test".into(),
+            target: Target { cpu: "x86-64-v3".into(), features: vec![], code: "kernels.so".into() },
+            gpus: vec![GpuCode { arch: "sm_90".into(), code: "sm_90.ptx".into() }],
+            objective: Objective { mode: Mode::Latency, inputs: 1, predicted_us: None, bound_us: None },
+            devices: (0..gpus).map(gpu).chain([cpu]).collect(),
+            files: vec![],
+            model_folder: String::new(),
+            model_files: vec![],
+            values: vec![],
+            inputs: vec![],
+            outputs: vec![],
+            constants: vec![],
+            prepare: vec![],
+            stages: vec![],
+            steps: vec![],
+            sha256: String::new(),
+        };
+        Self { bundle, folder, ptx: "// PTX" }
+    }
+
+    pub(super) fn value(&mut self, name: &str, device: usize) -> usize {
+        self.bundle.values.push(Value { name: name.into(), device, tensor: floats(&[SIZE]), constant: None });
+        self.bundle.values.len() - 1
+    }
+
+    pub(super) fn input(&mut self, name: &str, device: usize) -> usize {
+        let value = self.value(name, device);
+        self.bundle.inputs.push(Port { name: name.into(), value });
+        value
+    }
+
+    pub(super) fn output(&mut self, name: &str, value: usize) {
+        self.bundle.outputs.push(Port { name: name.into(), value });
+    }
+
+    pub(super) fn constant(&mut self, number: f32) -> usize {
+        let digits = number.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        self.bundle.constants.push(Constant { bytes: 4, source: Source::Made(Expression::Bytes(digits)), crc32: None });
+        self.bundle.constants.len() - 1
+    }
+
+    pub(super) fn step(&mut self, action: Action) {
+        self.bundle.steps.push(Step { action, start_us: None, takes_us: None });
+    }
+
+    pub(super) fn transfer(&mut self, input: usize, device: usize) -> usize {
+        self.transfer_of(input, device, &[SIZE])
+    }
+
+    pub(super) fn transfer_of(&mut self, input: usize, device: usize, shape: &[u64]) -> usize {
+        let name = format!("{} on {device}", self.bundle.values[input].name);
+        let output = self.value(&name, device);
+        self.bundle.values[output].tensor = floats(shape);
+        self.step(Action::Transfer { input, output });
+        output
+    }
+
+    pub(super) fn launch(&mut self, name: &str, calls: Vec<Call>, inputs: &[usize], outputs: &[usize]) {
+        let tensor = |&value: &usize| self.bundle.values[value].tensor.clone();
+        let tasks = calls.iter().map(|call| call.task).max().unwrap_or(0) + 1;
+        let task = |index| Task { name: format!("{name} {index}"), ..Task::default() };
+        self.bundle.stages.push(Stage {
+            name: name.into(),
+            device: self.bundle.values[outputs[0]].device,
+            arena: 4096,
+            inputs: inputs.iter().map(tensor).collect(),
+            outputs: outputs.iter().map(tensor).collect(),
+            tasks: (0..tasks).map(task).collect(),
+            calls,
+        });
+        let stage = self.bundle.stages.len() - 1;
+        self.step(Action::Launch { stage, inputs: inputs.to_vec(), outputs: outputs.to_vec() });
+    }
+
+    pub(super) fn load(&mut self, stub: &Stub, options: Options) -> Result<Runtime, Error> {
+        let calls = self.bundle.stages.iter().flat_map(|stage| &stage.calls);
+        let comments = calls.flat_map(Call::signatures).map(|line| format!("{SIGNATURE_COMMENT}{line}\n"));
+        fs::write(self.folder.join("sm_90.ptx"), self.ptx.to_owned() + "\n" + &comments.collect::<String>()).unwrap();
+        self.bundle.files = vec![File::of(&self.folder, "sm_90.ptx").unwrap()];
+        self.bundle.write(&self.folder).unwrap();
+        let driver = Arc::new(CudaDriver { api: Arc::new(stub.clone()) });
+        Runtime::load(&self.folder, Options { drivers: Drivers::default().with(driver), ..options })
+    }
+
+    pub(super) fn refusal(&mut self, stub: &Stub) -> String {
+        let error = self.load(stub, Options::default()).err().unwrap().to_string();
+        error.replace(self.folder.to_str().unwrap(), "FOLDER")
+    }
+}
+
+/// `y = x * 3 + x`, with inputs and outputs on a device.
+pub(super) fn scale_and_add(ports: usize) -> Maker {
+    let mut maker = Maker::new(1);
+    let three = maker.constant(3.0);
+    let mut x = maker.input("x", ports);
+    if ports != 0 {
+        x = maker.transfer(x, 0);
+    }
+    let mut y = maker.value("y", 0);
+    let calls = vec![
+        call("scale", &[Buffer::Arena(64), Buffer::Input(0), Buffer::Constant(three)], &[]),
+        call("add", &[Buffer::Output(0), Buffer::Arena(64), Buffer::Input(0)], &[0]),
+    ];
+    maker.launch("main", calls, &[x], &[y]);
+    if ports != 0 {
+        y = maker.transfer(y, ports);
+    }
+    maker.output("y", y);
+    maker
+}
+
+pub(super) fn full(number: f32) -> TensorData {
+    TensorData::from_f32(&[SIZE], &[number; SIZE as usize]).unwrap()
+}
+
+pub(super) fn ask(runtime: &Runtime, number: f32) -> Result<Vec<f32>, Error> {
+    let outputs = runtime.run(&[("x", full(number).view())])?;
+    assert_eq!(outputs[0].1.dtype(), DType::F32);
+    Ok(outputs[0].1.to_f32().unwrap())
+}
+
+/// `y = x * 3 * 3`, where what is between the two stages goes by the host, or does not.
+pub(super) fn scale_twice(by_host: bool) -> Maker {
+    let mut maker = Maker::new(1);
+    let three = maker.constant(3.0);
+    let scale = || vec![call("scale", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(three)], &[])];
+    let x = maker.input("x", 1);
+    let (x, mut between, y) = (maker.transfer(x, 0), maker.value("between", 0), maker.value("y", 0));
+    maker.launch("first", scale(), &[x], &[between]);
+    if by_host {
+        let here = maker.transfer(between, 1);
+        between = maker.transfer(here, 0);
+    }
+    maker.launch("second", scale(), &[between], &[y]);
+    let y = maker.transfer(y, 1);
+    maker.output("y", y);
+    maker
+}
+
+pub(super) fn by(way: Library) -> Option<LibraryCall> {
+    Some(LibraryCall { way, then: vec![] })
+}
+
+/// `y = x * x`, as matrices.
+pub(super) fn product() -> Maker {
+    let mut maker = Maker::new(1);
+    let (x, y) = (maker.input("x", 0), maker.value("y", 0));
+    let mut call = call("product", &[Buffer::Input(0), Buffer::Input(0), Buffer::Output(0)], &[]);
+    if let Some(launch) = &mut call.launch {
+        launch.library = by(Library::Product(square(4)));
+    }
+    maker.launch("main", vec![call], &[x], &[y]);
+    maker.output("y", y);
+    maker
+}

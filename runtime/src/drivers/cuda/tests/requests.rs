@@ -1,0 +1,307 @@
+//! What GPUs are told for requests, and when.
+
+use super::kit::{Maker, SIZE, ask, call, floats, full, scale_and_add, scale_twice};
+use crate::{
+    Options, Recording, TensorData,
+    bundle::{Action, Buffer, Task},
+    drivers::cuda::{
+        stage::{TaskTime, fitted},
+        stub::Stub,
+    },
+};
+use std::sync::Arc;
+
+#[test]
+fn a_stage_is_captured_once_and_replayed() {
+    for ports in [0, 1] {
+        let stub = Stub::new();
+        let runtime = scale_and_add(ports).load(&stub, Options::default()).unwrap();
+        for round in 0..5 {
+            assert_eq!(ask(&runtime, round as f32).unwrap(), [4.0 * round as f32; SIZE as usize]);
+        }
+        assert_eq!((stub.times("graph of 2 on 1"), stub.times("launch graph"), stub.times("kernel")), (1, 5, 10));
+        drop(runtime);
+        assert_eq!(stub.pieces(), 0);
+    }
+}
+
+/// The stub does nothing before somebody waits for it: stages that are launched are on their way, not done.
+#[test]
+fn gpus_are_told_ahead() {
+    let stub = Stub::new();
+    let runtime = scale_twice(false).load(&stub, Options::default()).unwrap();
+    assert_eq!(ask(&runtime, 1.0).unwrap(), [9.0; SIZE as usize]);
+    let log = &stub.state.lock().log;
+    let (last_launch, first_kernel) =
+        (log.iter().rposition(|line| line == "launch graph"), log.iter().position(|line| line.starts_with("kernel")));
+    assert!(last_launch < first_kernel && last_launch.is_some(), "{log:?}");
+}
+
+/// What the host wants is fetched as soon as it is computed, and what comes next is told before anybody waits for it.
+#[test]
+fn values_are_fetched_while_the_gpu_goes_on() {
+    let stub = Stub::new();
+    let mut maker = Maker::new(1);
+    let three = maker.constant(3.0);
+    let scale = || vec![call("scale", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(three)], &[])];
+    let x = maker.input("x", 1);
+    let (x, between, y) = (maker.transfer(x, 0), maker.value("between", 0), maker.value("y", 0));
+    maker.launch("first", scale(), &[x], &[between]);
+    let here = maker.transfer(between, 1);
+    maker.launch("second", scale(), &[between], &[y]);
+    let y = maker.transfer(y, 1);
+    maker.output("y", y);
+    maker.output("between", here);
+    let runtime = maker.load(&stub, Options::default()).unwrap();
+    for number in [1.0, 2.0] {
+        let before = stub.state.lock().log.len();
+        let outputs = runtime.run(&[("x", full(number).view())]).unwrap();
+        let numbers: Vec<_> = outputs.iter().map(|(_, tensor)| tensor.to_f32().unwrap()).collect();
+        assert_eq!(numbers, [[9.0 * number; SIZE as usize], [3.0 * number; SIZE as usize]]);
+        let log = &stub.state.lock().log[before..];
+        let parts: Vec<&[String]> = log.split(|line| line == "await").collect();
+        let times = |part: &[String], what: &str| part.iter().filter(|line| line.starts_with(what)).count();
+        assert_eq!(times(parts[0], "launch graph"), 2, "{log:?}");
+        // The first value is there when one kernel is done, and the second is waited for by itself.
+        assert_eq!((times(parts[1], "kernel"), times(parts[2], "kernel")), (1, 1), "{log:?}");
+    }
+}
+
+#[test]
+fn requests_overtake_nothing_they_need() {
+    for by_host in [false, true] {
+        let stub = Stub::new();
+        let runtime = scale_twice(by_host).load(&stub, Options { in_flight: Some(3), ..Options::default() }).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let runtime = &runtime;
+                scope.spawn(move || {
+                    for round in 0..40 {
+                        let number = (thread * 100 + round) as f32;
+                        assert_eq!(ask(runtime, number).unwrap(), [9.0 * number; SIZE as usize]);
+                    }
+                });
+            }
+        });
+        let tickets: Vec<_> =
+            (0..2).map(|number| runtime.submit(&[("x", full(number as f32).view())]).unwrap()).collect();
+        for (number, ticket) in tickets.into_iter().enumerate() {
+            assert_eq!(ticket.wait().unwrap()[0].1.to_f32().unwrap(), [9.0 * number as f32; SIZE as usize]);
+        }
+    }
+}
+
+/// Tensors of callers that GPUs copy from and to by themselves are copied by nobody else.
+#[test]
+fn pinned_tensors_are_copied_once() {
+    for ports in [0, 1] {
+        let stub = Stub::new();
+        let runtime = scale_and_add(ports).load(&stub, Options::default()).unwrap();
+        // The room of the first output is there; the input is as long, and takes it.
+        let input = Arc::new(runtime.adopt(full(2.0)).unwrap());
+        let run = || runtime.run(&[("x", input.view())]).unwrap();
+        drop(run());
+        let pinned = stub.times("pin");
+        for _ in 0..2 {
+            assert_eq!(run()[0].1.to_f32().unwrap(), [8.0; SIZE as usize]);
+        }
+        assert_eq!(stub.times("pin"), pinned, "outputs take each other's places");
+        // The input and the output are where they were copied from and to.
+        let copied = |tensor: &TensorData| {
+            let address = tensor.bytes().as_ptr().addr();
+            stub.state.lock().copied.iter().filter(|(to, from)| *to == address || *from == address).count()
+        };
+        assert_eq!(copied(&input), 3);
+        drop(runtime.submit_shared(&[("x", input.clone())]).unwrap().wait().unwrap());
+        assert_eq!(copied(&input), 4);
+        let kept = run();
+        assert_eq!(copied(&kept[0].1), 5);
+        assert_eq!(ask(&runtime, 1.0).unwrap(), [4.0; SIZE as usize], "others are as good");
+        assert_eq!(kept[0].1.to_f32().unwrap(), [8.0; SIZE as usize], "what is kept stays");
+        let many: Vec<_> = (0..5).map(|_| run()).collect();
+        let pieces = stub.pieces();
+        drop(many);
+        assert_eq!(stub.pieces(), pieces - 3, "two of a size are kept");
+        let mut place = full(0.0);
+        runtime.run_into(&[("x", full(3.0).view())], &mut [place.bytes_mut()]).unwrap();
+        assert_eq!(place.to_f32().unwrap(), [12.0; SIZE as usize]);
+        drop((runtime, kept, input));
+        assert_eq!(stub.pieces(), 0);
+    }
+}
+
+#[test]
+fn each_slot_has_its_own_graph() {
+    let stub = Stub::new();
+    let mut maker = scale_and_add(1);
+    let runtime = maker.load(&stub, Options { in_flight: Some(3), ..Options::default() }).unwrap();
+    for _ in 0..4 {
+        let asked: Vec<_> =
+            (0..3).map(|number| runtime.submit(&[("x", full(number as f32).view())]).unwrap()).collect();
+        for (number, ticket) in asked.into_iter().enumerate() {
+            let outputs = ticket.wait().unwrap();
+            assert_eq!(outputs[0].1.to_f32().unwrap(), [4.0 * number as f32; SIZE as usize]);
+        }
+    }
+    assert!(stub.times("graph of") <= 3);
+    assert_eq!(stub.times("launch graph"), 12);
+}
+
+#[test]
+fn calls_that_do_not_wait_for_each_other_run_side_by_side() {
+    let stub = Stub::new();
+    let mut maker = Maker::new(1);
+    let (two, three) = (maker.constant(2.0), maker.constant(3.0));
+    let (x, y) = (maker.input("x", 0), maker.value("y", 0));
+    let calls = vec![
+        call("scale", &[Buffer::Arena(0), Buffer::Input(0), Buffer::Constant(two)], &[]),
+        call("scale", &[Buffer::Arena(256), Buffer::Input(0), Buffer::Constant(three)], &[]),
+        call("add", &[Buffer::Output(0), Buffer::Arena(0), Buffer::Arena(256)], &[0, 1]),
+    ];
+    maker.launch("main", calls, &[x], &[y]);
+    maker.output("y", y);
+    let runtime = maker.load(&stub, Options::default()).unwrap();
+    assert_eq!(ask(&runtime, 2.0).unwrap(), [10.0; SIZE as usize]);
+    assert_eq!(stub.times("graph of 3 on 2"), 1);
+}
+
+#[test]
+fn what_cannot_be_captured_is_issued_as_it_is() {
+    let stub = Stub::new();
+    stub.state.lock().refuses_captures = true;
+    let runtime = scale_and_add(0).load(&stub, Options::default()).unwrap();
+    for round in 0..3 {
+        assert_eq!(ask(&runtime, round as f32).unwrap(), [4.0 * round as f32; SIZE as usize]);
+    }
+    assert_eq!((stub.times("launch graph"), stub.times("kernel")), (0, 6));
+}
+
+#[test]
+fn values_are_cut_and_put_together_on_the_gpu() {
+    let stub = Stub::new();
+    let mut maker = Maker::new(1);
+    let x = maker.input("x", 0);
+    let halves = [maker.value("front", 0), maker.value("back", 0)];
+    for (index, &half) in halves.iter().enumerate() {
+        maker.bundle.values[half].tensor = floats(&[SIZE / 2]);
+        let positions = vec![1 - index as u64];
+        maker.step(Action::Slice { input: x, output: half, positions, of: 2, axis: 0, outer: 1 });
+    }
+    let y = maker.value("y", 0);
+    maker.step(Action::Gather { inputs: halves.to_vec(), output: y, of: vec![1, 1], axis: 0, outer: 1 });
+    maker.output("y", y);
+    let runtime = maker.load(&stub, Options::default()).unwrap();
+    let numbers: Vec<f32> = (0..SIZE).map(|number| number as f32).collect();
+    let input = TensorData::from_f32(&[SIZE], &numbers).unwrap();
+    let outputs = runtime.run(&[("x", input.view())]).unwrap();
+    let expected: Vec<f32> =
+        numbers[SIZE as usize / 2..].iter().chain(&numbers[..SIZE as usize / 2]).copied().collect();
+    assert_eq!(outputs[0].1.to_f32().unwrap(), expected);
+}
+
+#[test]
+fn two_gpus_hand_values_over() {
+    let mut maker = Maker::new(2);
+    let ten = maker.constant(10.0);
+    let x = maker.input("x", 2);
+    let mut at = x;
+    for gpu in 0..2 {
+        let there = maker.transfer(at, gpu);
+        at = maker.value("scaled", gpu);
+        let calls = vec![call("scale", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(ten)], &[])];
+        maker.launch(&format!("stage {gpu}"), calls, &[there], &[at]);
+    }
+    maker.output("y", at);
+    let stub = Stub { count: 2, ..Stub::new() };
+    let runtime = maker.load(&stub, Options::default()).unwrap();
+    assert_eq!(ask(&runtime, 1.5).unwrap(), [150.0; SIZE as usize]);
+    let expected = "the bundle needs the cuda device 'gpu1' (sm_90), and this machine has 1 GPU: plan for a system of \
+                    CPUs, as --system=cpu-2";
+    assert_eq!(maker.refusal(&Stub::new()), expected);
+}
+
+#[test]
+fn tasks_are_measured_by_the_gpus_clock() {
+    let stub = Stub::new();
+    let mut maker = scale_and_add(0);
+    maker.bundle.stages[0].calls[1].task = 1;
+    maker.bundle.stages[0].tasks.push(Task { name: "second".into(), ..Task::default() });
+    let runtime = maker.load(&stub, Options::default()).unwrap();
+    runtime.record(Recording::Tasks);
+    assert_eq!(ask(&runtime, 1.0).unwrap(), [4.0; SIZE as usize]);
+    let (spans, _) = runtime.take_spans();
+    let tasks: Vec<_> = spans.iter().filter(|span| span.task.is_some()).collect();
+    assert_eq!(tasks.iter().map(|span| span.end_ns - span.begin_ns).collect::<Vec<_>>(), [10_000, 10_000]);
+    assert_eq!(tasks[0].end_ns, tasks[1].begin_ns);
+}
+
+/// What is recorded of steps changes nothing of what is done, and when.
+#[test]
+fn steps_are_timed_by_the_gpus_clock_and_not_waited_for() {
+    for by_host in [false, true] {
+        let stub = Stub::new();
+        let runtime = scale_twice(by_host).load(&stub, Options { in_flight: Some(2), ..Options::default() }).unwrap();
+        let log_of = |number: f32| {
+            let before = stub.state.lock().log.len();
+            assert_eq!(ask(&runtime, number).unwrap(), [9.0 * number; SIZE as usize]);
+            stub.state.lock().log[before..].to_vec()
+        };
+        log_of(1.0);
+        let usual = log_of(2.0);
+        runtime.record(Recording::Steps);
+        let recorded = log_of(3.0);
+        let events = stub.events();
+        assert_eq!((recorded, log_of(4.0)), (usual.clone(), usual));
+        assert_eq!(stub.events(), events, "events are used again");
+        runtime.record(Recording::Off);
+        let (spans, left_out) = runtime.take_spans();
+        // In, two stages with the way by the host between them, out; twice.
+        let steps = if by_host { 6 } else { 4 };
+        assert_eq!((spans.len(), left_out), (2 * steps, 0));
+        let in_order: Vec<usize> = spans.iter().map(|span| span.step).collect();
+        assert_eq!(in_order, (0..steps).chain(0..steps).collect::<Vec<_>>());
+        assert!(spans.iter().all(|span| span.task.is_none() && span.end_ns - span.begin_ns == 10_000), "{spans:?}");
+        assert!(spans.windows(2).all(|pair| pair[0].end_ns <= pair[1].begin_ns), "{spans:?}");
+        assert!(spans[..steps].iter().all(|span| span.request == spans[0].request));
+        assert!(spans[steps..].iter().all(|span| span.request == spans[0].request + 1));
+        assert!(runtime.take_spans().0.is_empty());
+    }
+}
+
+/// What is recorded may change while requests are on their way.
+#[test]
+fn recording_changes_while_requests_run() {
+    let stub = Stub::new();
+    let runtime = scale_twice(true).load(&stub, Options { in_flight: Some(3), ..Options::default() }).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let runtime = &runtime;
+            scope.spawn(move || {
+                for round in 0..60 {
+                    runtime.record([Recording::Steps, Recording::Tasks, Recording::Off][(thread + round) % 3]);
+                    let number = (thread * 100 + round) as f32;
+                    assert_eq!(ask(runtime, number).unwrap(), [9.0 * number; SIZE as usize]);
+                }
+            });
+        }
+    });
+    let (spans, left_out) = runtime.take_spans();
+    assert!(!spans.is_empty() && left_out == 0);
+    assert!(spans.iter().all(|span| span.begin_ns <= span.end_ns), "{spans:?}");
+}
+
+#[test]
+fn what_tasks_take_adds_up_to_what_the_stage_takes() {
+    let times = |ends: &[f64]| {
+        let begins = std::iter::once(&0.0).chain(ends);
+        begins.zip(ends).map(|(&begin_us, &end_us)| TaskTime { task: 0, begin_us, end_us }).collect::<Vec<_>>()
+    };
+    let took = |times: Vec<TaskTime>| times.iter().map(|time| time.end_us - time.begin_us).collect::<Vec<_>>();
+    // Two microseconds of each are the events'.
+    assert_eq!(took(fitted(times(&[10.0, 15.0]), 11.0)), [8.0, 3.0]);
+    // Nothing is added, and something of each is kept.
+    assert_eq!(took(fitted(times(&[10.0, 15.0]), 20.0)), [10.0, 5.0]);
+    let shares = took(fitted(times(&[100.0, 101.0]), 50.0));
+    assert!((shares.iter().sum::<f64>() - 50.0).abs() < 1e-9 && shares[1] > 0.0);
+    assert!(fitted(vec![], 1.0).is_empty());
+}

@@ -1,0 +1,244 @@
+//! Steps on devices: launches, copies between and on devices, inputs and outputs.
+
+use super::Engine;
+use crate::{
+    bundle::{Action, Port, unit},
+    error::{Error, Result},
+    hal::{Arguments, Attempt, Copy, Launch, Owner, Queue},
+    request::{Outputs, Request},
+    slot::Slot,
+    span::{Recording, Span},
+    station::Seat,
+    tensor::TensorRef,
+};
+use std::{ptr, sync::atomic::Ordering};
+
+impl Engine {
+    /// Launches the stage of a step. The times of its tasks are recorded for a request if they are wanted.
+    pub(super) fn launch(
+        &self,
+        seat: &mut Seat,
+        slot: &Slot,
+        request: &Request,
+        (step, owner): (usize, Owner),
+        recorded: Option<u64>,
+    ) -> Result<()> {
+        let Action::Launch { stage, .. } = self.program.bundle.steps[step].action else { return Ok(()) };
+        let description = &self.program.bundle.stages[stage];
+        if let Some(hook) = &self.before_launch {
+            hook(&description.name);
+        }
+        let (is_cancelled, now) = (|| request.is_cancelled(), || self.now());
+        let clock: &dyn Fn() -> u64 = &now;
+        let launch = self.describe_launch(slot, owner, (step, stage), &is_cancelled, recorded.map(|_| clock));
+        let device = &self.program.devices[description.device];
+        // SAFETY: the steps that it depends on are done, or enqueued on the device, which runs one stage at a time; outputs are
+        // this step's.
+        let times = unsafe { device.executable.launch(&launch) }?;
+        for time in times {
+            let (request, task) = (recorded.unwrap_or(0), Some(time.task));
+            seat.spans.push(Span { request, step, task, begin_ns: time.begin_ns, end_ns: time.end_ns });
+        }
+        Ok(())
+    }
+
+    fn describe_launch<'a>(
+        &'a self,
+        slot: &'a Slot,
+        owner: Owner,
+        (step, stage): (usize, usize),
+        is_cancelled: &'a dyn Fn() -> bool,
+        clock: Option<&'a dyn Fn() -> u64>,
+    ) -> Launch<'a> {
+        let bundle = &self.program.bundle;
+        let (inputs, outputs): (&[usize], &[usize]) = match &bundle.steps[step].action {
+            Action::Launch { inputs, outputs, .. } => (inputs, outputs),
+            _ => (&[], &[]),
+        };
+        let arguments = |indices| Arguments { values: slot.values(), indices };
+        let length = bundle.stages[stage].calls.iter().map(|call| call.buffers.len()).sum();
+        let buffers = &slot.table(self.program.steps[step].table)[..length];
+        let (inputs, outputs) = (arguments(inputs), arguments(outputs));
+        Launch { stage, owner, inputs, outputs, buffers, is_cancelled, clock }
+    }
+
+    /// Prepares devices for first requests that come before the constants.
+    pub(crate) fn prepare_cold(&self) -> Result<()> {
+        for (step, planned) in self.program.bundle.steps.iter().enumerate() {
+            let Action::Launch { stage, .. } = planned.action else { continue };
+            let device = &self.program.devices[self.program.bundle.stages[stage].device];
+            for slot in &self.slots {
+                let owner = Owner { slot: slot.index, step: Some(step), recorded: None };
+                device.executable.prepare_cold(&self.describe_launch(slot, owner, (step, stage), &|| false, None))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies parts of values into a value, all of them on its device.
+    pub(super) fn copy_on_device(
+        &self,
+        slot: &Slot,
+        (step, owner): (usize, Owner),
+        output: usize,
+        mut copies: impl Iterator<Item = Copy>,
+    ) -> Result<()> {
+        // SAFETY: parts of a valid bundle are inside both values, and the steps that they depend on are done, or enqueued.
+        let copied = unsafe { self.program.device_of(output).queue().copy(owner, &mut copies, false) };
+        copied.map_err(|problem| {
+            let (bundle, device) = (&self.program.bundle, self.program.bundle.values[output].device);
+            let id = &bundle.devices[device].id;
+            let what = format!("{} on device '{id}' of slot {}", bundle.step_name(&bundle.steps[step]), slot.index);
+            Error::Device { what, problem }
+        })
+    }
+
+    /// The copy of a part of a value into another one.
+    pub(super) fn part(slot: &Slot, (output, to): (usize, u64), (input, from): (usize, u64), bytes: u64) -> Copy {
+        let at = |value: usize, offset: u64| slot.value(value).wrapping_add(offset as usize);
+        Copy { to: at(output, to), from: at(input, from), bytes }
+    }
+
+    /// Moves a value to another device, or waits for one that [`Engine::begin_download`] has begun to move.
+    pub(super) fn transfer(&self, slot: &Slot, (step, owner): (usize, Owner)) -> Result<()> {
+        let Some(transport) = self.program.transport(step) else { return Ok(()) };
+        let begun = slot.progress.lock().begun[step].take();
+        let event = match begun {
+            Some(event) => Some(event),
+            None => self.begin_transfer(slot, (step, owner))?,
+        };
+        event.map_or(Ok(()), |event| transport.wait(event)).map_err(|problem| self.not_transferred(step, problem))
+    }
+
+    fn begin_transfer(&self, slot: &Slot, (step, owner): (usize, Owner)) -> Result<Option<crate::hal::Event>> {
+        let Action::Transfer { input, output } = self.program.bundle.steps[step].action else { return Ok(None) };
+        let Some(transport) = self.program.transport(step) else { return Ok(None) };
+        let bytes = self.program.bundle.values[input].tensor.bytes;
+        let copy = Self::part(slot, (output, 0), (input, 0), bytes);
+        // SAFETY: the step that writes the value is done, or enqueued on its device; the other one is as long, elsewhere, and this
+        // step's.
+        unsafe { transport.begin(owner, copy) }.map_err(|problem| self.not_transferred(step, problem))
+    }
+
+    /// Begins a download as soon as what computes the value is enqueued: the step itself only waits for it.
+    pub(super) fn begin_download(&self, slot: &Slot, request: u64, step: usize) {
+        if slot.progress.lock().current.as_ref().is_none_or(|current| current.failure.is_some()) {
+            return;
+        }
+        let begun = self.begin_transfer(slot, (step, self.owner(slot, request, step)));
+        let mut progress = slot.progress.lock();
+        match begun {
+            Ok(event) => progress.begun[step] = event,
+            Err(error) => {
+                if let Some(current) = &mut progress.current {
+                    current.failure.get_or_insert(error);
+                }
+            }
+        }
+    }
+
+    /// The owner of a step's work. Its time is wanted from its device if it has a queue, and the times of tasks are not recorded.
+    pub(super) fn owner(&self, slot: &Slot, request: u64, step: usize) -> Owner {
+        let is_recorded =
+            self.program.steps[step].is_queued && self.recording.load(Ordering::Relaxed) == Recording::Steps as u8;
+        Owner { slot: slot.index, step: Some(step), recorded: is_recorded.then_some(request) }
+    }
+
+    fn not_transferred(&self, step: usize, problem: String) -> Error {
+        let bundle = &self.program.bundle;
+        let action = &bundle.steps[step].action;
+        let (input, output) = (action.reads()[0], action.writes()[0]);
+        let device = |value: usize| bundle.devices[bundle.values[value].device].id.clone();
+        Error::Transfer { value: bundle.values[input].name.clone(), from: device(input), to: device(output), problem }
+    }
+
+    /// True if a device copies from and to memory of the host without staging.
+    pub(super) fn is_pinned(&self, pointer: *const u8) -> bool {
+        self.program.devices.iter().any(|device| device.device.is_pinned(pointer))
+    }
+
+    /// Copies inputs to the devices that they are on: from where they are, if they are `lent` and devices can.
+    pub(super) fn upload_inputs(&self, slot: &Slot, inputs: &[TensorRef<'_>], lent: bool) -> Result<()> {
+        self.each_device(&self.program.bundle.inputs, |queue, ports| {
+            let mut copies = ports.iter().map(|&port| {
+                let input = inputs[port].bytes;
+                let mut source = input.as_ptr();
+                if !lent || !self.is_pinned(source) {
+                    let place = slot.inputs.place(port);
+                    // SAFETY: the place is the slot's, and as long as the input, which was checked.
+                    unsafe { ptr::copy_nonoverlapping(source, place, input.len()) };
+                    source = place;
+                }
+                let value = self.program.bundle.inputs[port].value;
+                Copy { to: slot.value(value), from: source, bytes: input.len() as u64 }
+            });
+            let owner = Owner { slot: slot.index, step: None, recorded: None };
+            // SAFETY: the slot was given to this thread, and none of its steps is ready yet.
+            unsafe { queue.upload(owner, &mut copies) }
+        })
+    }
+
+    /// Waits for everything that was enqueued for a slot's request, on all devices, whichever fails.
+    pub(super) fn synchronize(&self, slot: &Slot) -> Result<()> {
+        let devices = self.program.devices.iter().zip(&self.program.bundle.devices);
+        let mut first = Ok(());
+        for (device, description) in devices {
+            if let Err(problem) = device.queue().synchronize(slot.index) {
+                let what = format!("device '{}'", description.id);
+                first = first.and(Err(Error::Device { what, problem }));
+            }
+        }
+        first
+    }
+
+    /// Copies outputs from the devices that they are on to where they go.
+    pub(super) fn download_outputs(&self, slot: &Slot, outputs: &mut Outputs) -> Result<()> {
+        self.each_device(&self.program.bundle.outputs, |queue, ports| {
+            let value = |port: usize| self.program.bundle.outputs[port].value;
+            let bytes = |port: usize| self.program.bundle.values[value(port)].tensor.bytes;
+            let place = |&port: &usize| {
+                let goes_to = outputs.pointer(port);
+                let copied_to = if self.is_pinned(goes_to) { goes_to } else { slot.outputs.place(port) };
+                (port, goes_to, copied_to)
+            };
+            let places: Vec<(usize, *mut u8, *mut u8)> = ports.iter().map(place).collect();
+            let mut copies =
+                places.iter().map(|&(port, _, to)| Copy { to, from: slot.value(value(port)), bytes: bytes(port) });
+            let owner = Owner { slot: slot.index, step: None, recorded: None };
+            // SAFETY: all steps are enqueued, and the places are the slot's, or as long as the outputs, which was checked.
+            let event = unsafe { queue.download(owner, &mut copies) }?;
+            queue.wait(event)?;
+            for &(port, goes_to, copied_to) in places.iter().filter(|(_, goes_to, copied_to)| goes_to != copied_to) {
+                // SAFETY: as above.
+                unsafe { ptr::copy_nonoverlapping(copied_to, goes_to, bytes(port) as usize) };
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls a function with the ports of each device in other memory than the host's that has some.
+    fn each_device(&self, ports: &[Port], mut run: impl FnMut(&dyn Queue, &[usize]) -> Attempt) -> Result<()> {
+        let bundle = &self.program.bundle;
+        for (index, device) in self.program.devices.iter().enumerate().filter(|(_, device)| !device.is_on_host()) {
+            let is_there = |port: &usize| bundle.values[ports[*port].value].device == index;
+            let there: Vec<usize> = (0..ports.len()).filter(is_there).collect();
+            if !there.is_empty() {
+                let what = || format!("inputs and outputs on device '{}'", bundle.devices[index].id);
+                run(device.queue(), &there).map_err(|problem| Error::Device { what: what(), problem })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of each of the parts that a slice or gather copies.
+pub(super) fn part_bytes(bytes: u64, of: u64, outer: u64) -> u64 {
+    unit(bytes, of, outer).unwrap_or(0)
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // A request that was cancelled may have left something to copy, and memory goes before devices do.
+        self.program.devices.iter().for_each(|device| device.queue().synchronize_all());
+    }
+}
