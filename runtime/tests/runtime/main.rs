@@ -1,6 +1,7 @@
 //! The runtime with real bundles: kernels from C, one device or two.
 #![cfg(test)]
 
+mod drivers;
 mod execution;
 mod faults;
 mod files;

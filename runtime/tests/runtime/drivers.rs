@@ -1,0 +1,247 @@
+//! A driver from outside the crate: devices whose memory the host cannot access, and whose code is a file of their own.
+
+use crate::kit::{Maker, SIZE, call, full, numbers};
+use divi_runtime::{
+    Drivers, Error, Options, Recording, Runtime,
+    bundle::{Buffer, Bundle, File, Mode},
+    hal::{
+        Allocation, Attempt, Copy, Device, DeviceInfo, Driver, Event, Executable, Execution, Launch, LoadRequest,
+        MemorySpace, Owner, Properties, Queue, TaskTime,
+    },
+};
+use std::{
+    fs, ptr,
+    sync::{Arc, Mutex},
+};
+
+/// The file with the factors of stages, a line each: `NAME FACTOR`.
+const CODE: &str = "factors.txt";
+/// Addresses begin here. The host has no memory there.
+const BASE: usize = 0x40;
+
+/// Devices that multiply by a factor.
+struct Toy {
+    execution: Execution,
+    memory: Memory,
+}
+
+/// Memory of all toy devices.
+type Memory = Arc<Mutex<Vec<u8>>>;
+
+impl Driver for Toy {
+    fn kind(&self) -> &str {
+        "toy"
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { memory: MemorySpace::Device, execution: self.execution }
+    }
+
+    fn devices(&self) -> Result<Vec<DeviceInfo>, String> {
+        Ok(vec![DeviceInfo { name: "toy".into(), arch: String::new() }])
+    }
+
+    fn validate(&self, bundle: &Bundle, _: usize) -> Result<(), String> {
+        let has_code = bundle.files.iter().any(|file| file.path == CODE);
+        if has_code { Ok(()) } else { Err(format!("'{CODE}' is missing")) }
+    }
+
+    fn code_files<'a>(&self, _: &'a Bundle, _: usize) -> Vec<&'a str> {
+        vec![CODE]
+    }
+
+    fn open(&self, _: &Bundle, _: usize, _: usize) -> Result<Arc<dyn Device>, Error> {
+        Ok(Arc::new(ToyDevice(self.memory.clone())))
+    }
+}
+
+struct ToyDevice(Memory);
+
+struct ToyBlock(usize);
+
+struct HostBlock(Box<[u8]>);
+
+impl Allocation for ToyBlock {
+    fn address(&self) -> *mut u8 {
+        ptr::without_provenance_mut(self.0)
+    }
+}
+
+impl Allocation for HostBlock {
+    fn address(&self) -> *mut u8 {
+        self.0.as_ptr().cast_mut()
+    }
+}
+
+impl Device for ToyDevice {
+    fn name(&self) -> String {
+        "toy".into()
+    }
+
+    fn allocate(&self, bytes: u64, _: &str) -> Result<Box<dyn Allocation>, Error> {
+        let mut memory = self.0.lock().unwrap();
+        let begin = memory.len().next_multiple_of(64);
+        memory.resize(begin + bytes as usize, 0);
+        Ok(Box::new(ToyBlock(BASE + begin)))
+    }
+
+    fn allocate_host(&self, bytes: u64, _: &str) -> Result<Box<dyn Allocation>, Error> {
+        Ok(Box::new(HostBlock(vec![0; bytes as usize].into())))
+    }
+
+    fn is_pinned(&self, _: *const u8) -> bool {
+        false
+    }
+
+    fn load(&self, request: &LoadRequest<'_>) -> Result<Box<dyn Executable>, Error> {
+        let text = fs::read_to_string(request.folder.join(CODE)).unwrap();
+        let factor = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+            line.ok_or_else(|| Error::Code {
+                path: request.folder.join(CODE),
+                reason: format!("no factor of '{name}'"),
+            })
+        };
+        let own = request.bundle.stages.iter().map(|stage| match stage.device == request.device {
+            true => factor(&stage.name).map(Some),
+            false => Ok(None),
+        });
+        Ok(Box::new(ToyExecutable { factors: own.collect::<Result<_, _>>()?, memory: self.0.clone() }))
+    }
+}
+
+struct ToyExecutable {
+    /// By stage.
+    factors: Vec<Option<f32>>,
+    memory: Memory,
+}
+
+impl ToyExecutable {
+    fn at(address: *const u8, bytes: usize) -> std::ops::Range<usize> {
+        address.addr() - BASE..address.addr() - BASE + bytes
+    }
+}
+
+impl Executable for ToyExecutable {
+    fn constant(&self, _: usize) -> Option<*mut u8> {
+        None
+    }
+
+    unsafe fn launch(&self, launch: &Launch<'_>) -> Result<Vec<TaskTime>, Error> {
+        let now = || launch.clock.map(|clock| clock());
+        let (begin, bytes) = (now(), SIZE as usize * 4);
+        let mut memory = self.memory.lock().unwrap();
+        let numbers: Vec<f32> = memory[Self::at(launch.inputs.address(0), bytes)]
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&bytes| f32::from_le_bytes(bytes) * self.factors[launch.stage].unwrap())
+            .collect();
+        let result: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        memory[Self::at(launch.outputs.address(0), bytes)].copy_from_slice(&result);
+        let time = begin.zip(now()).map(|(begin_ns, end_ns)| TaskTime { task: 0, begin_ns, end_ns });
+        Ok(time.into_iter().collect())
+    }
+
+    fn queue(&self) -> &dyn Queue {
+        self
+    }
+}
+
+impl Queue for ToyExecutable {
+    unsafe fn copy(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>, _: bool) -> Attempt {
+        let mut memory = self.memory.lock().unwrap();
+        for Copy { to, from, bytes } in copies {
+            memory.copy_within(Self::at(from, bytes as usize), to.addr() - BASE);
+        }
+        Ok(())
+    }
+
+    unsafe fn upload(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>) -> Attempt {
+        let mut memory = self.memory.lock().unwrap();
+        for Copy { to, from, bytes } in copies {
+            // SAFETY: the caller's.
+            let source = unsafe { std::slice::from_raw_parts(from, bytes as usize) };
+            memory[Self::at(to, bytes as usize)].copy_from_slice(source);
+        }
+        Ok(())
+    }
+
+    unsafe fn download(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>) -> Result<Event, String> {
+        let memory = self.memory.lock().unwrap();
+        for Copy { to, from, bytes } in copies {
+            // SAFETY: the caller's.
+            let target = unsafe { std::slice::from_raw_parts_mut(to, bytes as usize) };
+            target.copy_from_slice(&memory[Self::at(from, bytes as usize)]);
+        }
+        Ok(Event { slot: owner.slot, step: owner.step })
+    }
+
+    fn wait(&self, _: Event) -> Attempt {
+        Ok(())
+    }
+
+    fn synchronize(&self, _: usize) -> Attempt {
+        Ok(())
+    }
+
+    fn synchronize_all(&self) {}
+}
+
+fn options(execution: Execution) -> Options {
+    let toy = Toy { execution, memory: Memory::default() };
+    Options { drivers: Drivers::default().with(Arc::new(toy)), ..crate::kit::options() }
+}
+
+/// `y = x * 5 + x * 5`, the product on a toy, and `z`, the product by itself.
+fn product_on_toy(code: &str) -> (Maker, crate::kit::Folder) {
+    let mut maker = Maker::new(Mode::Latency, 2);
+    maker.bundle.devices[1].kind = "toy".into();
+    let (x, product, y) = (maker.input("x", 0), maker.value("product", 1), maker.value("y", 0));
+    let there = maker.transfer(x, 1);
+    maker.launch("times", vec![], &[there], &[product]);
+    let back = maker.transfer(product, 0);
+    maker.launch("twice", vec![call("add", &[Buffer::Output(0), Buffer::Input(0), Buffer::Input(0)])], &[back], &[y]);
+    maker.output("y", y);
+    maker.output("z", product);
+    let folder = crate::kit::Folder::new();
+    fs::write(folder.join(CODE), code).unwrap();
+    maker.bundle.files.push(File::of(folder.path(), CODE).unwrap());
+    (maker, folder)
+}
+
+#[test]
+fn devices_of_another_crate_run_stages() {
+    let (maker, folder) = product_on_toy("times 5\n");
+    let folder = maker.write_into(folder);
+    for execution in [Execution::Inline, Execution::Queued] {
+        for recording in [Recording::Off, Recording::Tasks] {
+            let runtime = Runtime::load(folder.path(), options(execution)).unwrap();
+            runtime.record(recording);
+            for number in [1.0, 2.0, 3.0] {
+                let outputs = runtime.run(&[("x", full(number).view())]).unwrap();
+                assert_eq!(numbers(&outputs, "y"), [10.0 * number; SIZE as usize]);
+                assert_eq!(numbers(&outputs, "z"), [5.0 * number; SIZE as usize]);
+            }
+            let tasks = runtime.take_spans().0.iter().filter(|span| span.task.is_some()).count();
+            assert_eq!(tasks, if recording == Recording::Tasks { 6 } else { 0 });
+            assert_eq!(runtime.processor("toy"), "toy");
+        }
+    }
+}
+
+#[test]
+fn drivers_refuse_what_they_cannot_load() {
+    let (maker, folder) = product_on_toy("other 5\n");
+    let folder = maker.write_into(folder);
+    let refusal = |options| Runtime::load(folder.path(), options).err().unwrap().to_string();
+    assert!(refusal(options(Execution::Inline)).ends_with("cannot be loaded: no factor of 'times'"));
+    let expected = "device 'cpu1' is of the unknown kind 'toy'; expected one of cpu, cuda";
+    assert_eq!(refusal(crate::kit::options()), expected);
+
+    let (mut maker, folder) = product_on_toy("times 5\n");
+    maker.bundle.files.clear();
+    let folder = maker.write_into(folder);
+    let error = Runtime::load(folder.path(), options(Execution::Queued)).err().unwrap().to_string();
+    assert!(error.ends_with("'factors.txt' is missing"), "{error}");
+}
