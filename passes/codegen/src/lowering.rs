@@ -321,6 +321,11 @@ impl<'a> Lowering<'a> {
         self.place(id).0
     }
 
+    /// True if two values are views of one.
+    pub(crate) fn share_bytes(&self, a: Id, b: Id) -> bool {
+        self.root(a) == self.root(b)
+    }
+
     /// The value whose bytes a value has, and the first of them that it has.
     fn place(&self, mut id: Id) -> (Id, u64) {
         let mut first = 0;

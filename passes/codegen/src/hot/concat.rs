@@ -15,9 +15,11 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
     let lanes = target.lanes;
     let mut first = 0;
     let mut copied = vec![];
-    for input in inputs {
-        let (input, source) = cx.blocked(input, Margin::NONE);
-        if first % lanes != 0 || !cx.place_inside(input, result, first / lanes) {
+    let inputs: Vec<_> = inputs.into_iter().map(|input| cx.blocked(input, Margin::NONE)).collect();
+    for &(input, source) in &inputs {
+        // What is there twice is copied, and copies do not overlap what they read.
+        let is_there_once = inputs.iter().filter(|(other, _)| cx.share_bytes(input, *other)).count() == 1;
+        if first % lanes != 0 || !is_there_once || !cx.place_inside(input, result, first / lanes) {
             copied.push((input, source, first));
         }
         first += source.channels;

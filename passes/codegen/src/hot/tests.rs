@@ -362,6 +362,23 @@ fn pool_and_concatenate(batch: i64, height: i64, width: i64) {
     }
 }
 
+/// An image that is twice in a concatenation, which it could be computed in.
+#[test]
+fn parts_of_a_concatenation_may_be_the_same() {
+    let case = Shape { batch: 1, image: (8, 8), kernel: (1, 1), pads: [0; 4], channels: 32, filters: 32, ..PLAIN };
+    let (input, weights, bias) = (noise(32 * 64, 1), noise(32 * 32, 2), noise(32, 3));
+    let mut graph = Graph::default();
+    let x = graph.input(DType::F32, &[1, 32, 8, 8]);
+    let part = case.apply(&mut graph, x, &weights, &bias);
+    let whole = graph.apply("Concat", &[part, part], &[("axis", Attr::Int(1))], DType::F32, &[1, 64, 8, 8]);
+    graph.outputs = vec![whole];
+    let expected = case.naive(&input, &weights, &bias).repeat(2);
+    for cpu in ["native", "x86-64-v3"] {
+        let outputs = graph.run(cpu, &[floats(&[1, 32, 8, 8], &input)]).unwrap();
+        near(&outputs[0], &expected, cpu);
+    }
+}
+
 /// A convolution that reads a part of a concatenation and writes another one, in either order.
 #[test]
 fn dense_blocks_compute_in_the_concatenation() {
