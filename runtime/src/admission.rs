@@ -1,9 +1,7 @@
 //! Who may come in: requests wait in line until one of the slots is free.
 
-use crate::{
-    error::{Error, Result},
-    sync::{Condition, Mutex},
-};
+use crate::error::{Error, Result};
+use divi_threads::sync::{Condition, Mutex};
 
 pub(crate) struct Admission {
     line: Mutex<Line>,
@@ -22,7 +20,7 @@ struct Line {
 impl Admission {
     pub(crate) fn new(slots: usize) -> Self {
         let line = Line { free: (0..slots).rev().collect(), next: 0, next_in: 0, is_closed: false };
-        Self { line: Mutex::new(line), changed: Condition::new(), slots }
+        Self { line: Mutex::new(line), changed: Condition::default(), slots }
     }
 
     /// Waits for a slot, behind those who came before. Returns it and the request's number.
@@ -43,7 +41,7 @@ impl Admission {
                 }
                 return Ok((slot, number));
             }
-            self.changed.wait(&mut line);
+            line = self.changed.wait(line);
         }
     }
 
@@ -66,7 +64,7 @@ impl Admission {
     pub(crate) fn wait_until_empty(&self) {
         let mut line = self.line.lock();
         while line.free.len() < self.slots {
-            self.changed.wait(&mut line);
+            line = self.changed.wait(line);
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::{
     cpu,
     error::{Error, Result},
 };
+use divi_threads::Kernel;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::{
     collections::HashSet,
@@ -12,9 +13,6 @@ use std::{
     ops::Range,
     path::{Path, PathBuf},
 };
-
-/// See [`crate::bundle::Call`].
-pub(crate) type Kernel = unsafe extern "C" fn(buffers: *const *mut u8, begin: i64, end: i64) -> i32;
 
 /// The code of a bundle. Kernels must not be called when it is gone.
 pub(crate) struct Code {

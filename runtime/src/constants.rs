@@ -2,16 +2,15 @@
 
 use crate::{
     bundle::{ALIGNMENT, Bundle, Constant, Source},
-    cpu,
     error::{Error, Result},
     files::{self, Roots},
     memory::Aligned,
     prepare::Expression,
     random_weights::Recipe,
-    sync::Mutex,
     weights,
 };
 use bytes::Bytes;
+use divi_threads::{on_cores, sync::Mutex};
 use std::{
     collections::{HashMap, hash_map::Entry},
     fs,
@@ -59,7 +58,7 @@ impl Constants {
         let made = Mutex::new(Vec::with_capacity(order.len()));
         let failure = Mutex::new(None);
         let next = AtomicUsize::new(0);
-        cpu::on_cores(order.len(), || {
+        on_cores(order.len(), || {
             while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 match files.load(index, &bundle.constants[index], is_mapped) {
                     Ok(memory) => made.lock().push((index, memory)),
@@ -161,7 +160,7 @@ fn evaluate(roots: &Roots, index: usize, expression: &Expression) -> Result<Alig
 fn fill(recipe: &Recipe, seed: u64, memory: &mut [u8]) {
     let count = memory.len().div_ceil(PIECE);
     let pieces = Mutex::new(memory.chunks_mut(PIECE).enumerate());
-    cpu::on_cores(count, || {
+    on_cores(count, || {
         loop {
             let piece = pieces.lock().next();
             let Some((index, piece)) = piece else { return };

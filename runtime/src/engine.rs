@@ -11,11 +11,11 @@ use crate::{
     program::{Planned, Program},
     request::{Outputs, Request},
     slot::{Current, Slot},
-    span::{Recording, Span},
-    station::{Ready, Seat, Station},
+    span::{Recording, Span, Spans},
     tensor::TensorRef,
 };
 use device::part_bytes;
+use divi_threads::{Executor, Ready};
 use std::{
     any::Any,
     cell::Cell,
@@ -41,10 +41,10 @@ pub(crate) struct Engine {
     pub(crate) _arenas: Vec<Box<dyn Allocation>>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) admission: Admission,
-    pub(crate) stations: Vec<Station>,
-    /// For each lane, its station and which of the station's lanes it is.
+    pub(crate) executors: Vec<Executor<Spans>>,
+    /// For each lane, its executor and which of the executor's lanes it is.
     pub(crate) lanes: Vec<(usize, usize)>,
-    /// The station where requests end that have outputs in other memory than the host's.
+    /// The executor where requests end that have outputs in other memory than the host's.
     pub(crate) completions: Option<usize>,
     pub(crate) before_launch: Option<LaunchHook>,
     /// A [`Recording`].
@@ -54,15 +54,15 @@ pub(crate) struct Engine {
     pub(crate) program: Program,
 }
 
-/// A thread that goes on with what it has made ready at stations of others: to wake another thread takes longer than many a step
+/// A thread that goes on with what it has made ready at executors of others: to wake another thread takes longer than many a step
 /// does.
 #[derive(Default)]
 pub(crate) struct Hand {
-    /// Its own station.
-    station: Option<usize>,
+    /// Its own executor.
+    executor: Option<usize>,
     /// The slot of the request that it waits for. It may synchronize devices then; else, it only enqueues work.
     waits_for: Option<usize>,
-    /// The station whose place it has taken.
+    /// The executor whose place it has taken.
     next: Cell<Option<usize>>,
     /// A request whose last step it has run, and its slot.
     ended: Cell<Option<(usize, u64)>>,
@@ -75,31 +75,31 @@ impl Hand {
 }
 
 impl Engine {
-    /// What a station's thread does.
-    pub(crate) fn serve(&self, station: usize) {
-        let hand = Hand { station: Some(station), ..Hand::default() };
-        self.stations[station].serve(|seat, ready| {
+    /// What a executor's thread does.
+    pub(crate) fn serve(&self, executor: usize) {
+        let hand = Hand { executor: Some(executor), ..Hand::default() };
+        self.executors[executor].serve(|spans, ready| {
             if ready.step as usize == self.program.steps.len() {
                 return self.complete(ready.slot as usize);
             }
-            self.run(seat, ready, &hand);
-            self.drive(&hand, || self.stations[station].has_ready());
+            self.run(spans, ready, &hand);
+            self.drive(&hand, || self.executors[executor].has_ready());
         });
     }
 
-    /// Runs steps at the stations that a thread has taken, until it has none or it is enough.
+    /// Runs steps at the executors that a thread has taken, until it has none or it is enough.
     pub(crate) fn drive(&self, hand: &Hand, is_enough: impl Fn() -> bool) {
         self.end(hand);
-        while let Some(station) = hand.next.take() {
+        while let Some(executor) = hand.next.take() {
             let has_next = || hand.next.get().is_some();
             // A thread blocked on a request enqueues all pending work before it synchronizes; others go on where they are needed.
             let is_enough = || hand.ended.get().is_some() || (has_next() && hand.waits_for.is_none()) || is_enough();
-            // A thread that only enqueues work for another station does not synchronize.
+            // A thread that only enqueues work for another executor does not synchronize.
             let may_run = |ready: Ready| {
                 let step = self.program.steps.get(ready.step as usize);
                 (hand.waits_for.is_some() && !has_next()) || step.is_some_and(|step| self.is_enqueued(step))
             };
-            self.stations[station].drive(|seat, ready| self.run(seat, ready, hand), may_run, is_enough);
+            self.executors[executor].drive(|spans, ready| self.run(spans, ready, hand), may_run, is_enough);
             self.end(hand);
         }
     }
@@ -108,9 +108,9 @@ impl Engine {
     fn end(&self, hand: &Hand) {
         let Some((slot, request)) = hand.ended.take() else { return };
         match self.completions {
-            Some(station) if hand.waits_for != Some(slot) => {
+            Some(executor) if hand.waits_for != Some(slot) => {
                 let step = self.program.steps.len() as u32;
-                self.stations[station].push(0, Ready { request, rank: 0, step, slot: slot as u32 });
+                self.executors[executor].push(0, Ready { request, rank: 0, step, slot: slot as u32 });
             }
             _ => self.complete(slot),
         }
@@ -168,12 +168,12 @@ impl Engine {
     }
 
     fn make_ready(&self, slot: usize, request: u64, (index, step): (usize, &Planned), hand: &Hand) {
-        let (station, lane) = self.lanes[step.lane];
-        if self.is_for(step, hand) && hand.next.get().is_none() && self.stations[station].take() {
-            hand.next.set(Some(station));
+        let (executor, lane) = self.lanes[step.lane];
+        if self.is_for(step, hand) && hand.next.get().is_none() && self.executors[executor].take() {
+            hand.next.set(Some(executor));
         }
         let ready = Ready { request, rank: step.rank, step: index as u32, slot: slot as u32 };
-        self.stations[station].push(lane, ready);
+        self.executors[executor].push(lane, ready);
     }
 
     /// True if devices with queues run behind the threads that enqueue their work.
@@ -186,24 +186,24 @@ impl Engine {
         step.is_queued && !step.is_synchronized && self.runs_ahead()
     }
 
-    /// True if a thread may run a step at another's station. Threads that compute have cores of their own, unless there is one device.
+    /// True if a thread may run a step at another's executor. Threads that compute have cores of their own, unless there is one device.
     /// Any thread that has no step of its own waiting may enqueue work, and those that are blocked on a request synchronize, too.
     fn is_for(&self, step: &Planned, hand: &Hand) -> bool {
-        let is_idle = || hand.station.is_none_or(|station| !self.stations[station].has_ready());
+        let is_idle = || hand.executor.is_none_or(|executor| !self.executors[executor].has_ready());
         match hand.waits_for {
-            Some(_) => step.is_queued || self.stations.len() == 1,
+            Some(_) => step.is_queued || self.executors.len() == 1,
             None => self.is_enqueued(step) && is_idle(),
         }
     }
 
     /// Runs a step, unless its request has failed or was cancelled, and sees to those that wait for it.
-    fn run(&self, seat: &mut Seat, ready: Ready, hand: &Hand) {
+    fn run(&self, spans: &mut Spans, ready: Ready, hand: &Hand) {
         let (slot_index, index) = (ready.slot as usize, ready.step as usize);
         let slot = &self.slots[slot_index];
         let request =
             slot.progress.lock().current.as_ref().filter(|it| it.failure.is_none()).map(|it| it.request.clone());
         let failure = request.and_then(|request| {
-            let result = catch_unwind(AssertUnwindSafe(|| self.perform(seat, slot, &request, index, ready.request)));
+            let result = catch_unwind(AssertUnwindSafe(|| self.perform(spans, slot, &request, index, ready.request)));
             result.unwrap_or_else(|panic| Err(self.panicked(index, &*panic))).err()
         });
         let mut downloads = vec![];
@@ -271,7 +271,7 @@ impl Engine {
         self.admission.leave(slot_index);
     }
 
-    fn perform(&self, seat: &mut Seat, slot: &Slot, request: &Request, index: usize, id: u64) -> Result<()> {
+    fn perform(&self, spans: &mut Spans, slot: &Slot, request: &Request, index: usize, id: u64) -> Result<()> {
         if request.is_cancelled() {
             return Err(Error::Cancelled);
         }
@@ -285,7 +285,7 @@ impl Engine {
             Action::Launch { .. } => {
                 // Tasks of devices with queues run one after the other if their times are recorded.
                 let least = if is_queued { Recording::Tasks } else { Recording::Steps };
-                self.launch(seat, slot, request, step, (recording >= least as u8).then_some(id))?;
+                self.launch(spans, slot, request, step, (recording >= least as u8).then_some(id))?;
             }
             Action::Transfer { .. } => self.transfer(slot, step)?,
             Action::Slice { input, output, positions, of, outer, .. } => {
@@ -310,7 +310,7 @@ impl Engine {
             self.synchronize(slot)?;
         }
         if is_recording {
-            seat.spans.push(Span { request: id, step: index, task: None, begin_ns, end_ns: self.now() });
+            spans.push(Span { request: id, step: index, task: None, begin_ns, end_ns: self.now() });
         }
         Ok(())
     }

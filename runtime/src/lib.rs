@@ -5,7 +5,7 @@
 //! requests.
 //!
 //! Requests are let in (`admission`) to one of a fixed number of slots (`slot`), which have memory for all values
-//! (`layout`). The `engine` makes steps ready as their inputs are there; `station`s have queues of ready steps and a thread
+//! (`layout`). The `engine` makes steps ready as their inputs are there; executors have queues of ready steps and a thread
 //! that runs them one after the other (`workers`). Devices are behind an interface ([`hal`]), and `drivers` lists their kinds.
 
 mod admission;
@@ -26,7 +26,6 @@ mod limits;
 mod memory;
 pub mod npy;
 pub mod npz;
-mod phase;
 mod pool;
 pub mod prepare;
 mod profile;
@@ -37,10 +36,7 @@ mod request;
 mod runtime;
 mod slot;
 mod span;
-mod station;
-mod sync;
 mod tensor;
-mod thread_pool;
 mod trace;
 mod transport;
 pub mod weights;

@@ -4,8 +4,8 @@
 use crate::{
     error::Result,
     hal::{Allocation, Device},
-    sync::Mutex,
 };
+use divi_threads::sync::Mutex;
 use std::{
     ops::{Deref, DerefMut},
     slice,

@@ -4,17 +4,16 @@ use crate::{
     bundle::{Action, Buffer, Bundle, Call, Lanes, Status},
     code::{self, Code},
     constants::Constants,
-    cpu,
     error::{Error, Result},
     files::Roots,
     footprint,
     hal::{Allocation, Device, Executable, Execution, LoadRequest, MemorySpace, Properties, Queue},
     limits,
     runtime::Options,
-    thread_pool::{ThreadPool, Work},
     transport::{Transport, transport},
     workers::Workers,
 };
+use divi_threads::{ThreadPool, Work, core_count};
 use std::{collections::HashMap, path::Path, ptr, sync::Arc, time::Duration};
 
 pub(crate) struct Program {
@@ -198,7 +197,7 @@ fn prepare(folder: &Path, bundle: &Bundle, constants: &Constants) -> Result<()> 
         return Ok(());
     }
     let code = Code::load(folder, &bundle.target)?;
-    let mut pool = ThreadPool::new("prepare", cpu::core_count(), &[], Duration::ZERO)?;
+    let mut pool = ThreadPool::new("prepare", core_count(), &[], Duration::ZERO).map_err(Error::Thread)?;
     for (call, planned) in bundle.prepare.iter().zip(code.plan(&bundle.prepare, bundle.has_extents())?) {
         // A valid bundle has no others here.
         let address = |buffer: &Buffer| match buffer {

@@ -2,9 +2,9 @@
 
 use crate::{
     error::{Error, Result},
-    sync::{Condition, Mutex},
     tensor::TensorData,
 };
+use divi_threads::sync::{Condition, Mutex};
 use std::{
     sync::{
         Arc,
@@ -58,13 +58,12 @@ impl Request {
             is_cancelled: AtomicBool::new(false),
             kept: Mutex::new(inputs),
             outcome: Mutex::new(Outcome { is_done: false, result: None }),
-            done: Condition::new(),
+            done: Condition::default(),
         })
     }
 
     pub(crate) fn cancel(&self) {
-        // A swap, not a store: valgrind's race detectors know it to be atomic.
-        self.is_cancelled.swap(true, Ordering::Relaxed);
+        self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
@@ -90,8 +89,8 @@ impl Request {
         while !outcome.is_done {
             match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
                 Some(Duration::ZERO) => return false,
-                Some(left) => self.done.wait_timeout(&mut outcome, left),
-                None => self.done.wait(&mut outcome),
+                Some(left) => outcome = self.done.wait_timeout(outcome, left),
+                None => outcome = self.done.wait(outcome),
             }
         }
         true
@@ -106,7 +105,7 @@ impl Request {
     pub(crate) fn wait(&self) -> Result<Outputs> {
         let mut outcome = self.outcome.lock();
         while !outcome.is_done {
-            self.done.wait(&mut outcome);
+            outcome = self.done.wait(outcome);
         }
         outcome.result.take().unwrap_or_else(|| Err(Error::WrongOutput { reason: "they were taken already".into() }))
     }

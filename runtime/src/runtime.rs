@@ -15,11 +15,11 @@ use crate::{
     request::{Outputs, Request, Ticket},
     slot::Slot,
     span::{Recording, Span},
-    station::{self, Station},
     tensor::{TensorData, TensorRef},
     transport::{MemoryCopy, Transport},
     workers::Places,
 };
+use divi_threads::Executor;
 use std::{
     path::{Path, PathBuf},
     sync::{
@@ -104,7 +104,7 @@ impl Runtime {
         let may_place = bundle.outputs.iter().map(|port| program.may_place(port.value)).collect();
         let remote = program.devices.iter().find(|device| !device.is_on_host());
         let pool = remote.map(|device| Pool::new(device.device.clone(), in_flight + 1));
-        let Places { stations, lanes, completions } = program.workers.places(&program, in_flight);
+        let Places { executors, lanes, completions } = program.workers.places(&program, in_flight);
         let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());
         let engine = Arc::new(Engine {
             layout,
@@ -113,7 +113,7 @@ impl Runtime {
             _arenas: arenas,
             slots,
             admission: Admission::new(in_flight),
-            stations,
+            executors,
             lanes,
             completions,
             before_launch: options.before_launch,
@@ -127,11 +127,11 @@ impl Runtime {
         let mut runtime = Self { engine, pool, threads: vec![], output_names };
         // Memory of a pool takes its time, which is not the first requests'.
         drop((0..in_flight).map(|_| runtime.make_outputs()).collect::<Result<Vec<_>>>()?);
-        for index in 0..runtime.engine.stations.len() {
+        for index in 0..runtime.engine.executors.len() {
             let engine = runtime.engine.clone();
             let workers = &runtime.engine.program.workers;
             let (name, core) = (workers.name(index), workers.core(index));
-            runtime.threads.push(station::start(name, core, move || engine.serve(index))?);
+            runtime.threads.push(divi_threads::start(name, core, move || engine.serve(index)).map_err(Error::Thread)?);
         }
         Ok(runtime)
     }
@@ -252,9 +252,9 @@ impl Runtime {
     /// The spans that were kept, and how many were too many to keep. They are forgotten.
     pub fn take_spans(&self) -> (Vec<Span>, u64) {
         let (mut all, mut left_out) = (Vec::new(), 0);
-        let of_stations = self.engine.stations.iter().map(|station| std::mem::take(&mut station.seat().spans));
+        let of_executors = self.engine.executors.iter().map(|executor| std::mem::take(&mut *executor.state()));
         let of_devices = self.engine.program.devices.iter().map(|device| device.queue().take_times().0);
-        for spans in of_stations.chain(of_devices) {
+        for spans in of_executors.chain(of_devices) {
             all.extend(spans.spans);
             left_out += spans.left_out;
         }
@@ -325,7 +325,7 @@ impl Drop for Runtime {
         if !self.threads.is_empty() {
             self.engine.admission.wait_until_empty();
         }
-        self.engine.stations.iter().for_each(Station::close);
+        self.engine.executors.iter().for_each(Executor::close);
         for thread in self.threads.drain(..) {
             // What panics in a step is caught there.
             let _ = thread.join();

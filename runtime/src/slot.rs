@@ -8,8 +8,8 @@ use crate::{
     layout::Layout,
     program::{LoadedDevice, Program},
     request::{Outputs, Request},
-    sync::Mutex,
 };
+use divi_threads::sync::Mutex;
 use std::{cell::UnsafeCell, sync::Arc};
 
 pub(crate) struct Slot {

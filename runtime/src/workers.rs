@@ -2,12 +2,12 @@
 
 use crate::{
     bundle::{Bundle, Lanes},
-    cpu,
     hal::{Execution, Properties, Threads},
     program::Program,
     runtime::Options,
-    station::Station,
+    span::Spans,
 };
+use divi_threads::{Executor, core_count, cores};
 use std::time::Duration;
 
 /// Spin timeout if there is a core for each thread: longer than the time between two kernels, too short to matter else.
@@ -19,7 +19,7 @@ const SPIN_TIMEOUT_BESIDE_QUEUES: Duration = Duration::from_millis(1);
 pub(crate) struct Workers {
     names: Vec<String>,
     pub(crate) of_devices: Vec<Threads>,
-    /// Stations of links' own follow those of the devices.
+    /// Executors of links' own follow those of the devices.
     links: Vec<(usize, usize)>,
     has_link_threads: bool,
     /// Spin timeout of idle devices, which leave their cores to those that send them something.
@@ -28,18 +28,18 @@ pub(crate) struct Workers {
     are_beside_queues: Vec<bool>,
 }
 
-/// Stations, by device, and behind them by link.
+/// Executors, by device, and behind them by link.
 pub(crate) struct Places {
-    pub(crate) stations: Vec<Station>,
-    /// By lane: its station, and which of the station's lanes it is.
+    pub(crate) executors: Vec<Executor<Spans>>,
+    /// By lane: its executor, and which of the executor's lanes it is.
     pub(crate) lanes: Vec<(usize, usize)>,
-    /// The station where requests end that have outputs in other memory than the host's, if there are such outputs.
+    /// The executor where requests end that have outputs in other memory than the host's, if there are such outputs.
     pub(crate) completions: Option<usize>,
 }
 
 impl Workers {
     pub(crate) fn new(bundle: &Bundle, lanes: &Lanes, properties: &[Properties], options: &Options) -> Self {
-        let available = cpu::core_count();
+        let available = core_count();
         let is_queued = |device: usize| properties[device].execution == Execution::Queued;
         let devices = 0..bundle.devices.len();
         let queues = devices.clone().filter(|&device| is_queued(device)).count();
@@ -54,7 +54,7 @@ impl Workers {
         let total: usize = counts.iter().sum();
         let has_link_threads = options.link_threads.unwrap_or(total + lanes.links.len() <= available);
         let own_links = if has_link_threads { lanes.links.len() } else { 0 };
-        let mut free = cpu::cores().into_iter();
+        let mut free = cores().into_iter();
         // One device's threads find their cores by themselves, together with the caller's.
         let is_pinned = bundle.devices.len() > 1 && total <= available.min(free.len());
         let timeout = |is_enough: bool| if options.spin.unwrap_or(is_enough) { SPIN_TIMEOUT } else { Duration::ZERO };
@@ -93,18 +93,18 @@ impl Workers {
         let most_ready = program.steps.len() * in_flight;
         let make = |(index, &count): (usize, &usize)| {
             let is_beside_queues = self.are_beside_queues.get(index).copied().unwrap_or(false);
-            Station::new(count, most_ready, longer(self.idle_spin_timeout, is_beside_queues))
+            Executor::new(count, most_ready, longer(self.idle_spin_timeout, is_beside_queues))
         };
-        Places { stations: counts.iter().enumerate().map(make).collect(), lanes, completions }
+        Places { executors: counts.iter().enumerate().map(make).collect(), lanes, completions }
     }
 
-    pub(crate) fn name(&self, station: usize) -> String {
+    pub(crate) fn name(&self, executor: usize) -> String {
         let links = if self.has_link_threads { self.links.len() } else { 0 };
-        if station < self.of_devices.len() + links { self.names[station].clone() } else { "outputs".to_owned() }
+        if executor < self.of_devices.len() + links { self.names[executor].clone() } else { "outputs".to_owned() }
     }
 
-    pub(crate) fn core(&self, station: usize) -> Option<usize> {
-        self.of_devices.get(station)?.cores.first().copied()
+    pub(crate) fn core(&self, executor: usize) -> Option<usize> {
+        self.of_devices.get(executor)?.cores.first().copied()
     }
 }
 

@@ -10,9 +10,8 @@ use crate::{
         MemorySpace, Owner, Properties, Queue, TaskTime,
     },
     memory::Aligned,
-    sync::Mutex,
-    thread_pool::{ThreadPool, Work},
 };
+use divi_threads::{ThreadPool, Work, sync::Mutex};
 use std::{collections::HashMap, ptr, sync::Arc};
 
 pub(crate) struct CpuDriver;
@@ -81,8 +80,9 @@ impl Device for CpuDevice {
             stages.insert(index, Stage { name: stage.name.clone(), tasks, calls });
         }
         let constants = request.constants.constants.iter().map(|memory| Address(memory.pointer())).collect();
-        let pool = ThreadPool::new(&threads.name, threads.count, &threads.cores, threads.spin_timeout)?;
-        Ok(Box::new(CpuExecutable { stages, constants, pool: Mutex::new(pool), _code: code }))
+        let pool = ThreadPool::new(&threads.name, threads.count, &threads.cores, threads.spin_timeout);
+        let pool = Mutex::new(pool.map_err(Error::Thread)?);
+        Ok(Box::new(CpuExecutable { stages, constants, pool, _code: code }))
     }
 }
 

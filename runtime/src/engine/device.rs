@@ -7,8 +7,7 @@ use crate::{
     hal::{Arguments, Attempt, Copy, Launch, Owner, Queue},
     request::{Outputs, Request},
     slot::Slot,
-    span::{Recording, Span},
-    station::Seat,
+    span::{Recording, Span, Spans},
     tensor::TensorRef,
 };
 use std::{ptr, sync::atomic::Ordering};
@@ -17,7 +16,7 @@ impl Engine {
     /// Launches the stage of a step. The times of its tasks are recorded for a request if they are wanted.
     pub(super) fn launch(
         &self,
-        seat: &mut Seat,
+        spans: &mut Spans,
         slot: &Slot,
         request: &Request,
         (step, owner): (usize, Owner),
@@ -37,7 +36,7 @@ impl Engine {
         let times = unsafe { device.executable.launch(&launch) }?;
         for time in times {
             let (request, task) = (recorded.unwrap_or(0), Some(time.task));
-            seat.spans.push(Span { request, step, task, begin_ns: time.begin_ns, end_ns: time.end_ns });
+            spans.push(Span { request, step, task, begin_ns: time.begin_ns, end_ns: time.end_ns });
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ pub(crate) fn is_under_valgrind() -> bool {
     std::env::var_os("DIVI_REQUESTS").is_some()
 }
 
-/// The default; but race detectors do not know who waits for whom if it is by looking at atomic flags.
+/// The default; but valgrind runs one thread at a time, and threads that poll would keep the others from running.
 pub(crate) fn options() -> Options {
     Options { spin: is_under_valgrind().then_some(false), ..Options::default() }
 }

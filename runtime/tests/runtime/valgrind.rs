@@ -1,4 +1,4 @@
-//! The tests again under valgrind: memory that is misused or lost, and races.
+//! The tests again under valgrind: memory that is misused or lost.
 
 use std::process::Command;
 
@@ -11,8 +11,7 @@ fn run(tool: &[&str]) {
         return;
     }
     let mut command = Command::new("valgrind");
-    let known = concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/tests/runtime/valgrind.supp");
-    command.args(tool).args(["--quiet", "--error-exitcode=9", "--fair-sched=yes", known]);
+    command.args(tool).args(["--quiet", "--error-exitcode=9", "--fair-sched=yes"]);
     command.arg(std::env::current_exe().unwrap()).args(["--test-threads=1", "--quiet", "--nocapture"]);
     SKIPPED.iter().for_each(|skipped| {
         command.args(["--skip", skipped]);
@@ -25,14 +24,4 @@ fn run(tool: &[&str]) {
 #[test]
 fn memory_is_used_well() {
     run(&["--tool=memcheck", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
-}
-
-#[test]
-fn threads_do_not_race_by_helgrind() {
-    run(&["--tool=helgrind"]);
-}
-
-#[test]
-fn threads_do_not_race_by_drd() {
-    run(&["--tool=drd"]);
 }

@@ -4,14 +4,12 @@ use super::{
     driver::{Address, Fault, Outcome, Plan, Stream},
     real::raw,
 };
-use crate::{
-    bundle::{Epilogue, Product},
-    sync::Mutex,
-};
+use crate::bundle::{Epilogue, Product};
 use cudarc::cublaslt::sys::{
     self, cublasLtMatmulDescAttributes_t as Attribute, cublasLtMatmulPreferenceAttributes_t as Preference,
     cublasLtMatrixLayoutAttribute_t as LayoutAttribute, cublasStatus_t as Status,
 };
+use divi_threads::sync::Mutex;
 use std::{
     ffi::{c_int, c_void},
     mem::MaybeUninit,

@@ -4,11 +4,9 @@ use super::{
     driver::{Address, Fault, Outcome, Plan, Stream},
     real::raw,
 };
-use crate::{
-    bundle::{Convolution, Epilogue},
-    sync::Mutex,
-};
+use crate::bundle::{Convolution, Epilogue};
 use cudarc::cudnn::sys::{self, cudnnConvolutionFwdAlgo_t as Algorithm, cudnnStatus_t as Status};
+use divi_threads::sync::Mutex;
 use std::{
     ffi::{CStr, c_int, c_void},
     mem::MaybeUninit,

@@ -26,8 +26,8 @@ use crate::{
     files,
     footprint::MemoryUse,
     hal::LoadRequest,
-    sync::{Guard, Mutex},
 };
+use divi_threads::sync::{Guard, Mutex};
 use std::{
     collections::HashMap,
     ffi::CString,

@@ -5,8 +5,9 @@ use super::{
     cudnn::Cudnn,
     driver::{Address, Api, Event, Fault, Function, Gpu, Graph, Grid, Module, Outcome, Plan, Stream},
 };
-use crate::{bundle::Library, sync::Mutex};
+use crate::bundle::Library;
 use cudarc::driver::sys::{self, CUresult};
+use divi_threads::sync::Mutex;
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
     ptr,

@@ -6,7 +6,7 @@ mod kernels;
 mod queue;
 
 use super::driver::{Api, Fault, Gpu, Outcome};
-use crate::sync::Mutex;
+use divi_threads::sync::Mutex;
 use gpu::StubGpu;
 use queue::State;
 use std::sync::Arc;

@@ -4,8 +4,8 @@ use super::queue::{Captured, Known, Operation, Queued, State};
 use crate::{
     bundle::{Library, Product},
     drivers::cuda::driver::{Address, Event, Fault, Function, Gpu, Graph, Grid, Module, Outcome, Plan, Stream},
-    sync::Mutex,
 };
+use divi_threads::sync::Mutex;
 use std::{
     alloc::Layout,
     collections::{HashMap, VecDeque},

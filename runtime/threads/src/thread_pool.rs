@@ -1,26 +1,29 @@
-//! The threads of a device: the one that calls, and those that help it with a kernel's iterations.
+//! Thread pool of a device: the thread that calls, and workers that share a kernel's iterations with it.
 
-use crate::{code::Kernel, cpu, error::Error, phase::Phase};
-use std::{
-    cell::UnsafeCell,
+use crate::{
+    cores::pin,
+    phase::Phase,
     sync::{
-        Arc,
+        UnsafeCell,
         atomic::{AtomicU64, Ordering},
+        thread::{Builder, JoinHandle},
     },
-    thread::{Builder, JoinHandle},
-    time::Duration,
 };
+use std::{io, sync::Arc, time::Duration};
+
+/// A kernel: does the iterations `begin..end` of its outermost loop on its buffers, and returns a status, 0 if all is well.
+pub type Kernel = unsafe extern "C" fn(buffers: *const *mut u8, begin: i64, end: i64) -> i32;
 
 /// A kernel on its buffers, with all its iterations.
 #[derive(Clone, Copy)]
-pub(crate) struct Work {
-    pub(crate) kernel: Kernel,
-    pub(crate) buffers: *const *mut u8,
-    pub(crate) extent: i64,
-    pub(crate) grain: i64,
+pub struct Work {
+    pub kernel: Kernel,
+    pub buffers: *const *mut u8,
+    pub extent: i64,
+    pub grain: i64,
 }
 
-pub(crate) struct ThreadPool {
+pub struct ThreadPool {
     workers: Vec<Worker>,
     /// A thread's pieces of the work at hand that nobody has taken, for each thread.
     pieces: Arc<[Pieces]>,
@@ -64,7 +67,7 @@ struct Pieces(AtomicU64);
 
 impl Pieces {
     fn set(&self, first: u32, end: u32) {
-        self.0.swap(u64::from(end) << 32 | u64::from(first), Ordering::Relaxed);
+        self.0.store(u64::from(end) << 32 | u64::from(first), Ordering::Relaxed);
     }
 
     /// Takes the first piece, or the last one: whose pieces they are reads on where it was, and others stay out of its way.
@@ -114,7 +117,7 @@ unsafe impl Send for Mailbox {}
 impl ThreadPool {
     /// A pool of as many threads; the first is the one that calls [`ThreadPool::run`]. Workers are kept on the cores that are
     /// given for them. They look for work for as long as `spin_timeout` before they sleep.
-    pub(crate) fn new(name: &str, threads: usize, cores: &[usize], spin_timeout: Duration) -> Result<Self, Error> {
+    pub fn new(name: &str, threads: usize, cores: &[usize], spin_timeout: Duration) -> io::Result<Self> {
         let pieces = (0..threads.max(1)).map(|_| Pieces(AtomicU64::new(0))).collect();
         let mut pool = Self { workers: Vec::with_capacity(threads.saturating_sub(1)), pieces };
         for index in 1..threads {
@@ -123,11 +126,11 @@ impl ThreadPool {
             let (its, pieces, core) = (mailbox.clone(), pool.pieces.clone(), cores.get(index).copied());
             let thread = Builder::new().name(format!("{name}.{index}")).spawn(move || {
                 if let Some(core) = core {
-                    cpu::pin(core);
+                    pin(core);
                 }
                 its.serve(&pieces, index);
             });
-            pool.workers.push(Worker { mailbox, thread: Some(thread.map_err(Error::Thread)?) });
+            pool.workers.push(Worker { mailbox, thread: Some(thread?) });
         }
         Ok(pool)
     }
@@ -138,7 +141,7 @@ impl ThreadPool {
     ///
     /// # Safety
     /// The kernel may be called with these buffers and any part of its iterations, by several threads at once.
-    pub(crate) unsafe fn run(&mut self, work: Work) -> i32 {
+    pub unsafe fn run(&mut self, work: Work) -> i32 {
         let worth = (work.extent / work.grain).max(1);
         let threads = worth.min(self.workers.len() as i64 + 1);
         if threads == 1 {
@@ -153,7 +156,7 @@ impl ThreadPool {
         let workers = &self.workers[..threads as usize - 1];
         for worker in workers {
             // SAFETY: no share of this worker is taken.
-            unsafe { *worker.mailbox.share.get() = share };
+            worker.mailbox.share.with_mut(|place| unsafe { *place = share });
             worker.mailbox.phase.set(POSTED);
         }
         // SAFETY: the caller's.
@@ -166,7 +169,7 @@ impl ThreadPool {
         workers.iter().fold(own, |status, worker| {
             worker.mailbox.phase.wait_for(DONE);
             // SAFETY: the share is done.
-            let other = unsafe { (*worker.mailbox.share.get()).status };
+            let other = worker.mailbox.share.with(|share| unsafe { (*share).status });
             if status == 0 { other } else { status }
         })
     }
@@ -180,10 +183,12 @@ impl Mailbox {
                 continue;
             }
             // SAFETY: it is taken, by this thread.
-            let share = unsafe { &mut *self.share.get() };
+            let share = self.share.with(|share| unsafe { *share });
             let Some(work) = share.work else { return };
             // SAFETY: the promise of `run`, whose caller waits for this.
-            share.status = unsafe { share.run(work, pieces, own) };
+            let status = unsafe { share.run(work, pieces, own) };
+            // SAFETY: as above.
+            self.share.with_mut(|share| unsafe { (*share).status = status });
             self.phase.set(DONE);
         }
     }
@@ -193,7 +198,7 @@ impl Drop for ThreadPool {
     fn drop(&mut self) {
         for worker in &mut self.workers {
             // SAFETY: no share of this worker is taken.
-            unsafe { (*worker.mailbox.share.get()).work = None };
+            worker.mailbox.share.with_mut(|share| unsafe { (*share).work = None });
             worker.mailbox.phase.set(POSTED);
         }
         for thread in self.workers.iter_mut().filter_map(|worker| worker.thread.take()) {
@@ -203,7 +208,7 @@ impl Drop for ThreadPool {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicI64;

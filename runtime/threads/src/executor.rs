@@ -1,65 +1,63 @@
-//! Ready queues, and who serves them: a thread has a station, with the queue of a device, of links, or of both.
+//! Executors: ready queues of a device, of links, or of both, and the thread that runs their steps.
 
 use crate::{
-    error::Error,
+    cores::pin,
     phase::spin,
-    span::Spans,
-    sync::{Condition, Guard, Mutex},
+    sync::{
+        Condition, Guard, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
-use std::{
-    cmp::Reverse,
-    collections::BinaryHeap,
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
-};
+use std::{cmp::Reverse, collections::BinaryHeap, io, time::Duration};
 
 /// A step that could run. The order is that in which they do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ready {
+pub struct Ready {
     /// Earlier requests first: they hold memory that later ones wait for.
-    pub(crate) request: u64,
-    pub(crate) rank: u32,
-    pub(crate) step: u32,
-    pub(crate) slot: u32,
+    pub request: u64,
+    pub rank: u32,
+    pub step: u32,
+    pub slot: u32,
 }
 
-pub(crate) struct Station {
+/// Ready queues, one for each of its lanes, and a state that is borrowed by the thread that runs a step.
+pub struct Executor<S> {
     queues: Mutex<Queues>,
     changed: Condition,
-    /// As many as there are in the queues, for those who look without the lock.
+    /// Number of steps in the queues, for reads without the lock.
     ready: AtomicUsize,
-    /// Time that its thread polls for steps before it sleeps.
+    /// Time that the thread polls for steps before it sleeps.
     spin_timeout: Duration,
-    /// What the one who runs a step has for himself.
-    seat: Mutex<Seat>,
+    state: Mutex<S>,
 }
 
 struct Queues {
-    /// One for each lane of the station.
+    /// One for each lane.
     lanes: Vec<BinaryHeap<Reverse<Ready>>>,
-    /// Somebody runs steps: the station's thread, or a caller who does not want to wait for it.
+    /// True while steps are run: by the executor's thread, or by one that has taken its place.
     is_taken: bool,
     is_closed: bool,
 }
 
-pub(crate) struct Seat {
-    pub(crate) spans: Spans,
-}
-
-impl Station {
+impl<S: Default> Executor<S> {
     /// The most steps that may be ready in a lane at once is known, so that queues never grow.
-    pub(crate) fn new(lanes: usize, most_ready: usize, spin_timeout: Duration) -> Self {
+    pub fn new(lanes: usize, most_ready: usize, spin_timeout: Duration) -> Self {
         let lanes = (0..lanes).map(|_| BinaryHeap::with_capacity(most_ready)).collect();
         let queues = Mutex::new(Queues { lanes, is_taken: false, is_closed: false });
-        let seat = Mutex::new(Seat { spans: Spans::default() });
-        Self { queues, changed: Condition::new(), ready: AtomicUsize::new(0), spin_timeout, seat }
+        Self {
+            queues,
+            changed: Condition::default(),
+            ready: AtomicUsize::new(0),
+            spin_timeout,
+            state: Mutex::default(),
+        }
     }
 
-    pub(crate) fn seat(&self) -> Guard<'_, Seat> {
-        self.seat.lock()
+    pub fn state(&self) -> Guard<'_, S> {
+        self.state.lock()
     }
 
-    pub(crate) fn push(&self, lane: usize, ready: Ready) {
+    pub fn push(&self, lane: usize, ready: Ready) {
         let mut queues = self.queues.lock();
         queues.lanes[lane].push(Reverse(ready));
         self.ready.fetch_add(1, Ordering::Release);
@@ -68,26 +66,26 @@ impl Station {
         }
     }
 
-    /// Whether steps wait here, as far as can be seen without the lock.
-    pub(crate) fn has_ready(&self) -> bool {
+    /// True if steps are ready, as far as can be seen without the lock.
+    pub fn has_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire) > 0
     }
 
-    /// Runs steps until the station is closed.
-    pub(crate) fn serve(&self, mut run: impl FnMut(&mut Seat, Ready)) {
+    /// Runs steps until the executor is closed.
+    pub fn serve(&self, mut run: impl FnMut(&mut S, Ready)) {
         let mut queues = self.queues.lock();
         loop {
             if queues.is_closed {
                 return;
             }
             if queues.is_taken {
-                self.changed.wait(&mut queues);
+                queues = self.changed.wait(queues);
                 continue;
             }
             if let Some(ready) = self.pop(&mut queues, |_| true) {
                 queues.is_taken = true;
                 drop(queues);
-                run(&mut self.seat.lock(), ready);
+                run(&mut self.state.lock(), ready);
                 queues = self.queues.lock();
                 queues.is_taken = false;
                 continue;
@@ -96,29 +94,29 @@ impl Station {
             spin(self.spin_timeout, || self.has_ready());
             queues = self.queues.lock();
             if !queues.is_closed && (queues.is_taken || queues.lanes.iter().all(BinaryHeap::is_empty)) {
-                self.changed.wait(&mut queues);
+                queues = self.changed.wait(queues);
             }
         }
     }
 
-    /// Takes the place of the station's thread, if nobody has it: [`Station::drive`] must follow.
-    pub(crate) fn take(&self) -> bool {
+    /// Takes the place of the executor's thread if no other thread has it. [`Executor::drive`] must follow.
+    pub fn take(&self) -> bool {
         let mut queues = self.queues.lock();
         !queues.is_closed && !std::mem::replace(&mut queues.is_taken, true)
     }
 
-    /// Runs steps instead of the station's thread, until there are none, the next is not his to run, or it is enough.
-    pub(crate) fn drive(
+    /// Runs steps in the place of the executor's thread, until there are none, the next may not be run, or it is enough.
+    pub fn drive(
         &self,
-        mut run: impl FnMut(&mut Seat, Ready),
+        mut run: impl FnMut(&mut S, Ready),
         may_run: impl Fn(Ready) -> bool,
         is_enough: impl Fn() -> bool,
     ) {
-        let mut seat = self.seat.lock();
+        let mut state = self.state.lock();
         let mut queues = self.queues.lock();
         while let Some(ready) = self.pop(&mut queues, &may_run) {
             drop(queues);
-            run(&mut seat, ready);
+            run(&mut state, ready);
             let ends = is_enough();
             queues = self.queues.lock();
             if ends {
@@ -141,24 +139,24 @@ impl Station {
     }
 
     /// Makes its thread return when it is idle.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         let mut queues = self.queues.lock();
         queues.is_closed = true;
         self.changed.notify_all();
     }
 }
 
-/// Starts the thread of a station.
-pub(crate) fn start(
+/// Starts the thread of an executor.
+pub fn start(
     name: String,
     core: Option<usize>,
     serve: impl FnOnce() + Send + 'static,
-) -> Result<std::thread::JoinHandle<()>, Error> {
+) -> io::Result<std::thread::JoinHandle<()>> {
     let run = move || {
         if let Some(core) = core {
-            crate::cpu::pin(core);
+            pin(core);
         }
         serve();
     };
-    std::thread::Builder::new().name(name).spawn(run).map_err(Error::Thread)
+    std::thread::Builder::new().name(name).spawn(run)
 }

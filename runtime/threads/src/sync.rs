@@ -1,0 +1,87 @@
+//! Locks, conditions, atomics and cells. Under `--cfg loom` they are loom's, which runs models of the code in every order in which
+//! threads can run (`models`).
+
+#[cfg(loom)]
+use loom::sync as base;
+#[cfg(not(loom))]
+use std::sync as base;
+
+use std::{sync::PoisonError, time::Duration};
+
+pub use base::MutexGuard as Guard;
+pub(crate) use base::atomic;
+
+#[cfg(loom)]
+pub(crate) use loom::{cell::UnsafeCell, thread};
+#[cfg(not(loom))]
+pub(crate) use std::thread;
+
+/// A mutex that is never poisoned: what it guards is valid between any two statements.
+pub struct Mutex<T>(base::Mutex<T>);
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> Mutex<T> {
+    pub fn new(value: T) -> Self {
+        Self(base::Mutex::new(value))
+    }
+
+    pub fn lock(&self) -> Guard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub struct Condition(base::Condvar);
+
+impl Default for Condition {
+    fn default() -> Self {
+        Self(base::Condvar::new())
+    }
+}
+
+impl Condition {
+    /// Unlocks, waits for a notification, and locks again. May return without one.
+    pub fn wait<'a, T>(&self, guard: Guard<'a, T>) -> Guard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`Condition::wait`], for at most as long as the timeout.
+    pub fn wait_timeout<'a, T>(&self, guard: Guard<'a, T>, timeout: Duration) -> Guard<'a, T> {
+        self.0.wait_timeout(guard, timeout).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    pub fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+/// As in `std`, with the interface of loom's.
+#[cfg(not(loom))]
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(std::cell::UnsafeCell::new(value))
+    }
+
+    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+
+    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
+    }
+}
