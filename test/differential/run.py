@@ -122,13 +122,15 @@ def far(ours, theirs):
     else:
         relative, of_largest = TOLERANCES[ours.dtype]
         a, b = ours.astype(np.float64), theirs.astype(np.float64)
-        finite = np.abs(b[np.isfinite(b)])
-        limit = relative * np.abs(b) + of_largest * (finite.max() if finite.size else 0) + 1e-7
+        size = np.where(np.isfinite(b), np.abs(b), 0)
+        limit = relative * size + of_largest * (size.max() if size.size else 0) + 1e-7
+        is_same = (a == b) | (np.isnan(a) & np.isnan(b))
         with np.errstate(invalid="ignore"):
-            off = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(a - b))
-        wrong = ~(off <= limit)
+            # Infinite where only one of the two is a finite number.
+            off = np.where(is_same, 0, np.nan_to_num(np.abs(a - b), nan=np.inf))
+        wrong = off > limit
         if wrong.any():
-            return tuple(int(i) for i in np.unravel_index(np.argmax(np.where(wrong, np.nan_to_num(off / limit, nan=np.inf, posinf=np.inf), 0)), off.shape))
+            return tuple(int(i) for i in np.unravel_index(np.argmax(off / limit), off.shape))
         return None
     return tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.any() else None
 
