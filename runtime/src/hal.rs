@@ -2,7 +2,7 @@
 //!
 //! A [`Driver`] opens the devices of one kind. A [`Device`] allocates memory and loads its part of a bundle as an [`Executable`],
 //! which launches stages. Copies go through its [`Queue`]. The engine knows devices by these traits alone; which drivers there are
-//! is decided in [`crate::drivers`].
+//! is decided in [`Drivers`](crate::Drivers).
 
 use crate::{
     bundle::{self, Bundle},
