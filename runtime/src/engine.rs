@@ -75,7 +75,7 @@ impl Hand {
 }
 
 impl Engine {
-    /// What a executor's thread does.
+    /// Runs the steps of an executor, as its thread, until the executor is closed.
     pub(crate) fn serve(&self, executor: usize) {
         let hand = Hand { executor: Some(executor), ..Hand::default() };
         self.executors[executor].serve(|spans, ready| {
@@ -292,14 +292,14 @@ impl Engine {
                 let bytes = part_bytes(bundle.values[*input].tensor.bytes, *of, *outer);
                 let parts = sliced(positions, *of, *outer, bytes);
                 let copies = parts.map(|(from, to)| Self::part(slot, (*output, to), (*input, from), bytes));
-                self.copy_on_device(slot, step, *output, copies)?;
+                self.copy_on_device(step, *output, copies)?;
             }
             Action::Gather { inputs, output, of, outer, .. } => {
                 let part = part_bytes(bundle.values[*output].tensor.bytes, of.iter().sum(), *outer);
                 let parts = gathered(of, *outer, part);
                 let copies =
                     parts.map(|(which, from, to, bytes)| Self::part(slot, (*output, to), (inputs[which], from), bytes));
-                self.copy_on_device(slot, step, *output, copies)?;
+                self.copy_on_device(step, *output, copies)?;
             }
         }
         if is_queued {

@@ -229,7 +229,7 @@ pub struct Event {
 /// Copies from, to and on a device, in the order of the launches and copies that they depend on. The errors say what is wrong.
 ///
 /// # Safety
-/// What is copied is written, or what writes it is enqueued on this device, and nothing else uses the bytes that are written. Memory of
+/// The bytes that are copied are written, or the step that writes them is enqueued on this device. Nothing else uses the target. Memory of
 /// the host stays as it is until the event has happened, or the slot was synchronized.
 #[allow(clippy::missing_safety_doc, reason = "one for all functions")]
 pub trait Queue: Send + Sync {

@@ -14,7 +14,7 @@ use crate::{
     workers::Workers,
 };
 use divi_threads::{ThreadPool, Work, core_count};
-use std::{collections::HashMap, path::Path, ptr, sync::Arc, time::Duration};
+use std::{collections::HashMap, ops::Range, path::Path, ptr, sync::Arc, time::Duration};
 
 pub(crate) struct Program {
     pub(crate) bundle: Bundle,
@@ -67,29 +67,29 @@ pub(crate) struct Planned {
     pub(crate) dependencies: Vec<usize>,
     /// The steps that read what it writes.
     pub(crate) dependents: Vec<usize>,
-    /// Where the buffers of its calls begin in a table of all.
-    pub(crate) table: usize,
+    /// The buffers of its calls in a table of all.
+    pub(crate) table: Range<usize>,
 }
 
 impl Program {
     pub(crate) fn load(folder: &Path, options: &Options) -> Result<Self> {
         let drivers = &options.drivers;
         let bundle = Bundle::read_for(folder, drivers)?;
-        let opened = drivers.of(&bundle)?;
-        let properties: Vec<Properties> = opened.iter().map(|driver| driver.properties()).collect();
+        let of_devices = drivers.of(&bundle)?;
+        let properties: Vec<Properties> = of_devices.iter().map(|driver| driver.properties()).collect();
         let usual = footprint::usual_in_flight(&bundle);
         limits::check(&bundle, &properties, options.in_flight.unwrap_or(usual), usual, options.map_weights)?;
         code::check_processor(&bundle.target)?;
         let mut code_files: Vec<&str> =
-            opened.iter().enumerate().flat_map(|(index, driver)| driver.code_files(&bundle, index)).collect();
+            of_devices.iter().enumerate().flat_map(|(index, driver)| driver.code_files(&bundle, index)).collect();
         code_files.extend((!bundle.prepare.is_empty()).then_some(&bundle.target.code[..]));
         for file in &bundle.files {
             // Code is small, and a damaged one could do anything.
             if code_files.contains(&&file.path[..]) { file.check(folder)? } else { file.check_size(folder)? }
         }
         let mut ordinals: HashMap<&str, usize> = HashMap::new();
-        let mut devices: Vec<Arc<dyn Device>> = Vec::with_capacity(opened.len());
-        for (index, driver) in opened.iter().enumerate() {
+        let mut devices: Vec<Arc<dyn Device>> = Vec::with_capacity(of_devices.len());
+        for (index, driver) in of_devices.iter().enumerate() {
             let ordinal = ordinals.entry(driver.kind()).or_default();
             devices.push(driver.open(&bundle, index, *ordinal)?);
             *ordinal += 1;
@@ -172,12 +172,9 @@ impl Program {
         Some(&*self.transports[link])
     }
 
-    /// How many buffers all calls of a request have.
+    /// The number of buffers of all calls of a request.
     pub(crate) fn table_length(&self) -> usize {
-        let of_stage =
-            |stage: usize| self.bundle.stages[stage].calls.iter().map(|call| call.buffers.len()).sum::<usize>();
-        let of_step = |action: &Action| if let Action::Launch { stage, .. } = action { of_stage(*stage) } else { 0 };
-        self.bundle.steps.iter().map(|step| of_step(&step.action)).sum()
+        self.steps.last().map_or(0, |step| step.table.end)
     }
 }
 
@@ -218,7 +215,6 @@ fn prepare(folder: &Path, bundle: &Bundle, constants: &Constants) -> Result<()> 
 
 fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice]) -> Vec<Planned> {
     let mut steps: Vec<Planned> = Vec::with_capacity(bundle.steps.len());
-    let mut table = 0;
     let each = bundle.steps.iter().zip(&lanes.of_step).zip(dependencies(bundle));
     for (index, ((step, &lane), dependencies)) in each.enumerate() {
         dependencies.iter().for_each(|&other| steps[other].dependents.push(index));
@@ -234,11 +230,11 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice]) -> Vec<P
         };
         let is_download =
             matches!(&step.action, Action::Transfer { output, .. } if is_synchronized && device(*output).is_on_host());
+        let calls = step.action.stage().map_or(&[][..], |stage| &bundle.stages[stage].calls);
+        let first = steps.last().map_or(0, |step| step.table.end);
+        let table = first..first + calls.iter().map(|call| call.buffers.len()).sum::<usize>();
         let dependents = vec![];
         steps.push(Planned { lane, is_queued, is_synchronized, is_download, rank: 0, dependencies, dependents, table });
-        if let Action::Launch { stage, .. } = &step.action {
-            table += bundle.stages[*stage].calls.iter().map(|call| call.buffers.len()).sum::<usize>();
-        }
     }
     for (rank, &step) in order(bundle).iter().enumerate() {
         steps[step].rank = rank as u32;

@@ -10,7 +10,7 @@ use crate::{
     request::{Outputs, Request},
 };
 use divi_threads::sync::Mutex;
-use std::{cell::UnsafeCell, sync::Arc};
+use std::{cell::UnsafeCell, ops::Range, sync::Arc};
 
 pub(crate) struct Slot {
     pub(crate) index: usize,
@@ -129,10 +129,10 @@ impl Slot {
         unsafe { &(*self.pointers.get()).values }
     }
 
-    /// The buffers of a launch's calls, which begin here in the table, and those behind them.
-    pub(crate) fn table(&self, first: usize) -> &[*mut u8] {
+    /// A part of the table: the buffers of a launch's calls.
+    pub(crate) fn table(&self, part: Range<usize>) -> &[*mut u8] {
         // SAFETY: as above.
-        unsafe { &(&(*self.pointers.get()).table)[first..] }
+        unsafe { &(&(*self.pointers.get()).table)[part] }
     }
 
     /// Says where an input or output is: in the slot, or where a caller has it who waits for the request.

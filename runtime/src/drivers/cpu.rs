@@ -40,13 +40,17 @@ impl Driver for CpuDriver {
     }
 
     fn code_files<'a>(&self, bundle: &'a Bundle, device: usize) -> Vec<&'a str> {
-        let has_calls = bundle.stages.iter().any(|stage| stage.device == device && !stage.calls.is_empty());
-        if has_calls { vec![&bundle.target.code] } else { vec![] }
+        if has_calls(bundle, device) { vec![&bundle.target.code] } else { vec![] }
     }
 
     fn open(&self, _: &Bundle, _: usize, _: usize) -> Result<Arc<dyn Device>> {
         Ok(Arc::new(CpuDevice))
     }
+}
+
+/// True if a device of a bundle runs kernels.
+fn has_calls(bundle: &Bundle, device: usize) -> bool {
+    bundle.stages.iter().any(|stage| stage.device == device && !stage.calls.is_empty())
 }
 
 struct CpuDevice;
@@ -70,11 +74,9 @@ impl Device for CpuDevice {
 
     fn load(&self, request: &LoadRequest<'_>) -> Result<Box<dyn Executable>> {
         let &LoadRequest { bundle, device, threads, .. } = request;
-        let own = || bundle.stages.iter().enumerate().filter(|(_, stage)| stage.device == device);
-        let has_calls = own().any(|(_, stage)| !stage.calls.is_empty());
-        let code = has_calls.then(|| Code::load(request.folder, &bundle.target)).transpose()?;
+        let code = has_calls(bundle, device).then(|| Code::load(request.folder, &bundle.target)).transpose()?;
         let mut stages = HashMap::new();
-        for (index, stage) in own() {
+        for (index, stage) in bundle.stages.iter().enumerate().filter(|(_, stage)| stage.device == device) {
             let calls = code.as_ref().map_or(Ok(vec![]), |code| code.plan(&stage.calls, bundle.has_extents()))?;
             let tasks = stage.tasks.iter().map(|task| task.name.clone()).collect();
             stages.insert(index, Stage { name: stage.name.clone(), tasks, calls });
@@ -161,7 +163,7 @@ struct HostQueue;
 
 impl HostQueue {
     /// # Safety
-    /// That of [`Queue`].
+    /// As for [`Queue`].
     unsafe fn copy_all(copies: &mut dyn Iterator<Item = Copy>) -> Attempt {
         for Copy { to, from, bytes } in copies {
             // SAFETY: the caller's.

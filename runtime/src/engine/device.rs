@@ -55,8 +55,7 @@ impl Engine {
             _ => (&[], &[]),
         };
         let arguments = |indices| Arguments { values: slot.values(), indices };
-        let length = bundle.stages[stage].calls.iter().map(|call| call.buffers.len()).sum();
-        let buffers = &slot.table(self.program.steps[step].table)[..length];
+        let buffers = slot.table(self.program.steps[step].table.clone());
         let (inputs, outputs) = (arguments(inputs), arguments(outputs));
         Launch { stage, owner, inputs, outputs, buffers, is_cancelled, clock }
     }
@@ -77,18 +76,18 @@ impl Engine {
     /// Copies parts of values into a value, all of them on its device.
     pub(super) fn copy_on_device(
         &self,
-        slot: &Slot,
         (step, owner): (usize, Owner),
         output: usize,
         mut copies: impl Iterator<Item = Copy>,
     ) -> Result<()> {
+        let device = self.program.device_of(output);
         // SAFETY: parts of a valid bundle are inside both values, and the steps that they depend on are done, or enqueued.
-        let copied = unsafe { self.program.device_of(output).queue().copy(owner, &mut copies, false) };
+        let copied = unsafe { device.queue().copy(owner, &mut copies, false) };
         copied.map_err(|problem| {
-            let (bundle, device) = (&self.program.bundle, self.program.bundle.values[output].device);
-            let id = &bundle.devices[device].id;
-            let what = format!("{} on device '{id}' of slot {}", bundle.step_name(&bundle.steps[step]), slot.index);
-            Error::Device { what, problem }
+            let bundle = &self.program.bundle;
+            let id = &bundle.devices[bundle.values[output].device].id;
+            let name = bundle.step_name(&bundle.steps[step]);
+            Error::Device { what: format!("{name} on device '{id}' ({})", device.device.name()), problem }
         })
     }
 
@@ -101,7 +100,8 @@ impl Engine {
     /// Moves a value to another device, or waits for one that [`Engine::begin_download`] has begun to move.
     pub(super) fn transfer(&self, slot: &Slot, (step, owner): (usize, Owner)) -> Result<()> {
         let Some(transport) = self.program.transport(step) else { return Ok(()) };
-        let begun = slot.progress.lock().begun[step].take();
+        let is_download = self.program.steps[step].is_download;
+        let begun = if is_download { slot.progress.lock().begun[step].take() } else { None };
         let event = match begun {
             Some(event) => Some(event),
             None => self.begin_transfer(slot, (step, owner))?,

@@ -36,7 +36,7 @@ pub fn pin(core: usize) {
 pub fn on_cores(pieces: usize, work: impl Fn() + Sync) {
     thread::scope(|scope| {
         let workers = core_count().min(pieces).saturating_sub(1);
-        // Where there are no more threads to be had, those that are there do all of it.
+        // If the system has no more threads, those that were started do all of it.
         let start = |_| thread::Builder::new().spawn_scoped(scope, &work).ok();
         let workers: Vec<_> = (0..workers).map_while(start).collect();
         work();

@@ -34,7 +34,7 @@ struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where a worker finds its share. The cell belongs to the worker while the share is `TAKEN`, and to the pool else.
+/// Mailbox of a worker, with its share of the work. The cell belongs to the worker while the share is `TAKEN`, and to the pool else.
 struct Mailbox {
     phase: Phase,
     share: UnsafeCell<Share>,
@@ -257,7 +257,7 @@ mod tests {
         // Hardly any spin_timeout: the caller sleeps until its worker is done, and the worker sleeps again at once.
         for _ in 0..1000 {
             let mut pool = ThreadPool::new("test", 2, &[], Duration::from_nanos(1)).unwrap();
-            // The worker shall be there when it is asked.
+            // Lets the worker start before it is given work.
             std::thread::sleep(Duration::from_micros(20));
             // SAFETY: the kernel has no buffers.
             let status = unsafe { pool.run(Work { kernel: late, buffers: std::ptr::null(), extent: 2, grain: 1 }) };

@@ -46,7 +46,7 @@ impl Queue for CudaExecutable {
             self.follow(slot, Moment::Arrived, stream)?;
             self.follow(slot, Moment::Computed, stream)?;
             if self.is_cold.load(Ordering::Relaxed) {
-                // What is downloaded may be a constant.
+                // A constant may be downloaded, too.
                 self.await_constants(&mut self.state.lock(), self.constants.newest_value(), stream)?;
             }
             self.timed(owner, stream, || {
