@@ -1,7 +1,7 @@
 //! Comparison of outputs with expected ones.
 
 use crate::{arguments::Arguments, files, inputs};
-use divi_runtime::{DType, Runtime, TensorData, TensorRef, npy};
+use divi_runtime::{DType, Runtime, TensorData, TensorRef};
 use half::{bf16, f16};
 use std::{collections::HashSet, fmt::Write, path::PathBuf};
 
@@ -17,15 +17,10 @@ pub(crate) fn read(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<Expec
     let mut taken = HashSet::new();
     let read = |(name, described)| {
         let path = folder.join(files::file_name(name, &mut taken));
-        let problem = |reason| format!("{}: {reason}", path.display());
-        let tensor = npy::read(&files::read(&path, inputs::file_bytes(described))?).map_err(problem)?;
-        let dtype = DType::from_name(&described.dtype);
-        let tensor = match dtype {
-            Some(dtype) => tensor.reinterpret(dtype).unwrap_or_else(|tensor| tensor),
-            None => tensor,
-        };
-        if dtype != Some(tensor.dtype()) || described.shape != tensor.shape() {
-            return Err(problem(format!("it has {}, and output '{name}' is {described}", tensor.view())));
+        let tensor = inputs::read(&path, described)?;
+        if described.dtype != tensor.dtype().name() || described.shape != tensor.shape() {
+            let (path, found) = (path.display(), tensor.view());
+            return Err(format!("{path}: it has {found}, and output '{name}' is {described}"));
         }
         Ok(Expected { path, tensor })
     };

@@ -6,16 +6,15 @@ use std::{path::Path, sync::Arc};
 
 /// All inputs of the model, as they were asked for.
 pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(String, Arc<TensorData>)>, String> {
-    let mut given = Vec::new();
+    let mut inputs = Vec::new();
     for (name, path) in &arguments.inputs {
         let name = match (&name[..], runtime.inputs().next()) {
             ("", Some((only, _))) if runtime.inputs().count() == 1 => only.to_owned(),
             ("", _) => return Err(format!("--input {}: say which input it is: NAME=FILE", path.display())),
             _ => name.clone(),
         };
-        let limit = file_bytes(find(runtime, &name)?);
-        let tensor = npy::read(&files::read(path, limit)?).map_err(|reason| format!("{}: {reason}", path.display()))?;
-        given.push((name, tensor));
+        let tensor = read(path, find(runtime, &name)?)?;
+        inputs.push((name, tensor));
     }
     for path in &arguments.archives {
         let all = runtime.inputs().map(|(_, tensor)| file_bytes(tensor)).fold(MOST_HEADER_BYTES, u64::saturating_add);
@@ -26,17 +25,10 @@ pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(St
             _ => Ok(()),
         };
         let arrays = npz::read_bounded(&files::read(path, all)?, may_read);
-        given.extend(arrays.map_err(|reason| format!("{}: {reason}", path.display()))?);
-    }
-    let mut inputs = Vec::new();
-    for (name, tensor) in given {
-        let wanted = DType::from_name(&find(runtime, &name)?.dtype);
-        // What does not fit is refused where it is used.
-        let tensor = match wanted {
-            Some(dtype) => tensor.reinterpret(dtype).unwrap_or_else(|tensor| tensor),
-            None => tensor,
-        };
-        inputs.push((name, tensor));
+        for (name, tensor) in arrays.map_err(|reason| format!("{}: {reason}", path.display()))? {
+            let tensor = reinterpret(tensor, find(runtime, &name)?);
+            inputs.push((name, tensor));
+        }
     }
     let missing: Vec<_> = runtime.inputs().filter(|(name, _)| inputs.iter().all(|(given, _)| given != name)).collect();
     match arguments.seed {
@@ -64,11 +56,25 @@ fn find<'a>(runtime: &'a Runtime, name: &str) -> Result<&'a Tensor, String> {
     }
 }
 
+/// Reads a NumPy file with an array like the one described; one that has another type or shape is refused by those that use it.
+pub(crate) fn read(path: &Path, described: &Tensor) -> Result<TensorData, String> {
+    let tensor = npy::read(&files::read(path, file_bytes(described))?);
+    Ok(reinterpret(tensor.map_err(|reason| format!("{}: {reason}", path.display()))?, described))
+}
+
+/// The same bits as the type described, if NumPy lacks that type and has one for its bits.
+fn reinterpret(tensor: TensorData, described: &Tensor) -> TensorData {
+    match DType::from_name(&described.dtype) {
+        Some(dtype) => tensor.reinterpret(dtype).unwrap_or_else(|tensor| tensor),
+        None => tensor,
+    }
+}
+
 /// Headers of NumPy's files have hardly more than a hundred bytes, but may be padded.
 const MOST_HEADER_BYTES: u64 = 1 << 17;
 
 /// The most bytes of a file with an array of this shape, whatever its element type is.
-pub(crate) fn file_bytes(tensor: &Tensor) -> u64 {
+fn file_bytes(tensor: &Tensor) -> u64 {
     let elements = tensor.shape.iter().fold(1, |count: u64, &size| count.saturating_mul(size));
     elements.saturating_mul(16).saturating_add(MOST_HEADER_BYTES)
 }
