@@ -101,7 +101,7 @@ fn solve(
 ) -> Result<Solution, Error> {
     let mut search = Search::new(instance, objective, options, clock, start.as_ref().ok());
     if search.is_closed(bounds::best(instance).value) {
-        return search.answer(start);
+        return search.answer(Ok(()), start);
     }
     let mut program = Program::default();
     let solved = if objective == Objective::Batch {
@@ -111,11 +111,7 @@ fn solve(
         let model = Latency::new(instance, search.horizon, options.symmetry, &mut program)?;
         search.relax(&mut program, &model).and_then(|()| search.run(program, &model))
     };
-    // A program that the solver fails at takes no plan away.
-    if !search.has_plan() {
-        solved?;
-    }
-    search.answer(start)
+    search.answer(solved, start)
 }
 
 /// DiviML's own program, from nothing: HEFT's plan is its horizon, and the answer where HiGHS has none.
@@ -127,10 +123,7 @@ pub(crate) fn paper(problem: &Problem, objective: Objective, options: &Options) 
     let mut program = Program::default();
     let model = Paper::new(&instance, search.horizon, &mut program)?;
     let solved = search.run(program, &model);
-    if !search.has_plan() {
-        solved?;
-    }
-    search.answer(start)
+    search.answer(solved, start)
 }
 
 /// The best plan that a short search finds; within no time, the best baseline.

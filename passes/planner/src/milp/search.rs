@@ -78,10 +78,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    pub(super) fn has_plan(&self) -> bool {
-        self.best.is_some()
-    }
-
     pub(super) fn is_closed(&self, bound: Micros) -> bool {
         self.best.as_ref().is_some_and(|(value, _)| closes(bound, *value))
     }
@@ -183,8 +179,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    pub(super) fn answer(self, start: Result<Schedule, Error>) -> Result<Solution, Error> {
+    /// Returns the best plan. A solver that has failed takes none away; without a plan, its error is returned.
+    pub(super) fn answer(self, solved: Result<(), Error>, start: Result<Schedule, Error>) -> Result<Solution, Error> {
         let Some((value, launches)) = self.best else {
+            solved?;
             if self.verified.is_infinite() {
                 return Err(Error::Infeasible(vec![no_placement()]));
             }
