@@ -60,13 +60,13 @@ pub fn cxx() -> cc::Build {
         .define("__STDC_CONSTANT_MACROS", None)
         .define("__STDC_FORMAT_MACROS", None)
         .define("__STDC_LIMIT_MACROS", None)
-        // What is generated is large and hardly runs: more would take longer to compile than it gains.
+        // Generated code is large and hardly runs: more would take longer to compile than it gains.
         .opt_level(if is_optimized() { 1 } else { 0 })
         .debug(false);
     build
 }
 
-/// Whether the crate that is built is optimized.
+/// True if the crate that is built is optimized.
 fn is_optimized() -> bool {
     env::var("OPT_LEVEL").is_ok_and(|level| level != "0")
 }

@@ -17,7 +17,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
     let mut copied = vec![];
     let inputs: Vec<_> = inputs.into_iter().map(|input| cx.blocked(input, Margin::NONE)).collect();
     for &(input, source) in &inputs {
-        // What is there twice is copied, and copies do not overlap what they read.
+        // An image that is there twice is copied from elsewhere: copies do not overlap what they read.
         let is_there_once = inputs.iter().filter(|(other, _)| cx.share_bytes(input, *other)).count() == 1;
         if first % lanes != 0 || !is_there_once || !cx.place_inside(input, result, first / lanes) {
             copied.push((input, source, first));
