@@ -63,7 +63,7 @@ impl Builder {
     }
 
     /// Whether a GPU's thread runs it, and neighbours are other threads'.
-    pub(crate) fn is_gpu(&self) -> bool {
+    pub(crate) fn is_simt(&self) -> bool {
         self.form.grid.is_some()
     }
 

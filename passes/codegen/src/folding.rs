@@ -4,10 +4,11 @@
 //! Weights that come from a seed are made at load, so what is computed of those is computed at load, too.
 
 use crate::{
-    bundle::{Options, Program, StageProgram, compile, tensor},
+    compile::compile,
     constants,
     error::Error,
     graph::{Constant, Graph, Id, Node},
+    program::{Options, Program, StageProgram, tensor},
     target::Target,
 };
 use divi_onnx::Tensor;
@@ -192,7 +193,7 @@ fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<
         refer: &|_| None,
         model_folder: String::new(),
     };
-    compile(constants, folder, &settings, None)?;
+    compile(constants, folder, &settings)?;
     let runtime = Runtime::load(folder, divi_runtime::Options::default())?;
     let results = runtime.run(&[])?;
     let path = folder.join("values.bin");

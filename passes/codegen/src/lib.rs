@@ -4,28 +4,36 @@
 //! upstream's MLIR dialects (`emit`); what they compute lies in one arena a stage. Nothing here knows the `onnx` dialect.
 
 mod arena;
-mod borders;
+mod boundary;
 pub mod bundle;
+mod chain;
+mod compile;
 mod constants;
+mod cpu;
+mod cuda;
 mod emit;
+mod epilogue;
 pub mod error;
 mod folding;
-mod gpu;
 pub mod graph;
-mod hot;
 mod kernels;
+mod layout;
 mod lowering;
 mod machine_code;
 mod ops;
 mod pool;
+pub mod program;
+mod reorder;
 mod slow;
+mod stage;
 pub mod target;
 #[cfg(test)]
 mod testing;
 mod widen;
 
-pub use bundle::{Options, Program, StageProgram, write};
+pub use bundle::write;
 pub use error::Error;
+pub use program::{Options, Program, StageProgram};
 pub use slow::SlowOperators;
 pub use target::Target;
 

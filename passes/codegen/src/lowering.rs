@@ -1,27 +1,22 @@
-//! A stage on its way from operators to calls of kernels.
+//! Context in which operators are lowered to calls of kernels: values of a stage, where their bytes are, and calls.
+//!
+//! The context knows neither operators nor back ends: `ops`, `reorder` and the back ends add calls to it, and `stage` drives them.
 
 mod calls;
-mod ends;
+mod hooks;
 mod images;
 mod order;
 
 pub(crate) use calls::{Phase, Way};
+pub(crate) use hooks::Hooks;
 
 use crate::{
     arena,
-    borders::{Ends, Form},
-    constants,
-    error::{Error, Result},
-    gpu,
-    graph::{Constant, Graph, Id, Node, Value},
-    hot::{
-        self,
-        layout::{Blocked, Margin},
-    },
+    error::Result,
+    graph::{Constant, Graph, Id, Value},
     kernels::Kernels,
+    layout::{Blocked, Form, Margin},
     pool::Pool,
-    slow::SlowNode,
-    widen::widen,
 };
 use calls::PendingCall;
 use divi_onnx::{DType, Tensor};
@@ -76,50 +71,13 @@ pub(crate) struct Lowering<'a> {
     wholes: FxHashSet<Id>,
     /// What only copies to GPUs will read, and the form that it is handed on in.
     streamed: FxHashMap<Id, Form>,
-    slow: Vec<SlowNode>,
 }
 
-/// What is left of a stage.
+/// Calls of a stage, with the place of every buffer.
 pub(crate) struct Lowered {
+    /// Bytes of the arena.
     pub(crate) arena: u64,
     pub(crate) calls: Vec<Call>,
-    /// None of them is free any more.
-    pub(crate) ends: Ends,
-    /// Nodes without a fast kernel.
-    pub(crate) slow: Vec<SlowNode>,
-}
-
-/// Lowers a stage's graph, for a GPU if its kernels are given; what is computed once is computed by a CPU. Of the outputs, some are
-/// `for_gpus`: copies to those are all that read them.
-pub(crate) fn lower(
-    name: &str,
-    mut graph: Graph,
-    ends: &Ends,
-    for_gpus: &[bool],
-    kernels: &mut Kernels,
-    gpu: Option<&mut Kernels>,
-    pool: &mut Pool,
-) -> std::result::Result<Lowered, Error> {
-    widen(&mut graph);
-    let mut lowering = Lowering::of(&mut graph, kernels, gpu, pool);
-    let Graph { nodes, inputs, outputs, .. } = graph;
-    if !lowering.is_gpu() {
-        lowering.margins = hot::wanted_margins(&lowering, &nodes);
-        lowering.want_margins_of(&outputs, &ends.outputs);
-    }
-    for ((&output, &form), _) in
-        outputs.iter().zip(&ends.outputs).zip(for_gpus).filter(|(_, is_for_gpus)| **is_for_gpus)
-    {
-        lowering.stream(output, form);
-    }
-    let inputs = lowering.place_inputs(&inputs, &nodes, &ends.inputs);
-    let mut position = 0;
-    while position < nodes.len() {
-        position += lowering.nodes(&nodes, position)?;
-    }
-    let outputs = lowering.place_outputs(&outputs, &ends.outputs, for_gpus);
-    let ends = Ends { inputs, outputs };
-    lowering.finish(ends).map_err(|message| Error::Stage { name: name.into(), message })
 }
 
 impl<'a> Lowering<'a> {
@@ -154,47 +112,7 @@ impl<'a> Lowering<'a> {
             readers,
             wholes: FxHashSet::default(),
             streamed: FxHashMap::default(),
-            slow: vec![],
         }
-    }
-
-    /// Lowers the node at a position, and perhaps some behind it; says how many.
-    fn nodes(&mut self, nodes: &[Node], position: usize) -> std::result::Result<usize, Error> {
-        let node = &nodes[position];
-        let at = |error: divi_onnx::Error| Error::Node {
-            op: node.op.clone(),
-            name: node.name.clone(),
-            message: error.to_string(),
-        };
-        self.task = node.task;
-        let operands: Vec<_> = node.inputs.iter().flatten().copied().collect();
-        self.is_preparing = !operands.is_empty() && operands.iter().all(|&id| self.is_constant(id));
-        if let (true, Some(input), Some(result)) = (self.is_preparing, node.optional(0), node.result(0))
-            && let Some(constant) =
-                constants::arranged(node, &self.values[input.0], &self.values[result.0]).map_err(at)?
-        {
-            self.values[result.0].constant = Some(constant);
-            self.is_preparing = false;
-            return Ok(1);
-        }
-        let fast = match (self.is_preparing, self.is_gpu()) {
-            (true, _) => None,
-            (false, true) => gpu::lower(self, nodes, position).map_err(at)?,
-            (false, false) => hot::lower(self, nodes, position).map_err(at)?,
-        };
-        if let Some(count) = fast {
-            return Ok(count);
-        }
-        if let (false, Some(input)) = (self.is_preparing, operands.first()) {
-            self.slow.extend(SlowNode::of(node, self.dtype(*input)));
-        }
-        let lower = crate::ops::find(&node.op).ok_or_else(|| {
-            at(divi_onnx::Error::new("there is no code for this operator yet: compute it elsewhere, or without it"))
-        })?;
-        let inputs = node.inputs.iter().map(|input| input.map(|id| self.dense(id))).collect();
-        let outcome = lower(self, &Node { inputs, ..node.clone() });
-        self.is_preparing = false;
-        outcome.map_err(at).map(|()| 1)
     }
 
     // --- What is known of values --------------------------------------------------------------------------------------
@@ -249,13 +167,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether a GPU runs what is lowered now.
-    pub(crate) fn is_gpu(&self) -> bool {
+    pub(crate) fn is_simt(&self) -> bool {
         self.gpu.is_some() && !self.is_preparing
     }
 
     /// How many neighbours one iteration computes where that is of use: on a GPU, each is a thread's.
     pub(crate) fn at_once(&self, neighbours: i64) -> i64 {
-        if self.is_gpu() { 1 } else { neighbours }
+        if self.is_simt() { 1 } else { neighbours }
     }
 
     /// Elements of `f32` that a register holds.
@@ -296,9 +214,9 @@ impl<'a> Lowering<'a> {
         self.storage[result.0] = Storage::Same(of);
     }
 
-    /// Makes a value be written into a part of another one, from a byte on, or copies it if it lies elsewhere already. What a
-    /// stage hands on is read behind its last node, and lies elsewhere.
-    pub(crate) fn place_part(&mut self, part: Id, whole: Id, first: u64, node_count: usize) {
+    /// Makes a value be written into a part of another one, from a byte on. Returns false if the value lies elsewhere already. Outputs of
+    /// the stage are read behind its last node, and lie elsewhere.
+    pub(crate) fn try_place_part(&mut self, part: Id, whole: Id, first: u64, node_count: usize) -> bool {
         self.wholes.insert(whole);
         let is_free = self.storage[part.0] == Storage::Unplaced
             && self.values[part.0].constant.is_none()
@@ -306,18 +224,57 @@ impl<'a> Lowering<'a> {
             && self.is_read_only_by(part, 0..node_count);
         if is_free {
             self.storage[part.0] = Storage::Part(whole, first);
-            return;
         }
-        let Value { dtype, shape, .. } = self.values[part.0].clone();
-        let place = self.temporary(dtype, &shape);
-        self.storage[place.0] = Storage::Part(whole, first);
-        crate::ops::copy(self, part, place);
+        is_free
+    }
+
+    /// Makes a value that nothing has written yet a part of another one, from a byte on.
+    pub(crate) fn place_in_part(&mut self, id: Id, whole: Id, first: u64) {
+        self.storage[id.0] = Storage::Part(whole, first);
+    }
+
+    /// Makes a value be read from an input of the stage.
+    pub(crate) fn place_at_input(&mut self, id: Id, input: usize) {
+        self.storage[id.0] = Storage::Input(input);
+    }
+
+    /// Makes a value be written to an output of the stage.
+    pub(crate) fn place_at_output(&mut self, id: Id, output: usize) {
+        self.storage[id.0] = Storage::Output(output);
+    }
+
+    /// True if a value has no place yet, and no other value is written into it.
+    pub(crate) fn is_unplaced(&self, id: Id) -> bool {
+        self.storage[id.0] == Storage::Unplaced && !self.wholes.contains(&id)
+    }
+
+    /// Makes a result a constant.
+    pub(crate) fn set_constant(&mut self, id: Id, constant: Constant) {
+        self.values[id.0].constant = Some(constant);
+    }
+
+    /// Sets the task that the next calls belong to.
+    pub(crate) fn set_task(&mut self, task: usize) {
+        self.task = task;
+    }
+
+    /// Sets whether the next calls are made once, when the bundle is loaded.
+    pub(crate) fn set_preparing(&mut self, is_preparing: bool) {
+        self.is_preparing = is_preparing;
+    }
+
+    pub(crate) fn is_preparing(&self) -> bool {
+        self.is_preparing
+    }
+
+    pub(crate) fn value(&self, id: Id) -> &Value {
+        &self.values[id.0]
     }
 
     // --- Where things are ---------------------------------------------------------------------------------------------
 
     /// The value whose bytes a value has.
-    fn root(&self, id: Id) -> Id {
+    pub(crate) fn root(&self, id: Id) -> Id {
         self.place(id).0
     }
 
@@ -365,7 +322,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    pub(crate) fn finish(mut self, ends: Ends) -> std::result::Result<Lowered, String> {
+    pub(crate) fn finish(mut self) -> Lowered {
         let calls = std::mem::take(&mut self.calls);
         let calls = self.ordered(calls);
         let mut lives = arena::Lives::default();
@@ -399,6 +356,6 @@ impl<'a> Lowering<'a> {
                 launch: call.launch.map(|launch| Launch { after, ..launch }),
             }
         });
-        Ok(Lowered { calls: calls.collect(), arena: plan.bytes, ends, slow: std::mem::take(&mut self.slow) })
+        Lowered { calls: calls.collect(), arena: plan.bytes }
     }
 }

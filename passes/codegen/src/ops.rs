@@ -21,7 +21,7 @@ mod window;
 
 use crate::{error::Result, graph::Node, lowering::Lowering};
 pub(crate) use elementwise::map;
-pub(crate) use movement::{copy, copy_out};
+pub(crate) use movement::copy_out;
 pub(crate) use window::{Axis, is_below, sliding};
 
 /// Lowers a node.

@@ -1,12 +1,14 @@
 //! Graphs for tests, compiled for this machine and run.
 
 use crate::{
-    borders::{Ends, Form},
+    cpu::CpuHooks,
     graph::{Constant, Graph, Id, Node, Value},
     kernels::Kernels,
-    lowering::{self, Lowered},
+    layout::Ends,
+    lowering::Lowered,
     machine_code,
     pool::Pool,
+    stage::{self, Boundary, Sets},
     target::Target,
 };
 use divi_onnx::{Attr, Attributes, DType, Tensor};
@@ -73,14 +75,14 @@ impl Graph {
     }
 
     fn run_with(&self, target: &Target, has_library: bool, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        let dense = |ids: &[Id]| vec![Form::Dense; ids.len()];
-        let ends = Ends { inputs: dense(&self.inputs), outputs: dense(&self.outputs) };
-        let for_gpus = vec![false; self.outputs.len()];
+        let layouts = Ends::row_major(self.inputs.len(), self.outputs.len());
+        let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; self.outputs.len()] };
         let sizes = self.outputs.iter().map(|id| self.values[id.0].bytes() as usize);
         let lower = |kernels: &mut Kernels, pool: &mut Pool| {
             kernels.has_library = has_library;
-            lowering::lower("test", self.clone(), &ends, &for_gpus, kernels, None, pool)
-                .map_err(|error| error.to_string())
+            let sets = Sets { host: kernels, simt: None, pool };
+            let lowered = stage::lower(self.clone(), boundary, &CpuHooks, sets);
+            lowered.map(|stage| stage.calls).map_err(|error| error.to_string())
         };
         let inputs: Vec<&[u8]> = inputs.iter().map(|tensor| &tensor.bytes()[..]).collect();
         let outputs = run(target, lower, &inputs, &sizes.collect::<Vec<_>>())?;

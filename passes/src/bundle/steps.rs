@@ -14,7 +14,7 @@ use crate::{
     steps::{integer, integers, symbol},
     tasks::{entry, keeps_weights_on_host, task_name},
 };
-use divi_codegen::{Program, StageProgram, bundle::tensor, graph::Value as GraphValue};
+use divi_codegen::{Program, StageProgram, graph::Value as GraphValue, program::tensor};
 use divi_dialect::CostAttribute;
 use divi_runtime::bundle::{Action, Device, Link, Mode, Objective, Port, Step, Task, Value};
 use melior::ir::Attribute;

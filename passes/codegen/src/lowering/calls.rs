@@ -76,7 +76,7 @@ impl Lowering<'_> {
             return;
         }
         let buffers = reads.len() + writes.len();
-        if self.is_gpu() {
+        if self.is_simt() {
             // Bytes that have several elements are one thread's.
             let is_shared = writes.iter().any(|&id| self.dtype(id).bits() < 8);
             let body = std::cell::Cell::new(Some(body));

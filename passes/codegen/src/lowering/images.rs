@@ -1,61 +1,56 @@
-//! Images in blocks: which values are, and copies for those who want them otherwise.
+//! Layouts of the values of a stage.
 
 use super::{Lowering, Storage};
 use crate::{
     graph::Id,
-    hot::{
-        self,
-        layout::{self, Blocked, Margin},
-    },
+    layout::{Blocked, Form, Margin},
 };
-use divi_onnx::DType;
+use rustc_hash::FxHashMap;
 
 impl Lowering<'_> {
     pub(crate) fn is_blocked(&self, id: Id) -> bool {
         self.layouts.contains_key(&id)
     }
 
-    /// A value as others than kernels of blocks read it.
-    pub(crate) fn dense(&mut self, id: Id) -> Id {
-        let Some(&layout) = self.layouts.get(&id) else { return id };
-        if let Some(&dense) = self.dense.get(&id) {
-            return dense;
-        }
-        let shape = self.shape(id).to_vec();
-        let dense = self.temporary(DType::F32, &shape);
-        layout::to_dense(self, id, dense, &layout);
-        self.dense.insert(id, dense);
-        dense
+    /// Returns the layout of an image in blocks.
+    pub(crate) fn layout(&self, id: Id) -> Option<Blocked> {
+        self.layouts.get(&id).copied()
     }
 
-    /// An image in blocks with at least a margin.
-    pub(crate) fn blocked(&mut self, id: Id, margin: Margin) -> (Id, Blocked) {
-        for known in [Some(id), self.blocked.get(&id).copied()].into_iter().flatten() {
-            if let Some(&layout) = self.layouts.get(&known).filter(|layout| layout.margin.covers(&margin)) {
-                return (known, layout);
-            }
-        }
-        let shape = self.shape(id).to_vec();
-        let wanted = self.margins.get(&id).copied().unwrap_or_default();
-        let margin = if wanted.covers(&margin) { wanted } else { margin };
-        let layout = Blocked::of(&shape, self.lanes(), margin).expect("only images are asked for in blocks");
-        let copy = self.temporary(DType::F32, &shape);
-        self.layouts.insert(copy, layout);
-        match self.layouts.get(&id).copied() {
-            Some(source) => layout::with_margin(self, id, copy, &source, &layout),
-            None => layout::to_blocks(self, id, copy, &layout),
-        }
-        self.blocked.insert(id, copy);
-        (copy, layout)
-    }
-
-    /// Says that a result is written in blocks, with the margin that its readers want, which is filled.
-    pub(crate) fn make_blocked(&mut self, id: Id) -> Blocked {
-        let margin = self.margins.get(&id).copied().unwrap_or_default();
-        let layout = Blocked::of(self.shape(id), self.lanes(), margin).expect("only images are written in blocks");
+    /// Makes a value an image in blocks.
+    pub(crate) fn set_layout(&mut self, id: Id, layout: Blocked) {
         self.layouts.insert(id, layout);
-        layout::fill_margin(self, id, &layout);
-        layout
+    }
+
+    /// Returns the margin that readers of a value want.
+    pub(crate) fn margin(&self, id: Id) -> Margin {
+        self.margins.get(&id).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn set_margins(&mut self, margins: FxHashMap<Id, Margin>) {
+        self.margins = margins;
+    }
+
+    /// Widens the margin of a value, if it can have both.
+    pub(crate) fn widen_margin(&mut self, id: Id, margin: &Margin) {
+        let known = self.margins.entry(id).or_insert(Margin::NONE);
+        *known = known.union(margin).unwrap_or(*known);
+    }
+
+    pub(crate) fn dense_copy(&self, id: Id) -> Option<Id> {
+        self.dense.get(&id).copied()
+    }
+
+    pub(crate) fn set_dense_copy(&mut self, id: Id, copy: Id) {
+        self.dense.insert(id, copy);
+    }
+
+    pub(crate) fn blocked_copy(&self, id: Id) -> Option<Id> {
+        self.blocked.get(&id).copied()
+    }
+
+    pub(crate) fn set_blocked_copy(&mut self, id: Id, copy: Id) {
+        self.blocked.insert(id, copy);
     }
 
     /// Says that threads write some rows of an image, with all channels.
@@ -63,15 +58,15 @@ impl Lowering<'_> {
         self.by_rows.insert(id);
     }
 
-    /// Whether a thread that reads some rows of an image finds most of them in its own core's cache: convolutions with few weights
+    /// Returns true if a thread that reads some rows of an image finds most of them in its own core's cache: convolutions with few weights
     /// compute all channels of a pixel before the next one's.
     pub(crate) fn is_near_by_rows(&self, id: Id) -> bool {
-        /// Beyond it, what was written first is in no such cache any more.
+        /// Larger images have left that cache before they are read.
         const LARGE: u64 = 4 << 20;
         self.by_rows.contains(&id) && self.values[id.0].bytes() <= LARGE
     }
 
-    /// Makes an image be written into a part of another, if it lies in memory as that part does and is nowhere else.
+    /// Makes an image be written into a part of another, if both have the same layout and the image has no place yet.
     pub(crate) fn place_inside(&mut self, part: Id, whole: Id, first_block: i64) -> bool {
         let (Some(own), Some(target)) = (self.layouts.get(&part), self.layouts.get(&whole)) else { return false };
         let is_alike = target.batch == 1
@@ -85,16 +80,21 @@ impl Lowering<'_> {
         is_alike
     }
 
-    /// Planes of channels with a margin of zeros around them.
-    pub(crate) fn padded_planes(&mut self, id: Id, margin: Margin) -> (Id, Blocked) {
-        let id = self.dense(id);
-        let shape = self.shape(id).to_vec();
-        let layout = hot::planes(&shape, margin);
-        if margin.is_empty() {
-            return (id, layout);
-        }
-        let padded = self.temporary(DType::F32, &[layout.elements()]);
-        layout::pad_planes(self, id, padded, &layout);
-        (padded, layout)
+    /// Requests non-temporal stores for an output in this layout.
+    pub(crate) fn request_streaming(&mut self, output: Id, form: Form) {
+        self.streamed.insert(output, form);
+    }
+
+    /// Returns true if kernels that write whole cache lines of a value use non-temporal stores: the value has the layout of the output,
+    /// and the stage itself does not read it.
+    pub(crate) fn is_streamed(&self, id: Id) -> bool {
+        let has_layout = match (self.streamed.get(&id), self.layouts.get(&id)) {
+            (None, _) | (Some(Form::Blocked(_)), None) | (Some(Form::Dense), Some(_)) => false,
+            (Some(Form::Blocked(wanted)), Some(layout)) => wanted == layout,
+            (Some(Form::Free), Some(layout)) => layout.is_worth_it(),
+            (Some(Form::Free | Form::Dense), None) => true,
+        };
+        let is_read_here = self.wholes.contains(&id) || self.readers.get(&id).is_some_and(|readers| readers.len() > 1);
+        has_layout && !is_read_here && !self.is_preparing
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn contract(cx: &mut Lowering<'_>, factors: &[Factor], shape: &[i64],
     let reads: Vec<_> = factors.iter().map(|factor| factor.id).collect();
     let work = sum.depth.iter().product::<i64>().max(1);
     let count: i64 = sum.shape.iter().product();
-    if is_row_dense && (length >= 8 || !is_depth_dense) && count > 0 && !cx.is_gpu() {
+    if is_row_dense && (length >= 8 || !is_depth_dense) && count > 0 && !cx.is_simt() {
         let chunks = (length + CHUNK - 1) / CHUNK;
         let extent = count / length * chunks;
         cx.call(extent, grain(work * length.min(CHUNK)), &reads, &[result], |b, kernel| {

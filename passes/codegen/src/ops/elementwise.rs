@@ -136,7 +136,7 @@ pub(super) struct Loops {
 
 impl Loops {
     pub(super) fn over(cx: &Lowering<'_>, shape: &[i64]) -> Self {
-        let split = if cx.is_gpu() { shape.len() } else { shape.len().min(1) };
+        let split = if cx.is_simt() { shape.len() } else { shape.len().min(1) };
         let (outer, inner) = shape.split_at(split);
         Self { outer: outer.to_vec(), inner: inner.to_vec() }
     }

@@ -55,7 +55,7 @@ pub(super) fn raw(dtype: DType) -> Result<DType> {
 }
 
 /// Copies all bytes of a value.
-pub(crate) fn copy(cx: &mut Lowering<'_>, from: Id, to: Id) {
+fn copy(cx: &mut Lowering<'_>, from: Id, to: Id) {
     let bytes = byte_len(cx, from);
     cx.call(bytes, GRAIN, &[from], &[to], |b, kernel| {
         b.for_each(kernel.begin, kernel.end, 1, |i| {
@@ -63,6 +63,19 @@ pub(crate) fn copy(cx: &mut Lowering<'_>, from: Id, to: Id) {
             b.store(byte, kernel.buffers[1], DType::U8, i);
         });
     });
+}
+
+impl Lowering<'_> {
+    /// Makes a value be written into a part of another one, from a byte on, or copies it there if it lies elsewhere already.
+    pub(crate) fn place_part(&mut self, part: Id, whole: Id, first: u64, node_count: usize) {
+        if self.try_place_part(part, whole, first, node_count) {
+            return;
+        }
+        let (dtype, shape) = (self.dtype(part), self.shape(part).to_vec());
+        let place = self.temporary(dtype, &shape);
+        self.place_in_part(place, whole, first);
+        copy(self, part, place);
+    }
 }
 
 /// As [`copy`], to where nothing of the stage reads it again.

@@ -164,12 +164,12 @@ impl Slide<'_> {
 
     /// How many iterations there are: rows, or on a GPU single positions.
     pub(super) fn extent(cx: &Lowering<'_>, result: &[i64]) -> i64 {
-        if cx.is_gpu() { result.iter().product() } else { result[..result.len() - 1].iter().product() }
+        if cx.is_simt() { result.iter().product() } else { result[..result.len() - 1].iter().product() }
     }
 
     /// Does the iterations `begin..end`.
     pub(super) fn emit(&self, b: &Builder, begin: V, end: V) {
-        if b.is_gpu() {
+        if b.is_simt() {
             return self.by_position(b, begin, end);
         }
         let Some((inner, outer)) = self.axes.split_last() else { return };

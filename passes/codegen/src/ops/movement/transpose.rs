@@ -71,7 +71,7 @@ fn permute(cx: &mut Lowering<'_>, input: Id, output: Id, shape: &[i64], order: &
             cx.alias(output, input);
             Ok(())
         }
-        Some(dense) if dense + 1 < result.len() && result[dense] > 1 && dtype.bits() >= 8 && !cx.is_gpu() => {
+        Some(dense) if dense + 1 < result.len() && result[dense] > 1 && dtype.bits() >= 8 && !cx.is_simt() => {
             turn(cx, input, output, dtype, &result, steps, dense);
             Ok(())
         }

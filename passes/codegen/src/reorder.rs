@@ -1,136 +1,77 @@
-//! Images in blocks: a register's worth of channels side by side for each pixel, and a margin around each image.
-//!
-//! `[batch][channel blocks][rows][columns][lanes]`. The margin has what a window reads beyond the image, so that kernels test no
-//! borders. Lanes beyond the last channel hold anything: nothing reads them but what computes other such lanes.
+//! Reorders between layouts: dense values into blocks and back, other margins.
 
 use crate::{
     emit::{Builder, V},
     graph::Id,
+    layout::{Blocked, Margin},
     lowering::Lowering,
 };
 use divi_onnx::DType;
 
-/// Pixels around an image.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Margin {
-    pub(crate) top: i64,
-    pub(crate) left: i64,
-    pub(crate) bottom: i64,
-    pub(crate) right: i64,
-    /// Whether they are less than all numbers, instead of zero.
-    pub(crate) is_lowest: bool,
-}
-
-impl Margin {
-    /// No pixels.
-    pub(crate) const NONE: Self = Self { top: 0, left: 0, bottom: 0, right: 0, is_lowest: false };
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.top == 0 && self.left == 0 && self.bottom == 0 && self.right == 0
-    }
-
-    /// What its pixels are.
-    pub(crate) fn value(&self) -> f64 {
-        if self.is_lowest { f64::NEG_INFINITY } else { 0.0 }
-    }
-
-    /// Whether what needs `other` can read a value with this margin.
-    pub(crate) fn covers(&self, other: &Self) -> bool {
-        let is_wide = self.top >= other.top
-            && self.left >= other.left
-            && self.bottom >= other.bottom
-            && self.right >= other.right;
-        is_wide && (other.is_empty() || self.is_lowest == other.is_lowest)
-    }
-
-    /// The least margin that covers both, if they have the same pixels in them.
-    pub(crate) fn union(&self, other: &Self) -> Option<Self> {
-        if !self.is_empty() && !other.is_empty() && self.is_lowest != other.is_lowest {
-            return None;
+impl Lowering<'_> {
+    /// Returns a value in row-major order, by a copy if it is in blocks.
+    pub(crate) fn dense(&mut self, id: Id) -> Id {
+        let Some(layout) = self.layout(id) else { return id };
+        if let Some(dense) = self.dense_copy(id) {
+            return dense;
         }
-        Some(Self {
-            top: self.top.max(other.top),
-            left: self.left.max(other.left),
-            bottom: self.bottom.max(other.bottom),
-            right: self.right.max(other.right),
-            is_lowest: [self, other].into_iter().any(|margin| margin.is_lowest && !margin.is_empty()),
-        })
-    }
-}
-
-/// How a value of shape `[batch, channels, height, width]` lies in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Blocked {
-    pub(crate) batch: i64,
-    pub(crate) channels: i64,
-    pub(crate) height: i64,
-    pub(crate) width: i64,
-    pub(crate) margin: Margin,
-    pub(crate) lanes: i64,
-}
-
-impl Blocked {
-    /// The layout of a shape; `None` if it is no image.
-    pub(crate) fn of(shape: &[i64], lanes: usize, margin: Margin) -> Option<Self> {
-        let &[batch, channels, height, width] = shape else { return None };
-        (batch > 0 && channels > 0 && height > 0 && width > 0).then_some(Self {
-            batch,
-            channels,
-            height,
-            width,
-            margin,
-            lanes: lanes as i64,
-        })
+        let shape = self.shape(id).to_vec();
+        let dense = self.temporary(DType::F32, &shape);
+        to_dense(self, id, dense, &layout);
+        self.set_dense_copy(id, dense);
+        dense
     }
 
-    pub(crate) fn blocks(&self) -> i64 {
-        (self.channels + self.lanes - 1) / self.lanes
+    /// Returns an image in blocks with at least a margin, by a copy if it has another layout.
+    pub(crate) fn blocked(&mut self, id: Id, margin: Margin) -> (Id, Blocked) {
+        for known in [Some(id), self.blocked_copy(id)].into_iter().flatten() {
+            if let Some(layout) = self.layout(known).filter(|layout| layout.margin.covers(&margin)) {
+                return (known, layout);
+            }
+        }
+        let shape = self.shape(id).to_vec();
+        let wanted = self.margin(id);
+        let margin = if wanted.covers(&margin) { wanted } else { margin };
+        let layout = Blocked::of(&shape, self.lanes(), margin).expect("only images are read in blocks");
+        let copy = self.temporary(DType::F32, &shape);
+        self.set_layout(copy, layout);
+        self.copy_into_blocks(id, copy, &layout);
+        self.set_blocked_copy(id, copy);
+        (copy, layout)
     }
 
-    /// Elements of a row.
-    pub(crate) fn row(&self) -> i64 {
-        (self.width + self.margin.left + self.margin.right) * self.lanes
+    /// Copies an image, in blocks or dense, into a value in blocks.
+    pub(crate) fn copy_into_blocks(&mut self, from: Id, to: Id, layout: &Blocked) {
+        match self.layout(from) {
+            Some(source) => with_margin(self, from, to, &source, layout),
+            None => to_blocks(self, from, to, layout),
+        }
     }
 
-    /// Elements of a block of channels of one image.
-    pub(crate) fn plane(&self) -> i64 {
-        (self.height + self.margin.top + self.margin.bottom) * self.row()
+    /// Makes a result an image in blocks, with the margin that its readers want, which is filled.
+    pub(crate) fn make_blocked(&mut self, id: Id) -> Blocked {
+        let layout =
+            Blocked::of(self.shape(id), self.lanes(), self.margin(id)).expect("only images are written in blocks");
+        self.set_layout(id, layout);
+        fill_margin(self, id, &layout);
+        layout
     }
 
-    /// Elements of one image.
-    pub(crate) fn image(&self) -> i64 {
-        self.blocks() * self.plane()
-    }
-
-    /// Where the first pixel of a plane is.
-    pub(crate) fn origin(&self) -> i64 {
-        self.margin.top * self.row() + self.margin.left * self.lanes
-    }
-
-    pub(crate) fn elements(&self) -> i64 {
-        self.batch * self.image()
-    }
-
-    /// Whether it is of use to hand an image on like this: lanes are filled, and there are pixels to put in order.
-    pub(crate) fn is_worth_it(&self) -> bool {
-        self.channels >= self.lanes && self.height * self.width > 1
-    }
-
-    /// What it is as a dense tensor: `[batch, blocks, rows, columns, lanes]`, with the margin.
-    pub(crate) fn shape(&self) -> Vec<i64> {
-        let Margin { top, left, bottom, right, .. } = self.margin;
-        vec![self.batch, self.blocks(), self.height + top + bottom, self.width + left + right, self.lanes]
-    }
-
-    /// The element at a pixel of plane number `plane`, counted over all images.
-    pub(crate) fn at(&self, b: &Builder, plane: V, y: V, x: V) -> V {
-        let rows = b.add(b.times(plane, self.plane()), b.times(y, self.row()));
-        b.plus(b.add(rows, b.times(x, self.lanes)), self.origin())
+    /// Returns planes of channels with a margin of zeros around them.
+    pub(crate) fn padded_planes(&mut self, id: Id, margin: Margin) -> (Id, Blocked) {
+        let id = self.dense(id);
+        let layout = Blocked::planes(self.shape(id), margin);
+        if margin.is_empty() {
+            return (id, layout);
+        }
+        let padded = self.temporary(DType::F32, &[layout.elements()]);
+        pad_planes(self, id, padded, &layout);
+        (padded, layout)
     }
 }
 
 /// Fills the margin of a value.
-pub(crate) fn fill_margin(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
+fn fill_margin(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
     let (margin, layout) = (layout.margin, *layout);
     if margin.is_empty() {
         return;
@@ -157,7 +98,7 @@ pub(crate) fn fill_margin(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
 }
 
 /// Puts a dense value into blocks.
-pub(crate) fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: &Blocked) {
+fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: &Blocked) {
     fill_margin(cx, blocked, layout);
     squares(cx, dense, blocked, *layout, |b, buffers, square| {
         let [source, target] = [buffers[0], buffers[1]];
@@ -178,7 +119,7 @@ pub(crate) fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: &
 }
 
 /// Makes a blocked value dense again.
-pub(crate) fn to_dense(cx: &mut Lowering<'_>, blocked: Id, dense: Id, layout: &Blocked) {
+fn to_dense(cx: &mut Lowering<'_>, blocked: Id, dense: Id, layout: &Blocked) {
     squares(cx, blocked, dense, *layout, |b, buffers, square| {
         let [source, target] = [buffers[0], buffers[1]];
         let Some(start) = square.start else {
@@ -277,7 +218,7 @@ fn squares(cx: &mut Lowering<'_>, from: Id, to: Id, layout: Blocked, copy: impl 
 }
 
 /// Gives a blocked value another margin.
-pub(crate) fn with_margin(cx: &mut Lowering<'_>, from: Id, to: Id, source: &Blocked, target: &Blocked) {
+fn with_margin(cx: &mut Lowering<'_>, from: Id, to: Id, source: &Blocked, target: &Blocked) {
     fill_margin(cx, to, target);
     let (source, target) = (*source, *target);
     cx.call(target.batch * target.blocks(), 1, &[from], &[to], |b, kernel| {
@@ -295,7 +236,7 @@ pub(crate) fn with_margin(cx: &mut Lowering<'_>, from: Id, to: Id, source: &Bloc
 }
 
 /// Puts planes of channels into others with a margin of zeros.
-pub(crate) fn pad_planes(cx: &mut Lowering<'_>, from: Id, to: Id, layout: &Blocked) {
+fn pad_planes(cx: &mut Lowering<'_>, from: Id, to: Id, layout: &Blocked) {
     let layout = *layout;
     let Margin { top, left, bottom, right, .. } = layout.margin;
     let rows = layout.height + top + bottom;

@@ -1,41 +1,27 @@
 //! Chains of operators that compute element by element, in one loop.
 
-use super::{
-    image::Access,
-    program::{self, Program},
-};
+use super::image::Access;
 use crate::{
+    chain,
+    epilogue::{Program, absorb_chain},
     error::Result,
     graph::{Id, Node},
     lowering::Lowering,
 };
-use divi_onnx::DType;
 
-/// Lowers a chain of operators on `f32`; says how many nodes that are.
-pub(crate) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
-    let Some(result) = nodes[position].result(0).filter(|&id| cx.dtype(id) == DType::F32) else { return Ok(None) };
-    let shape = cx.shape(result).to_vec();
-    // The chain begins with an operand that has the result's shape, preferably an image in blocks.
-    let starts = nodes[position].inputs.iter().flatten().copied().filter(|&id| cx.shape(id) == shape);
-    let starts: Vec<_> = starts.filter(|&id| cx.dtype(id) == DType::F32 && cx.expression(id).is_none()).collect();
-    let blocked = starts.iter().copied().find(|&id| cx.is_blocked(id));
-    if let Some(start) = blocked {
+/// Lowers a chain of operators on `f32`, preferably on images in blocks. Returns the number of nodes.
+pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
+    let starts = chain::starts(cx, &nodes[position]).unwrap_or_default();
+    if let Some(start) = starts.into_iter().find(|&id| cx.is_blocked(id)) {
+        let shape = cx.shape(start).to_vec();
         let accept = |cx: &Lowering<'_>, id| Access::is_possible(cx, id, &shape);
-        let (count, program, result) = program::absorb_chain(cx, nodes, position, start, &accept);
+        let (count, program, result) = absorb_chain(cx, nodes, position, start, &accept);
         if count > 0 {
             images(cx, start, &program, result, &shape);
             return Ok(Some(count));
         }
     }
-    let Some(&start) = starts.first() else { return Ok(None) };
-    let (count, program, result) = program::absorb_chain(cx, nodes, position, start, &|_, _| true);
-    if count == 0 {
-        return Ok(None);
-    }
-    let mut operands = vec![cx.dense(start)];
-    operands.extend(program.operands.iter().map(|&id| cx.dense(id)));
-    crate::ops::map(cx, &operands, result, |b, values| program.emit(b, values[0], &values[1..]));
-    Ok(Some(count))
+    chain::lower(cx, nodes, position)
 }
 
 /// A chain on images in blocks.

@@ -8,13 +8,13 @@ pub(super) use geometry::Geometry;
 
 use super::{
     image::Access,
-    layout::{Blocked, Margin},
     pack::{Packing, Source},
-    program::{self, Program},
 };
 use crate::{
+    epilogue::{self, Program},
     error::Result,
     graph::{Id, Node},
+    layout::Margin,
     lowering::Lowering,
 };
 use divi_onnx::DType;
@@ -31,9 +31,9 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let mut bias = node.optional(2).map(|id| Source::of(cx, id));
     // A normalization changes the weights, which must be constant for that.
     if let Source::Constant(source) = &weights
-        && let Some(next) = program::normalization_behind(cx, nodes, position, result)
+        && let Some(next) = epilogue::normalization_behind(cx, nodes, position, result)
         && let Some(constant) = constant(bias.clone())
-        && let Some((factor, shift)) = program::affine(cx, next, constant)?
+        && let Some((factor, shift)) = epilogue::affine(cx, next, constant)?
     {
         let inner = (geometry.channels * geometry.kernel.0 * geometry.kernel.1) as u64;
         weights = Source::Constant(Expression::Scale { source: Box::new(source.clone()), by: Box::new(factor), inner });
@@ -42,7 +42,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     }
     let shape = cx.shape(result).to_vec();
     let accept = |cx: &Lowering<'_>, id| Access::is_possible(cx, id, &shape);
-    let absorbed = program::absorb(cx, nodes, position + consumed, result, &accept);
+    let absorbed = epilogue::absorb(cx, nodes, position + consumed, result, &accept);
     let (more, program, result) = absorbed;
     emit(cx, &geometry, node.input(0)?, weights, bias, &program, result)?;
     Ok(Some(consumed + more))
@@ -138,10 +138,4 @@ fn pack_depthwise(geometry: &Geometry, blocks: i64, lanes: i64) -> Packing {
 /// The margin that a convolution wants around its input, if it has a fast kernel.
 pub(super) fn wanted_margin(cx: &Lowering<'_>, node: &Node) -> Option<Margin> {
     Geometry::of(cx, node).ok().flatten().map(|geometry| geometry.margin())
-}
-
-/// The layout of a convolution's input as it is, without blocks: planes of channels with a margin.
-pub(crate) fn planes(shape: &[i64], margin: Margin) -> Blocked {
-    // A block of one channel is a plane.
-    Blocked::of(shape, 1, margin).expect("convolutions are of images")
 }

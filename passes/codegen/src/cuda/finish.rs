@@ -2,8 +2,8 @@
 
 use crate::{
     emit::{Builder, V},
+    epilogue::Program,
     graph::broadcast_strides,
-    hot::program::Program,
     lowering::Lowering,
 };
 use divi_onnx::DType;

@@ -7,9 +7,9 @@ use super::{
 };
 use crate::{
     emit::{Builder, Signature, V},
+    epilogue::{self, Program},
     error::Result,
     graph::{Id, Node, strides},
-    hot::program::{self, Program},
     lowering::{Lowering, Phase, Way},
 };
 use divi_onnx::DType;
@@ -41,7 +41,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let node = &nodes[position];
     let Some((work, bias)) = Work::of(cx, node)? else { return Ok(None) };
     let accept = |cx: &Lowering<'_>, id| cx.dtype(id) == DType::F32;
-    let (more, mut program, result) = program::absorb(cx, nodes, position + 1, node.output()?, &accept);
+    let (more, mut program, result) = epilogue::absorb(cx, nodes, position + 1, node.output()?, &accept);
     let mut bias = bias;
     let is_row = |id: Id| cx.count(id) == work.columns && cx.shape(id).last() == Some(&work.columns);
     if bias.is_none()

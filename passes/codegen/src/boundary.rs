@@ -7,42 +7,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{bundle::Program, hot::layout::Blocked};
+use crate::{
+    layout::{Ends, Form},
+    program::Program,
+};
 use divi_runtime::bundle::{Action, Step, Tensor};
-
-/// How a value lies in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// As whoever is asked first likes it.
-    Free,
-    Dense,
-    Blocked(Blocked),
-}
-
-impl Form {
-    /// The same, or what is `liked` if it is free.
-    pub(crate) fn or(self, liked: Option<Blocked>) -> Self {
-        match self {
-            Self::Free => liked.map_or(Self::Dense, Self::Blocked),
-            form => form,
-        }
-    }
-
-    /// Says how a tensor of bundles, which is described as a dense one, lies in memory.
-    pub(crate) fn describe(self, tensor: &mut Tensor) {
-        if let Self::Blocked(layout) = self {
-            tensor.shape = layout.shape().into_iter().map(|size| size as u64).collect();
-            tensor.bytes = layout.elements() as u64 * 4;
-        }
-    }
-}
-
-/// What a stage reads from others, and hands on to them.
-#[derive(Clone, Debug)]
-pub(crate) struct Ends {
-    pub(crate) inputs: Vec<Form>,
-    pub(crate) outputs: Vec<Form>,
-}
 
 /// The forms of a program's values: the same for a value, its copies on other devices, and the ends of stages that it is at.
 pub(crate) struct Borders {
@@ -161,4 +130,12 @@ pub(crate) fn outputs_for_gpus(program: &Program) -> Vec<Vec<bool>> {
         }
     }
     stages
+}
+
+/// Describes the layout of a tensor of the bundle, which is described as a dense one.
+pub(crate) fn describe(form: Form, tensor: &mut Tensor) {
+    if let Form::Blocked(layout) = form {
+        tensor.shape = layout.shape().into_iter().map(|size| size as u64).collect();
+        tensor.bytes = layout.elements() as u64 * 4;
+    }
 }

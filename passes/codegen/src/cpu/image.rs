@@ -1,6 +1,6 @@
 //! How kernels of blocked images read what belongs to each pixel.
 
-use super::layout::{Blocked, Margin};
+use crate::layout::{Blocked, Margin};
 use crate::{
     emit::{Builder, V},
     graph::Id,

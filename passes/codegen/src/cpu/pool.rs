@@ -1,6 +1,6 @@
 //! Pooling of images in blocks.
 
-use super::layout::Margin;
+use crate::layout::Margin;
 use crate::{
     emit::Compare,
     error::Result,

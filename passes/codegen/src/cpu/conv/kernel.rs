@@ -2,8 +2,10 @@
 
 use super::{Geometry, Tile};
 use crate::{
+    cpu::image::Access,
     emit::{Builder, Signature, V},
-    hot::{image::Access, layout::Blocked, program::Program},
+    epilogue::Program,
+    layout::Blocked,
 };
 
 /// Everything a convolution's kernel is made of. Buffers: input, weights, bias, operands of the program, result.

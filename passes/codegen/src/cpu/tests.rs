@@ -1,13 +1,13 @@
 //! Fast kernels against naive loops.
 
-use super::layout::{Blocked, Margin};
+use super::CpuHooks;
 use crate::{
-    borders::{Ends, Form},
     graph::{Graph, Id},
     kernels::Kernels,
-    lowering,
+    layout::{Blocked, Ends, Form, Margin},
     pool::Pool,
     slow::SlowNode,
+    stage::{self, Boundary, Sets},
     target::Target,
     testing::{floats, run},
 };
@@ -300,10 +300,11 @@ fn computed_weights_are_packed() {
 /// The nodes of a graph that are lowered without a fast kernel.
 fn slow_nodes(graph: &Graph) -> Vec<SlowNode> {
     let mut kernels = Kernels::new(&Target::named("native").unwrap());
-    let ends = Ends { inputs: vec![Form::Dense; graph.inputs.len()], outputs: vec![Form::Dense; graph.outputs.len()] };
-    let for_gpus = vec![false; graph.outputs.len()];
+    let layouts = Ends::row_major(graph.inputs.len(), graph.outputs.len());
     let mut pool = Pool::default();
-    lowering::lower("test", graph.clone(), &ends, &for_gpus, &mut kernels, None, &mut pool).unwrap().slow
+    let sets = Sets { host: &mut kernels, simt: None, pool: &mut pool };
+    let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; graph.outputs.len()] };
+    stage::lower(graph.clone(), boundary, &CpuHooks, sets).unwrap().slow
 }
 
 /// In images of short rows, threads have planes; in images of long rows, they have rows of all planes.
@@ -423,12 +424,13 @@ fn handed_on(
     });
     let mut streamed = 0;
     let lower = |kernels: &mut Kernels, pool: &mut Pool| {
-        let lowered = lowering::lower("test", graph.clone(), &ends, for_gpus, kernels, None, pool);
+        let boundary = Boundary { layouts: &ends, is_streamed: for_gpus };
+        let lowered = stage::lower(graph.clone(), boundary, &CpuHooks, Sets { host: kernels, simt: None, pool });
         // SAFETY: the functions are alive as long as the kernels.
         let text = |function| unsafe { OperationRef::from_raw(function) }.to_string();
         let streams = |text: &String| text.contains("nontemporal") && text.contains("sfence");
         streamed = kernels.built().iter().map(|kernel| text(kernel.function)).filter(streams).count();
-        lowered.map_err(|error| error.to_string())
+        lowered.map(|stage| stage.calls).map_err(|error| error.to_string())
     };
     let bytes = run(&Target::named(cpu).unwrap(), lower, &inputs, &sizes.collect::<Vec<_>>()).unwrap();
     (streamed, bytes)

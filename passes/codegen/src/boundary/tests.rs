@@ -1,8 +1,9 @@
 use super::outputs_for_gpus;
 use crate::{
     Options, Program, StageProgram, Target,
-    bundle::{tensor, write},
+    bundle::write,
     graph::{Graph, Id},
+    program::tensor,
 };
 use divi_onnx::{Attr, DType, Tensor};
 use divi_runtime::{

@@ -5,9 +5,9 @@ mod kernel;
 use super::{
     image::padded,
     pack::{Packing, Source},
-    program::{self},
 };
 use crate::{
+    epilogue,
     error::Result,
     graph::{Id, Node},
     lowering::Lowering,
@@ -40,7 +40,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let result = node.output()?;
     let shape = cx.shape(result).to_vec();
     let accept = |cx: &Lowering<'_>, id| Access::is_possible(cx, id, &shape);
-    let (more, program, result) = program::absorb(cx, nodes, position + 1, result, &accept);
+    let (more, program, result) = epilogue::absorb(cx, nodes, position + 1, result, &accept);
 
     let lanes = cx.lanes() as i64;
     let work = Work::new(product, weights.is_some(), bias.is_some(), cx.lanes(), cx.registers());

@@ -3,8 +3,8 @@
 use super::{Product, is_column};
 use crate::{
     emit::{Builder, Signature, V},
+    epilogue::Program,
     graph::Id,
-    hot::program::Program,
     lowering::Lowering,
 };
 use divi_onnx::DType;

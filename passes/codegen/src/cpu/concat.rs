@@ -1,6 +1,6 @@
 //! Channels of images in blocks, one behind the other.
 
-use super::layout::Margin;
+use crate::layout::Margin;
 use crate::{error::Result, graph::Node, lowering::Lowering};
 use divi_onnx::DType;
 

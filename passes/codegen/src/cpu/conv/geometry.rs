@@ -1,6 +1,6 @@
 //! What a convolution slides over what.
 
-use crate::{error::Result, graph::Node, hot::layout::Margin, lowering::Lowering};
+use crate::{error::Result, graph::Node, layout::Margin, lowering::Lowering};
 use divi_onnx::DType;
 
 /// A convolution of images. Pairs are of rows and columns.

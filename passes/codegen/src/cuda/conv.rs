@@ -7,9 +7,9 @@ use super::{
 };
 use crate::{
     emit::{Builder, Signature, V},
+    epilogue::{self, Program},
     error::Result,
     graph::{Id, Node, strides},
-    hot::program::{self, Program},
     lowering::{Lowering, Phase, Way},
     ops::{Axis, is_below, sliding},
 };
@@ -36,10 +36,10 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let (mut result, mut consumed) = (node.output()?, 1);
     let mut weights = node.input(1)?;
     let mut bias = node.optional(2);
-    if let Some(next) = program::normalization_behind(cx, nodes, position, result)
+    if let Some(next) = epilogue::normalization_behind(cx, nodes, position, result)
         && let Some(filters) = cx.expression(weights).cloned()
         && bias.is_none_or(|bias| cx.expression(bias).is_some())
-        && let Some((factor, shift)) = program::affine(cx, next, bias.and_then(|bias| cx.expression(bias).cloned()))?
+        && let Some((factor, shift)) = epilogue::affine(cx, next, bias.and_then(|bias| cx.expression(bias).cloned()))?
     {
         let shape = cx.shape(weights).to_vec();
         let inner = shape[1..].iter().product::<i64>() as u64;
@@ -49,7 +49,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
         (result, consumed) = (next.output()?, 2);
     }
     let accept = |cx: &Lowering<'_>, id| cx.dtype(id) == DType::F32;
-    let (more, program, result) = program::absorb(cx, nodes, position + consumed, result, &accept);
+    let (more, program, result) = epilogue::absorb(cx, nodes, position + consumed, result, &accept);
     let bias = bias.unwrap_or_else(|| {
         let count = work.features * work.groups;
         cx.constant(DType::F32, &[count], Expression::Zeros(count as u64))

@@ -3,7 +3,7 @@
 use crate::{
     emit::{Builder, Compare, V},
     graph::{Id, strides},
-    hot::layout::{Blocked, Margin},
+    layout::{Blocked, Margin},
     lowering::Lowering,
 };
 use divi_onnx::DType;
@@ -69,12 +69,7 @@ pub(crate) fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: B
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        borders::{Ends, Form},
-        graph::Graph,
-        target::Target,
-        testing::run,
-    };
+    use crate::{graph::Graph, target::Target, testing::run};
 
     /// Calls a kernel on an input and an output of these shapes.
     fn called(input: (&[i64], &[f32]), shape: &[i64], call: impl FnOnce(&mut Lowering<'_>, Id, Id)) -> Vec<f32> {
@@ -82,18 +77,16 @@ mod tests {
         let from = graph.input(DType::F32, input.0);
         let to = graph.value(DType::F32, shape);
         graph.outputs = vec![to];
-        let ends = Ends { inputs: vec![Form::Dense], outputs: vec![Form::Dense] };
         let bytes: Vec<u8> = input.1.iter().flat_map(|number| number.to_le_bytes()).collect();
         let size = graph.values[to.0].bytes() as usize;
         let outputs = run(
             &Target::named("x86-64-v3").unwrap(),
             |kernels, pool| {
-                let (inputs, outputs) = (graph.inputs.clone(), graph.outputs.clone());
                 let mut cx = Lowering::of(&mut graph, kernels, None, pool);
-                cx.place_inputs(&inputs, &[], &ends.inputs);
+                cx.place_at_input(from, 0);
+                cx.place_at_output(to, 0);
                 call(&mut cx, from, to);
-                cx.place_outputs(&outputs, &ends.outputs, &[false]);
-                cx.finish(ends)
+                Ok(cx.finish())
             },
             &[&bytes],
             &[size],

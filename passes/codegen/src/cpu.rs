@@ -1,0 +1,116 @@
+//! Fast kernels for CPUs, of the operators that models spend their time with.
+//!
+//! Images between these kernels are in blocks ([`crate::layout`]). Operators that follow a convolution or product of matrices element by
+//! element in its task are computed with it ([`crate::epilogue`]).
+
+mod concat;
+mod conv;
+mod image;
+mod map;
+mod matmul;
+mod pack;
+mod pool;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    error::Result,
+    graph::{Id, Node},
+    layout::{Blocked, Form, Margin},
+    lowering::{Hooks, Lowering},
+};
+use divi_onnx::DType;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Lowering hooks of CPUs.
+pub(crate) struct CpuHooks;
+
+impl Hooks for CpuHooks {
+    fn lower_fast(&self, cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
+        match nodes[position].op.as_str() {
+            "Conv" => conv::lower(cx, nodes, position),
+            "MatMul" | "Gemm" => matmul::lower(cx, nodes, position),
+            "MaxPool" | "MaxPoolSingleOut" | "AveragePool" => pool::lower(cx, &nodes[position]),
+            "GlobalAveragePool" | "ReduceMean" => pool::lower_global(cx, &nodes[position]),
+            "Concat" => concat::lower(cx, &nodes[position]),
+            _ => map::lower(cx, nodes, position),
+        }
+    }
+
+    fn margins(&self, cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Margin> {
+        wanted_margins(cx, nodes)
+    }
+
+    fn blocked_values(&self, cx: &Lowering<'_>, nodes: &[Node]) -> FxHashSet<Id> {
+        images(cx, nodes)
+    }
+
+    /// Devices copy lines that are in the caches of cores at half the speed.
+    fn stream(&self, cx: &mut Lowering<'_>, output: Id, form: Form) {
+        let writes_whole_lines = cx.lanes() * 4 == LINE;
+        if writes_whole_lines {
+            cx.request_streaming(output, form);
+        }
+    }
+
+    fn read_blocked(&self, cx: &mut Lowering<'_>, input: usize, value: Id, layout: Blocked) {
+        cx.set_layout(value, layout);
+        cx.place_at_input(value, input);
+    }
+
+    fn write_blocked(&self, cx: &mut Lowering<'_>, output: usize, value: Id, layout: Blocked, is_streamed: bool) {
+        let shape = cx.shape(value).to_vec();
+        let copy = cx.temporary(DType::F32, &shape);
+        cx.set_layout(copy, layout);
+        cx.place_at_output(copy, output);
+        if is_streamed {
+            self.stream(cx, copy, Form::Blocked(layout));
+        }
+        cx.copy_into_blocks(value, copy, &layout);
+    }
+}
+
+/// The values that fast kernels would read or write in blocks, if they were free to.
+fn images(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashSet<Id> {
+    let mut images = FxHashSet::default();
+    for node in nodes {
+        let Some(result) = node.result(0) else { continue };
+        let shape = cx.shape(result);
+        let operands = || node.inputs.iter().flatten().copied().filter(|&id| !cx.is_constant(id));
+        if conv::wanted_margin(cx, node).is_some() || pool::is_of_images(cx, node) {
+            images.extend(node.optional(0).into_iter().chain([result]));
+        } else if concat::is_of_channels(cx, node) || operands().any(|id| images.contains(&id) && cx.shape(id) == shape)
+        {
+            // What is computed element by element of an image is one.
+            images.extend(operands().filter(|&id| cx.shape(id).len() == 4).chain([result]));
+        }
+    }
+    images
+}
+
+/// The pixels that fast kernels read around each value.
+fn wanted_margins(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Margin> {
+    let mut margins: FxHashMap<Id, Margin> = FxHashMap::default();
+    for node in nodes {
+        let (Some(input), Some(margin)) =
+            (node.optional(0), conv::wanted_margin(cx, node).or_else(|| pool::wanted_margin(cx, node)))
+        else {
+            continue;
+        };
+        let known = margins.entry(input).or_insert(Margin::NONE);
+        // Where two cannot agree, the first has its margin, and the other makes a copy.
+        *known = known.union(&margin).unwrap_or(*known);
+    }
+    // What is concatenated can be written in its place if it has the same margin.
+    for node in nodes.iter().rev().filter(|node| node.op == "Concat") {
+        let Some(&margin) = node.result(0).and_then(|result| margins.get(&result)) else { continue };
+        for &input in node.inputs.iter().flatten() {
+            let known = margins.entry(input).or_insert(Margin::NONE);
+            *known = known.union(&margin).unwrap_or(*known);
+        }
+    }
+    margins
+}

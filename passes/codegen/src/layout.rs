@@ -1,0 +1,164 @@
+//! Layouts of values in memory: row-major, or images in blocks of channels (NCHWc).
+//!
+//! Blocked images lie as `[batch][channel blocks][rows][columns][lanes]`: a register's worth of channels side by side for each pixel,
+//! and a margin around each image. The margin has what a window reads beyond the image, so that kernels test no borders. Lanes beyond
+//! the last channel hold anything: only kernels that compute other such lanes read them.
+
+use crate::emit::{Builder, V};
+
+/// Pixels around an image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Margin {
+    pub(crate) top: i64,
+    pub(crate) left: i64,
+    pub(crate) bottom: i64,
+    pub(crate) right: i64,
+    /// Whether they are less than all numbers, instead of zero.
+    pub(crate) is_lowest: bool,
+}
+
+impl Margin {
+    /// No pixels.
+    pub(crate) const NONE: Self = Self { top: 0, left: 0, bottom: 0, right: 0, is_lowest: false };
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.top == 0 && self.left == 0 && self.bottom == 0 && self.right == 0
+    }
+
+    /// What its pixels are.
+    pub(crate) fn value(&self) -> f64 {
+        if self.is_lowest { f64::NEG_INFINITY } else { 0.0 }
+    }
+
+    /// Whether what needs `other` can read a value with this margin.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let is_wide = self.top >= other.top
+            && self.left >= other.left
+            && self.bottom >= other.bottom
+            && self.right >= other.right;
+        is_wide && (other.is_empty() || self.is_lowest == other.is_lowest)
+    }
+
+    /// The least margin that covers both, if they have the same pixels in them.
+    pub(crate) fn union(&self, other: &Self) -> Option<Self> {
+        if !self.is_empty() && !other.is_empty() && self.is_lowest != other.is_lowest {
+            return None;
+        }
+        Some(Self {
+            top: self.top.max(other.top),
+            left: self.left.max(other.left),
+            bottom: self.bottom.max(other.bottom),
+            right: self.right.max(other.right),
+            is_lowest: [self, other].into_iter().any(|margin| margin.is_lowest && !margin.is_empty()),
+        })
+    }
+}
+
+/// How a value of shape `[batch, channels, height, width]` lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blocked {
+    pub(crate) batch: i64,
+    pub(crate) channels: i64,
+    pub(crate) height: i64,
+    pub(crate) width: i64,
+    pub(crate) margin: Margin,
+    pub(crate) lanes: i64,
+}
+
+impl Blocked {
+    /// The layout of a shape; `None` if it is no image.
+    pub(crate) fn of(shape: &[i64], lanes: usize, margin: Margin) -> Option<Self> {
+        let &[batch, channels, height, width] = shape else { return None };
+        (batch > 0 && channels > 0 && height > 0 && width > 0).then_some(Self {
+            batch,
+            channels,
+            height,
+            width,
+            margin,
+            lanes: lanes as i64,
+        })
+    }
+
+    /// Planes of single channels, with a margin.
+    pub(crate) fn planes(shape: &[i64], margin: Margin) -> Self {
+        Self::of(shape, 1, margin).expect("convolutions are of images")
+    }
+
+    pub(crate) fn blocks(&self) -> i64 {
+        (self.channels + self.lanes - 1) / self.lanes
+    }
+
+    /// Elements of a row.
+    pub(crate) fn row(&self) -> i64 {
+        (self.width + self.margin.left + self.margin.right) * self.lanes
+    }
+
+    /// Elements of a block of channels of one image.
+    pub(crate) fn plane(&self) -> i64 {
+        (self.height + self.margin.top + self.margin.bottom) * self.row()
+    }
+
+    /// Elements of one image.
+    pub(crate) fn image(&self) -> i64 {
+        self.blocks() * self.plane()
+    }
+
+    /// Where the first pixel of a plane is.
+    pub(crate) fn origin(&self) -> i64 {
+        self.margin.top * self.row() + self.margin.left * self.lanes
+    }
+
+    pub(crate) fn elements(&self) -> i64 {
+        self.batch * self.image()
+    }
+
+    /// Whether it is of use to hand an image on like this: lanes are filled, and there are pixels to put in order.
+    pub(crate) fn is_worth_it(&self) -> bool {
+        self.channels >= self.lanes && self.height * self.width > 1
+    }
+
+    /// What it is as a dense tensor: `[batch, blocks, rows, columns, lanes]`, with the margin.
+    pub(crate) fn shape(&self) -> Vec<i64> {
+        let Margin { top, left, bottom, right, .. } = self.margin;
+        vec![self.batch, self.blocks(), self.height + top + bottom, self.width + left + right, self.lanes]
+    }
+
+    /// The element at a pixel of plane number `plane`, counted over all images.
+    pub(crate) fn at(&self, b: &Builder, plane: V, y: V, x: V) -> V {
+        let rows = b.add(b.times(plane, self.plane()), b.times(y, self.row()));
+        b.plus(b.add(rows, b.times(x, self.lanes)), self.origin())
+    }
+}
+
+/// Layout of a value at a stage boundary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Not assigned yet.
+    Free,
+    Dense,
+    Blocked(Blocked),
+}
+
+impl Form {
+    /// The same layout, or `preferred` if none is assigned.
+    pub(crate) fn or(self, preferred: Option<Blocked>) -> Self {
+        match self {
+            Self::Free => preferred.map_or(Self::Dense, Self::Blocked),
+            form => form,
+        }
+    }
+}
+
+/// Layouts of the inputs and outputs of a stage.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends {
+    pub(crate) inputs: Vec<Form>,
+    pub(crate) outputs: Vec<Form>,
+}
+
+impl Ends {
+    /// Row-major inputs and outputs.
+    pub(crate) fn row_major(inputs: usize, outputs: usize) -> Self {
+        Self { inputs: vec![Form::Dense; inputs], outputs: vec![Form::Dense; outputs] }
+    }
+}

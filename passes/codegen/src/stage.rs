@@ -1,0 +1,190 @@
+//! Lowering of a stage: its nodes one after the other, between its inputs and its outputs.
+
+use crate::{
+    constants,
+    error::{Error, Result},
+    graph::{Graph, Id, Node, Value},
+    kernels::Kernels,
+    layout::{Blocked, Ends, Form},
+    lowering::{Hooks, Lowered, Lowering},
+    ops,
+    pool::Pool,
+    slow::SlowNode,
+    widen::widen,
+};
+use divi_onnx::DType;
+
+/// Stage boundary: the layouts of inputs and outputs, and which outputs only device copies read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Boundary<'a> {
+    pub(crate) layouts: &'a Ends,
+    pub(crate) is_streamed: &'a [bool],
+}
+
+/// Kernels that a stage adds its own to.
+pub(crate) struct Sets<'a> {
+    /// Kernels of the host, which compute constants once, and the stage itself if `simt` is `None`.
+    pub(crate) host: &'a mut Kernels,
+    pub(crate) simt: Option<&'a mut Kernels>,
+    pub(crate) pool: &'a mut Pool,
+}
+
+/// A stage as calls of kernels.
+pub(crate) struct LoweredStage {
+    pub(crate) calls: Lowered,
+    /// Layouts of inputs and outputs, all of them assigned.
+    pub(crate) layouts: Ends,
+    /// Nodes without a fast kernel.
+    pub(crate) slow: Vec<SlowNode>,
+}
+
+/// Lowers the graph of a stage.
+pub(crate) fn lower(
+    mut graph: Graph,
+    boundary: Boundary<'_>,
+    hooks: &dyn Hooks,
+    sets: Sets<'_>,
+) -> std::result::Result<LoweredStage, Error> {
+    widen(&mut graph);
+    let mut cx = Lowering::of(&mut graph, sets.host, sets.simt, sets.pool);
+    let Graph { nodes, inputs, outputs, .. } = graph;
+    let Boundary { layouts, is_streamed } = boundary;
+    cx.set_margins(hooks.margins(&cx, &nodes));
+    for (&output, form) in outputs.iter().zip(&layouts.outputs) {
+        if let Form::Blocked(layout) = form {
+            cx.widen_margin(output, &layout.margin);
+        }
+    }
+    for ((&output, &form), _) in outputs.iter().zip(&layouts.outputs).zip(is_streamed).filter(|(_, is_it)| **is_it) {
+        hooks.stream(&mut cx, output, form);
+    }
+    let inputs = place_inputs(&mut cx, hooks, &inputs, &nodes, &layouts.inputs);
+    let (mut position, mut slow) = (0, vec![]);
+    while position < nodes.len() {
+        position += lower_nodes(&mut cx, hooks, &nodes, position, &mut slow)?;
+    }
+    let outputs = place_outputs(&mut cx, hooks, &outputs, boundary);
+    Ok(LoweredStage { calls: cx.finish(), layouts: Ends { inputs, outputs }, slow })
+}
+
+/// Checks that a node can be lowered, with the same functions that lower it.
+pub(crate) fn check(graph: &Graph, hooks: &dyn Hooks, sets: Sets<'_>) -> std::result::Result<(), Error> {
+    let layouts = Ends::row_major(graph.inputs.len(), graph.outputs.len());
+    let is_streamed = vec![false; graph.outputs.len()];
+    lower(graph.clone(), Boundary { layouts: &layouts, is_streamed: &is_streamed }, hooks, sets).map(drop)
+}
+
+/// Lowers the node at a position, and perhaps some behind it. Returns their number.
+fn lower_nodes(
+    cx: &mut Lowering<'_>,
+    hooks: &dyn Hooks,
+    nodes: &[Node],
+    position: usize,
+    slow: &mut Vec<SlowNode>,
+) -> std::result::Result<usize, Error> {
+    let node = &nodes[position];
+    let at = |error: divi_onnx::Error| Error::Node {
+        op: node.op.clone(),
+        name: node.name.clone(),
+        message: error.to_string(),
+    };
+    cx.set_task(node.task);
+    let operands: Vec<_> = node.inputs.iter().flatten().copied().collect();
+    cx.set_preparing(!operands.is_empty() && operands.iter().all(|&id| cx.is_constant(id)));
+    let count = lower_node(cx, hooks, nodes, position, slow).map_err(at);
+    cx.set_preparing(false);
+    count
+}
+
+fn lower_node(
+    cx: &mut Lowering<'_>,
+    hooks: &dyn Hooks,
+    nodes: &[Node],
+    position: usize,
+    slow: &mut Vec<SlowNode>,
+) -> Result<usize> {
+    let node = &nodes[position];
+    if let (true, Some(input), Some(result)) = (cx.is_preparing(), node.optional(0), node.result(0))
+        && let Some(constant) = constants::arranged(node, cx.value(input), cx.value(result))?
+    {
+        cx.set_constant(result, constant);
+        return Ok(1);
+    }
+    if !cx.is_preparing() {
+        if let Some(count) = hooks.lower_fast(cx, nodes, position)? {
+            return Ok(count);
+        }
+        let first = node.inputs.iter().flatten().next();
+        slow.extend(first.and_then(|&input| SlowNode::of(node, cx.dtype(input))));
+    }
+    let lower = ops::find(&node.op).ok_or_else(|| {
+        divi_onnx::Error::new("there is no code for this operator yet: compute it elsewhere, or without it")
+    })?;
+    let inputs = node.inputs.iter().map(|input| input.map(|id| cx.dense(id))).collect();
+    lower(cx, &Node { inputs, ..node.clone() }).map(|()| 1)
+}
+
+/// Assigns places and layouts to the inputs. Returns the layouts.
+fn place_inputs(
+    cx: &mut Lowering<'_>,
+    hooks: &dyn Hooks,
+    inputs: &[Id],
+    nodes: &[Node],
+    layouts: &[Form],
+) -> Vec<Form> {
+    let blocked = hooks.blocked_values(cx, nodes);
+    let mut assigned = vec![];
+    for (i, (&input, &form)) in inputs.iter().zip(layouts).enumerate() {
+        let form = form.or(preferred(cx, input).filter(|_| blocked.contains(&input)));
+        assigned.push(form);
+        match form {
+            Form::Blocked(layout) => {
+                let reader = nodes.iter().find(|node| node.inputs.contains(&Some(input)));
+                cx.set_task(reader.map_or(0, |node| node.task));
+                hooks.read_blocked(cx, i, input, layout);
+            }
+            Form::Dense | Form::Free => cx.place_at_input(input, i),
+        }
+    }
+    assigned
+}
+
+/// Returns the layout in which an input would be read in blocks; `None` if that is of no use.
+fn preferred(cx: &Lowering<'_>, input: Id) -> Option<Blocked> {
+    Blocked::of(cx.shape(input), cx.lanes(), cx.margin(input))
+        .filter(|layout| layout.is_worth_it() && cx.dtype(input) == DType::F32)
+}
+
+/// Makes outputs be written by the kernels that compute them, or by a copy. Returns their layouts.
+fn place_outputs(cx: &mut Lowering<'_>, hooks: &dyn Hooks, outputs: &[Id], boundary: Boundary<'_>) -> Vec<Form> {
+    let mut assigned = vec![];
+    let ends = boundary.layouts.outputs.iter().zip(boundary.is_streamed);
+    for (i, (&output, (&form, &is_streamed))) in outputs.iter().zip(ends).enumerate() {
+        let form = form.or(cx.layout(output).filter(Blocked::is_worth_it));
+        assigned.push(form);
+        match form {
+            Form::Blocked(layout) if cx.layout(output) == Some(layout) && cx.is_unplaced(output) => {
+                cx.place_at_output(output, i);
+            }
+            Form::Blocked(layout) => hooks.write_blocked(cx, i, output, layout, is_streamed),
+            Form::Dense | Form::Free => place_dense_output(cx, hooks, i, output, is_streamed),
+        }
+    }
+    assigned
+}
+
+fn place_dense_output(cx: &mut Lowering<'_>, hooks: &dyn Hooks, i: usize, output: Id, is_streamed: bool) {
+    let output = cx.dense(output);
+    let root = cx.root(output);
+    // Buffers of parts are in the arena: an output has no places inside.
+    if cx.is_unplaced(root) && cx.value(root).constant.is_none() {
+        return cx.place_at_output(root, i);
+    }
+    let Value { dtype, shape, .. } = cx.value(output).clone();
+    let copy = cx.temporary(dtype, &shape);
+    cx.place_at_output(copy, i);
+    if is_streamed {
+        hooks.stream(cx, copy, Form::Dense);
+    }
+    ops::copy_out(cx, output, copy);
+}
