@@ -54,6 +54,7 @@ struct DiviPartitionOptions {
 };
 bool diviRunEmitOnnx(MlirOperation module, MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights,
                      DiviSession *session);
+bool diviRunExcludeUnsupported(MlirOperation module, MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights);
 bool diviRunEmitBundle(MlirOperation module, MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights,
                        MlirStringRef cpu, MlirStringRef model);
 /// Writes a file, or stdout for `-`; false, with an error on the module, if it cannot be written.
@@ -72,6 +73,7 @@ namespace divi {
 #include "Passes.h.inc"
 #define GEN_PASS_DEF_INFERSHAPES
 #define GEN_PASS_DEF_VERIFYWEIGHTS
+#define GEN_PASS_DEF_EXCLUDEUNSUPPORTED
 #define GEN_PASS_DEF_VERIFYPLAN
 #define GEN_PASS_DEF_REBASEWEIGHTS
 #define GEN_PASS_DEF_FUSE
@@ -293,6 +295,15 @@ struct EmitOnnx : impl::EmitOnnxBase<EmitOnnx> {
   }
 };
 
+struct ExcludeUnsupported : impl::ExcludeUnsupportedBase<ExcludeUnsupported> {
+  using ExcludeUnsupportedBase::ExcludeUnsupportedBase;
+  void runOnOperation() override {
+    auto text = [](const std::string &string) { return wrap(StringRef(string)); };
+    if (!diviRunExcludeUnsupported(wrap(getOperation().getOperation()), text(output), text(weightsDir), text(weights)))
+      signalPassFailure();
+  }
+};
+
 struct EmitBundle : impl::EmitBundleBase<EmitBundle> {
   using EmitBundleBase::EmitBundleBase;
   void runOnOperation() override {
@@ -435,6 +446,14 @@ extern "C" MlirPass diviCreateEmitOnnx(MlirStringRef output, MlirStringRef weigh
   auto pass = std::make_unique<divi::EmitOnnx>(std::move(options));
   pass->session = session;
   return wrap(pass.release());
+}
+
+extern "C" MlirPass diviCreateExcludeUnsupported(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights) {
+  divi::ExcludeUnsupportedOptions options;
+  options.output = unwrap(output).str();
+  options.weightsDir = unwrap(weightsDir).str();
+  options.weights = unwrap(weights).str();
+  return wrap(divi::createExcludeUnsupported(std::move(options)).release());
 }
 
 extern "C" MlirPass diviCreateEmitBundle(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights,

@@ -5,9 +5,12 @@ mod constants;
 mod graph;
 mod pass;
 mod steps;
-mod supported;
+mod support;
 
+pub(crate) use constants::Constants;
 pub use pass::emit_bundle;
+pub(crate) use steps::described as described_device;
+pub(crate) use support::{Gap, constant_gaps, gaps, report};
 
 use crate::{
     export::Recipes,
@@ -15,7 +18,6 @@ use crate::{
     paths::relative,
     weights::check_outputs,
 };
-use constants::Constants;
 use divi_codegen::Target;
 use divi_files::Draft;
 use divi_runtime::{bundle::check_replaceable, weights};
@@ -47,7 +49,7 @@ pub fn write_bundle(module: MlirOperation, folder: &Path, options: &Options) -> 
     check_outputs(module, &options.ir_folder, &[], Some(folder))?;
     // Problems of the folder come before those of the plan.
     let draft = Draft::folder(folder, check_replaceable).map_err(cannot)?;
-    supported::check(module)?;
+    support::check_stages(module)?;
     let recipes = options.random_seed.map(|_| Recipes::of(module));
     let constants = Constants::new(&options.ir_folder, recipes.as_ref().zip(options.random_seed));
     let program = steps::program(module, &options.model, &constants)?;

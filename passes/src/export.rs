@@ -17,6 +17,7 @@ mod structure;
 mod types;
 
 pub(crate) use constants::from_other_attributes as constant_in_short_form;
+pub(crate) use graph::check_operator;
 pub use pass::emit_onnx;
 pub(crate) use pass::seed as random_seed;
 pub use random::Recipes;

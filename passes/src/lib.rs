@@ -20,6 +20,7 @@ pub mod outline;
 pub mod partition;
 mod paths;
 pub mod rebatch;
+pub mod restrict;
 pub mod session;
 mod steps;
 mod tasks;

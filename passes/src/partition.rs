@@ -23,6 +23,7 @@ use melior::ContextRef;
 use mlir_sys::*;
 use options::RawOptions;
 
+pub(crate) use constraints::exclude;
 pub(crate) use moves::{Moved, write as write_moves};
 pub(crate) use names::names as node_names;
 pub use options::Options;

@@ -175,6 +175,24 @@ def EmitProblem : Pass<"divi-emit-problem", "::mlir::ModuleOp"> {
   ];
 }
 
+def ExcludeUnsupported : Pass<"divi-exclude-unsupported", "::mlir::ModuleOp"> {
+  let summary = "Exclude tasks from devices that cannot run them";
+  let description = [{
+    Adds to `divi.exclude` of every task the devices that cannot run it, with one warning for each device that gives the
+    reasons. For a bundle, the back ends that compile the stages decide by operator, types and constants, so that a plan made
+    after this pass can be compiled; for ONNX models, every operator of ONNX can be run. A task that no device can run is an
+    error, and so is a pin to a device that cannot run the task.
+  }];
+  let options = [
+    Option<"output", "output", "std::string", /*default=*/"\"bundle\"", "What the plan is for: bundle or onnx">,
+    Option<"weightsDir", "weights-dir", "std::string", /*default=*/"\".\"",
+           "Folder that the paths of external constants are relative to">,
+    Option<"weights", "weights", "std::string", /*default=*/"\"\"",
+           "Where weights come from whose files are missing: random:SEED">,
+  ];
+  let dependentDialects = ["::divi::DiviDialect"];
+}
+
 def Partition : Pass<"divi-partition", "::mlir::ModuleOp"> {
   let summary = "Decide which device runs what and when, and prove how good that is";
   let description = [{

@@ -10,6 +10,7 @@ use divi_passes::{
     fuse::{self, fuse},
     outline::outline,
     partition::{self, partition},
+    restrict::{Output, exclude_unsupported},
     verify_plan::verify_plan,
 };
 use divi_runtime::{Runtime, TensorData, TensorRef};
@@ -43,7 +44,10 @@ impl Settings {
     }
 }
 
-/// Plans a module and compiles it into a folder. The error is what was said about it.
+/// Begin of errors about plans that cannot be compiled, which is a bug: devices that cannot run a task are excluded before planning.
+pub const PLANNED_ONLY: &str = "planned, but not compiled";
+
+/// Plans a module and compiles it into a folder. The error has the messages about it.
 pub fn compile(context: &Context, module: &Module<'_>, folder: &Path, settings: &Settings) -> Result<(), String> {
     let raw = module.as_operation().to_raw();
     let options = bundle::Options {
@@ -52,17 +56,24 @@ pub fn compile(context: &Context, module: &Module<'_>, folder: &Path, settings: 
         ir_folder: settings.ir_folder.clone(),
         random_seed: settings.seed,
     };
+    let mut is_planned = false;
     let (outcome, messages) = crate::with_diagnostics(context, || {
         canonicalize(raw);
         fuse(raw, &fuse::Options::default());
         annotate_cost(raw, &settings.system)?;
+        exclude_unsupported(raw, Output::Bundle, &settings.ir_folder, settings.seed)?;
         partition(raw, &settings.plan, None)?;
         verify_plan(raw)?;
         outline(raw, 1, None)?;
         verify_plan(raw)?;
+        is_planned = true;
         emit_bundle(raw, folder, &options)
     });
-    outcome.map_err(|_| messages)
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(_) if is_planned => Err(format!("{PLANNED_ONLY}: {messages}")),
+        Err(_) => Err(messages),
+    }
 }
 
 /// Runs a bundle on tensors in the order of its inputs.

@@ -3,7 +3,7 @@
 use crate::{
     boundary::{Borders, describe, outputs_for_gpus},
     cpu::CpuHooks,
-    cuda::CudaHooks,
+    cuda::{self, CudaHooks},
     error::Error,
     graph,
     kernels::Kernels,
@@ -125,11 +125,7 @@ fn lower(
 fn gpus(devices: &[Device]) -> Result<Vec<Gpu>, Error> {
     let mut gpus: Vec<Gpu> = vec![];
     for device in devices.iter().filter(|device| device.kind == "cuda") {
-        let Some(arch) = &device.arch else {
-            let message = format!("device '{}' does not say which GPU it is: give its arch, as sm_90", device.id);
-            return Err(Error::Target(message));
-        };
-        let gpu = Gpu::named(arch)?;
+        let gpu = cuda::gpu(device)?;
         if !gpus.contains(&gpu) {
             gpus.push(gpu);
         }

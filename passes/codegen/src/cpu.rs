@@ -14,16 +14,40 @@ mod pool;
 mod tests;
 
 use crate::{
+    backend::{Reason, TargetBackend},
     error::Result,
-    graph::{Id, Node},
+    graph::{Id, Node, Value},
     layout::{Blocked, Form, Margin},
     lowering::{Hooks, Lowering},
+    ops, stage,
 };
 use divi_onnx::DType;
+use divi_runtime::bundle::Device;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
+
+/// Back end of CPUs.
+pub(crate) struct CpuBackend;
+
+impl TargetBackend for CpuBackend {
+    fn kind(&self) -> &str {
+        "cpu"
+    }
+
+    fn supports_device(&self, _: &Device) -> std::result::Result<(), Reason> {
+        Ok(())
+    }
+
+    fn has_operator(&self, op: &str) -> bool {
+        ops::find(op).is_some()
+    }
+
+    fn supports(&self, node: &Node, values: &[Value]) -> std::result::Result<(), Reason> {
+        Ok(stage::check(node, values, &CpuHooks, None)?)
+    }
+}
 
 /// Lowering hooks of CPUs.
 pub(crate) struct CpuHooks;

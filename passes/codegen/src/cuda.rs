@@ -10,13 +10,47 @@ mod rows;
 mod tile;
 
 use crate::{
+    backend::{Reason, TargetBackend},
     chain,
-    error::Result,
-    graph::{Id, Node},
+    error::{Error, Result},
+    graph::{Id, Node, Value},
+    kernels::Kernels,
     layout::Blocked,
     lowering::{Hooks, Lowering},
+    ops, stage,
+    target::Gpu,
 };
 use divi_onnx::DType;
+use divi_runtime::bundle::Device;
+
+/// Back end of CUDA devices.
+pub(crate) struct CudaBackend;
+
+impl TargetBackend for CudaBackend {
+    fn kind(&self) -> &str {
+        "cuda"
+    }
+
+    fn supports_device(&self, device: &Device) -> std::result::Result<(), Reason> {
+        Ok(gpu(device).map(drop)?)
+    }
+
+    fn has_operator(&self, op: &str) -> bool {
+        ops::find(op).is_some()
+    }
+
+    fn supports(&self, node: &Node, values: &[Value]) -> std::result::Result<(), Reason> {
+        Ok(stage::check(node, values, &CudaHooks, Some(&mut Kernels::unbuilt_simt()))?)
+    }
+}
+
+/// Returns the architecture that code for a device is generated for.
+pub(crate) fn gpu(device: &Device) -> std::result::Result<Gpu, Error> {
+    let arch = device.arch.as_ref().ok_or_else(|| {
+        Error::Target(format!("device '{}' does not say which GPU it is: give its arch, as sm_90", device.id))
+    })?;
+    Gpu::named(arch)
+}
 
 /// Lowering hooks of CUDA devices.
 pub(crate) struct CudaHooks;

@@ -46,6 +46,36 @@ pub struct Node {
     pub task: usize,
 }
 
+impl Graph {
+    /// A graph of one node: it reads the operands that are not constants, and writes all results.
+    pub fn of_node(node: &Node, values: &[Value]) -> Self {
+        let mut graph = Self::default();
+        let mut add = |id: Id| {
+            graph.values.push(values[id.0].clone());
+            Id(graph.values.len() - 1)
+        };
+        let mut known: Vec<(Id, Id)> = vec![];
+        let mut place = |id: Id| match known.iter().find(|(other, _)| *other == id) {
+            Some(&(_, place)) => place,
+            None => {
+                let place = add(id);
+                known.push((id, place));
+                place
+            }
+        };
+        let inputs: Vec<_> = node.inputs.iter().map(|id| id.map(&mut place)).collect();
+        let outputs: Vec<_> = node.outputs.iter().map(|id| id.map(&mut place)).collect();
+        graph.outputs = outputs.iter().flatten().copied().collect();
+        for &id in inputs.iter().flatten() {
+            if graph.values[id.0].constant.is_none() && !graph.inputs.contains(&id) {
+                graph.inputs.push(id);
+            }
+        }
+        graph.nodes = vec![Node { inputs, outputs, task: 0, ..node.clone() }];
+        graph
+    }
+}
+
 impl Value {
     pub fn count(&self) -> i64 {
         self.shape.iter().product()

@@ -12,7 +12,8 @@ use rustc_hash::FxHashSet;
 pub(crate) const THREADS: u32 = 128;
 
 pub(crate) struct Kernels {
-    context: Context,
+    /// `None` if kernels are only checked, and not built.
+    context: Option<Context>,
     lanes: usize,
     registers: usize,
     /// Whether kernels may call the C library.
@@ -40,7 +41,21 @@ impl Kernels {
         for dialect in ["arith", "cf", "func", "llvm", "math", "nvvm", "scf", "ub", "vector"] {
             context.get_or_load_dialect(dialect);
         }
-        Self { context, lanes, registers, has_library, built: vec![], names: FxHashSet::default() }
+        Self { context: Some(context), lanes, registers, has_library, built: vec![], names: FxHashSet::default() }
+    }
+
+    /// Kernels of a CPU that are not built, to check whether a node can be lowered.
+    pub(crate) fn unbuilt() -> Self {
+        Self::without_context(8, 16)
+    }
+
+    /// Kernels of a SIMT device that are not built.
+    pub(crate) fn unbuilt_simt() -> Self {
+        Self::without_context(1, 255)
+    }
+
+    fn without_context(lanes: usize, registers: usize) -> Self {
+        Self { context: None, lanes, registers, has_library: true, built: vec![], names: FxHashSet::default() }
     }
 
     /// Elements of `f32` that a register holds.
@@ -53,7 +68,7 @@ impl Kernels {
     }
 
     pub(crate) fn context(&self) -> &Context {
-        &self.context
+        self.context.as_ref().expect("only kernels that are built are compiled")
     }
 
     /// The kernel with this body: its name, and whether it can fail.
@@ -64,8 +79,9 @@ impl Kernels {
         buffers: usize,
         body: impl FnOnce(&Builder, Signature<'_>),
     ) -> (String, bool) {
+        let Some(context) = &self.context else { return (String::new(), false) };
         let form = Form { lanes: self.lanes, has_library: self.has_library, grid, is_narrow };
-        let kernel = Builder::kernel(&self.context, form, buffers, body);
+        let kernel = Builder::kernel(context, form, buffers, body);
         let (name, can_fail) = (kernel.name.clone(), kernel.can_fail);
         if self.names.insert(name.clone()) {
             self.built.push(kernel);

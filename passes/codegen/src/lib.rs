@@ -4,6 +4,8 @@
 //! upstream's MLIR dialects (`emit`); what they compute lies in one arena a stage. Nothing here knows the `onnx` dialect.
 
 mod arena;
+pub mod backend;
+pub mod backends;
 mod boundary;
 pub mod bundle;
 mod chain;
@@ -31,13 +33,9 @@ pub mod target;
 mod testing;
 mod widen;
 
+pub use backend::{Reason, TargetBackend};
 pub use bundle::write;
 pub use error::Error;
 pub use program::{Options, Program, StageProgram};
 pub use slow::SlowOperators;
 pub use target::Target;
-
-/// True if there is code for an operator, by its name in the `onnx` dialect (`Conv`).
-pub fn has_code(op: &str) -> bool {
-    ops::find(op).is_some()
-}

@@ -67,11 +67,18 @@ pub(crate) fn lower(
     Ok(LoweredStage { calls: cx.finish(), layouts: Ends { inputs, outputs }, slow })
 }
 
-/// Checks that a node can be lowered, with the same functions that lower it.
-pub(crate) fn check(graph: &Graph, hooks: &dyn Hooks, sets: Sets<'_>) -> std::result::Result<(), Error> {
+/// Checks that a node can be lowered, by lowering it without building kernels.
+pub(crate) fn check(
+    node: &Node,
+    values: &[Value],
+    hooks: &dyn Hooks,
+    simt: Option<&mut Kernels>,
+) -> std::result::Result<(), Error> {
+    let graph = Graph::of_node(node, values);
     let layouts = Ends::row_major(graph.inputs.len(), graph.outputs.len());
-    let is_streamed = vec![false; graph.outputs.len()];
-    lower(graph.clone(), Boundary { layouts: &layouts, is_streamed: &is_streamed }, hooks, sets).map(drop)
+    let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; graph.outputs.len()] };
+    let sets = Sets { host: &mut Kernels::unbuilt(), simt, pool: &mut Pool::default() };
+    lower(graph, boundary, hooks, sets).map(drop)
 }
 
 /// Lowers the node at a position, and perhaps some behind it. Returns their number.

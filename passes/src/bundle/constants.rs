@@ -12,7 +12,7 @@ use std::path::Path;
 /// Constants that are this small become part of the description.
 const INLINE: u64 = 1024;
 
-pub(super) struct Constants<'a> {
+pub(crate) struct Constants<'a> {
     /// The folder of the IR.
     folder: &'a Path,
     /// How to make up what is not there, and from which seed.
@@ -20,12 +20,12 @@ pub(super) struct Constants<'a> {
 }
 
 impl<'a> Constants<'a> {
-    pub(super) fn new(folder: &'a Path, random: Option<(&'a Recipes, u64)>) -> Self {
+    pub(crate) fn new(folder: &'a Path, random: Option<(&'a Recipes, u64)>) -> Self {
         Self { folder, random }
     }
 
     /// The constant that an operation is. The error says what is wrong with it.
-    pub(super) fn find(&self, operation: MlirOperation) -> Result<Constant, String> {
+    pub(crate) fn find(&self, operation: MlirOperation) -> Result<Constant, String> {
         let Some(value) = attribute(operation, "value") else {
             let tensor = crate::export::constant_in_short_form(operation)
                 .ok_or("has no value that code can be generated for")?;

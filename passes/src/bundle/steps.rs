@@ -2,7 +2,7 @@
 
 use super::{
     constants::Constants,
-    graph::{self, static_type},
+    graph::{self, Refusal, static_type},
 };
 use crate::{
     ir::{
@@ -14,7 +14,7 @@ use crate::{
     steps::{integer, integers, symbol},
     tasks::{entry, keeps_weights_on_host, task_name},
 };
-use divi_codegen::{Program, StageProgram, graph::Value as GraphValue, program::tensor};
+use divi_codegen::{Program, StageProgram, backends, graph::Value as GraphValue, program::tensor};
 use divi_dialect::CostAttribute;
 use divi_runtime::bundle::{Action, Device, Link, Mode, Objective, Port, Step, Task, Value};
 use melior::ir::Attribute;
@@ -91,8 +91,8 @@ fn symbol_name(operation: MlirOperation) -> Option<&'static str> {
     attribute(operation, "sym_name").and_then(string_attribute)
 }
 
-/// A `divi.device`.
-fn described(device: MlirOperation) -> Device {
+/// Returns a `divi.device` as bundles describe it.
+pub(crate) fn described(device: MlirOperation) -> Device {
     let number = |name| attribute(device, name).and_then(integer_attribute).and_then(|value| u64::try_from(value).ok());
     Device {
         id: symbol_name(device).unwrap_or_default().to_owned(),
@@ -138,11 +138,13 @@ struct Walk<'a, 'b> {
 
 impl Walk<'_, '_> {
     fn check_devices(&self, module: MlirOperation) -> Result<(), Failure> {
-        let other = self.program.devices.iter().find(|device| !["cpu", "cuda"].contains(&device.kind.as_str()));
+        let other = self.program.devices.iter().find(|device| backends::find(&device.kind).is_none());
         let Some(device) = other else { return Ok(()) };
         let message = format!(
-            "device @{} is of kind \"{}\", which no code is generated for: plan for a system of CPUs and CUDA devices, as --system=cpu-2",
-            device.id, device.kind
+            "device @{} is of kind \"{}\", and there is code for {} only: plan for a system of these, as --system=cpu-2",
+            device.id,
+            device.kind,
+            backends::kinds().join(", ")
         );
         error(module, &message);
         Err(Failure)
@@ -186,7 +188,7 @@ impl Walk<'_, '_> {
         name: &str,
         device: usize,
     ) -> Result<usize, Failure> {
-        let (dtype, shape) = static_type(operation, value)?;
+        let (dtype, shape) = static_type(operation, value).map_err(Refusal::emit)?;
         let tensor = tensor(&GraphValue { dtype, shape, constant: None });
         let index = self.program.values.len();
         self.program.values.push(Value { name: name.to_owned(), device, tensor, constant: None });

@@ -86,7 +86,7 @@ fn mark_block(block: MlirBlock) {
 const ARRANGING: &[&str] = &["Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"];
 
 fn may_be_constant(operation: MlirOperation, op: &str, terminator: MlirOperation) -> bool {
-    if is_random(operation, op) || !blocks(operation).is_empty() || !divi_codegen::has_code(op) {
+    if is_random(operation, op) || !blocks(operation).is_empty() || !divi_codegen::backends::host().has_operator(op) {
         return false;
     }
     let is_decided = ["divi.pin", "divi.exclude", "divi.colocate", "divi.device", "divi.stage", "divi.weights"];

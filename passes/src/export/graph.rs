@@ -273,12 +273,9 @@ impl<'a, 'b> Exporter<'a, 'b> {
     /// The domain and name of an operator.
     fn operator<'m>(&mut self, operation: MlirOperation) -> Result<(&'m str, &'m str), String> {
         let text = |name| attribute(operation, name).and_then(string_attribute);
-        let name = operation_name(operation);
-        match name.strip_prefix("onnx.") {
-            None if name.starts_with("divi.") => {
-                Err("belongs to a plan, not to a model: write the stages of the plan, one model each".into())
-            }
-            None => Err("is no operator of ONNX: only modules of onnx operators can be written as models".into()),
+        check_operator(operation)?;
+        match operation_name(operation).strip_prefix("onnx.") {
+            None => Err("is no operator of ONNX".into()),
             Some("BatchNormalizationInferenceMode") => Ok(("", "BatchNormalization")),
             Some("MaxPoolSingleOut") => Ok(("", "MaxPool")),
             Some("Custom") => {
@@ -353,4 +350,16 @@ impl<'a, 'b> Exporter<'a, 'b> {
         let needed = schema.map_or(schema::OPSET, |schema| schema.lowest_opset(inputs, attributes, &types));
         self.opset = self.opset.max(needed);
     }
+}
+
+/// Checks that an operation can be written as a node of ONNX.
+pub(crate) fn check_operator(operation: MlirOperation) -> Result<(), String> {
+    let name = operation_name(operation);
+    if name.starts_with("onnx.") {
+        return Ok(());
+    }
+    Err(match name.starts_with("divi.") {
+        true => "belongs to a plan, not to a model: write the stages of the plan, one model each".into(),
+        false => "is no operator of ONNX: only modules of onnx operators can be written as models".into(),
+    })
 }

@@ -52,6 +52,21 @@ pub(super) fn apply(module: MlirOperation, options: &Options) -> Result<(), Fail
     }
 }
 
+/// Excludes a task from a device.
+pub(crate) fn exclude(module: MlirOperation, task: MlirOperation, device: &str) {
+    let mut excluded = attribute(task, "divi.exclude").and_then(array_attribute).unwrap_or_default();
+    if excluded.iter().any(|&other| symbol_attribute(other) == Some(device)) {
+        return;
+    }
+    // SAFETY: the context of a live operation is alive, and so are the references.
+    let list = unsafe {
+        let context = mlirOperationGetContext(module);
+        excluded.push(mlirFlatSymbolRefAttrGet(context, StringRef::new(device).to_raw()));
+        mlirArrayAttrGet(context, excluded.len() as isize, excluded.as_ptr())
+    };
+    set_attribute(task, "divi.exclude", list);
+}
+
 impl Targets {
     fn of(module: MlirOperation) -> Result<Self, Failure> {
         let tasks = Tasks::of(entry(module)?)?.operations;
@@ -126,14 +141,7 @@ impl Targets {
     }
 
     pub(super) fn exclude(&self, task: MlirOperation, device: &str) {
-        let mut excluded = attribute(task, "divi.exclude").and_then(array_attribute).unwrap_or_default();
-        if excluded.iter().any(|&other| symbol_attribute(other) == Some(device)) {
-            return;
-        }
-        excluded.push(self.symbol(device));
-        // SAFETY: the context is alive, and so are the references.
-        let list = unsafe { mlirArrayAttrGet(self.context(), excluded.len() as isize, excluded.as_ptr()) };
-        set_attribute(task, "divi.exclude", list);
+        exclude(self.module, task, device);
     }
 
     fn group(&self, task: MlirOperation, group: &str) -> Result<(), Failure> {

@@ -49,6 +49,7 @@ MlirPass diviCreatePose(const DiviPartitionOptions *options);
 MlirPass diviCreatePartition(const DiviPartitionOptions *options, DiviSession *session);
 MlirPass diviCreateVerifyPlan();
 MlirPass diviCreateOutline(int64_t minStageOps, DiviSession *session);
+MlirPass diviCreateExcludeUnsupported(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights);
 MlirPass diviCreateEmitBundle(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights, MlirStringRef cpu,
                               MlirStringRef model);
 /// Fails if files (with NUL between them) or a folder are weights of the module or contain them.
@@ -121,6 +122,9 @@ static void addPhases(PassManager &manager, StringRef input, StringRef output, S
   }
   if (!plans())
     return;
+  if (writesFolder())
+    add(diviCreateExcludeUnsupported(wrap(StringRef(emitted == Emit::Bundle ? "bundle" : "onnx")), wrap(weightsFolder),
+                                     wrap(StringRef(weights))));
   add(diviCreatePartition(&options, session));
   add(diviCreateVerifyPlan());
   add(diviCreateOutline(minStageOps, session));

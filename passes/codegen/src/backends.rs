@@ -1,0 +1,35 @@
+//! Registry of compiler back ends.
+
+use crate::{backend::TargetBackend, cpu::CpuBackend, cuda::CudaBackend};
+use std::sync::{PoisonError, RwLock};
+
+/// Back ends of this process. Those of the built-in kinds are always there.
+static REGISTERED: RwLock<Vec<&'static dyn TargetBackend>> = RwLock::new(vec![]);
+static BUILT_IN: [&dyn TargetBackend; 2] = [&CpuBackend, &CudaBackend];
+
+/// Adds a back end for the rest of the process. Returns false if there is one for its kind already.
+pub fn register(backend: Box<dyn TargetBackend>) -> bool {
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    let is_known = BUILT_IN.iter().chain(registered.iter()).any(|known| known.kind() == backend.kind());
+    if !is_known {
+        registered.push(Box::leak(backend));
+    }
+    !is_known
+}
+
+/// Returns the back end of a kind of device.
+pub fn find(kind: &str) -> Option<&'static dyn TargetBackend> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    BUILT_IN.iter().chain(registered.iter()).copied().find(|backend| backend.kind() == kind)
+}
+
+/// Returns the kinds that code is generated for, in the order of their registration.
+pub fn kinds() -> Vec<String> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    BUILT_IN.iter().chain(registered.iter()).map(|backend| backend.kind().to_owned()).collect()
+}
+
+/// Returns the back end of the host, which computes constants.
+pub fn host() -> &'static dyn TargetBackend {
+    &CpuBackend
+}

@@ -1,0 +1,193 @@
+//! Support of operators by devices: which tasks of a module a device has code for, and the reasons where it has none.
+
+use super::{
+    constants::Constants,
+    graph::{Refusal, TaskGraph, read_task},
+};
+use crate::{
+    import::{MAX_ITERATIONS, MAX_NODES},
+    ir::{
+        Failure, attribute, blocks, describe, error, operands, operation_name, operations, results, string_attribute,
+        symbol_attribute, tensor_type_of_value, walk,
+    },
+    tasks::{CONSTANT, is_constant, members},
+};
+use divi_codegen::{TargetBackend, backends};
+use divi_dialect::node::is_none;
+use mlir_sys::{MlirOperation, MlirValue};
+use std::{cmp::Reverse, collections::BTreeMap};
+
+/// An operator of a task that a device cannot run.
+#[derive(Clone, Debug)]
+pub(crate) struct Gap {
+    operation: MlirOperation,
+    /// The operator as its model has it: with the domain, if that is not ONNX's.
+    name: String,
+    cause: Cause,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    /// There is no code for the operator.
+    Operator,
+    /// There is code for the operator, but not for this node.
+    Node(String),
+    /// A result has a shape that is not known.
+    OpenShape,
+    /// The whole sentence about the operation.
+    Refused(String),
+}
+
+impl Cause {
+    /// The reason in a few words.
+    fn text(&self) -> &str {
+        match self {
+            Self::Operator => "no code for this operator",
+            Self::OpenShape => "a shape is not known",
+            Self::Node(text) | Self::Refused(text) => text,
+        }
+    }
+}
+
+impl Gap {
+    fn new(operation: MlirOperation, cause: Cause) -> Self {
+        Self { operation, name: display_name(operation), cause }
+    }
+
+    /// The operator and the reason, as `Det (there is no arithmetic of bool)`.
+    pub(crate) fn text(&self) -> String {
+        format!("{} ({})", self.name, self.cause.text())
+    }
+}
+
+/// Returns the operators of a task that a back end has no code for.
+pub(crate) fn gaps(task: MlirOperation, constants: &Constants<'_>, backend: &dyn TargetBackend) -> Vec<Gap> {
+    let mut gaps: Vec<Gap> = members(task).into_iter().filter_map(|member| operator_gap(member, backend)).collect();
+    if !gaps.is_empty() {
+        return gaps;
+    }
+    let TaskGraph { graph, operations } = match read_task(task, constants) {
+        Ok(graph) => graph,
+        Err(Refusal { operation, message }) => return vec![Gap::new(operation, Cause::Refused(message))],
+    };
+    for (node, operation) in graph.nodes.iter().zip(operations) {
+        if let Err(reason) = backend.supports(node, &graph.values) {
+            gaps.push(Gap::new(operation, Cause::Node(reason.to_string())));
+        }
+    }
+    gaps
+}
+
+/// Returns the gap of an operator that has no code in any types, or results of unknown shapes.
+fn operator_gap(operation: MlirOperation, backend: &dyn TargetBackend) -> Option<Gap> {
+    let cause = match operation_name(operation).strip_prefix("onnx.") {
+        None => Cause::Refused("has no code: only onnx operators have".into()),
+        Some(op) if op == "Custom" || !backend.has_operator(op) => Cause::Operator,
+        Some(_) if results(operation).into_iter().any(is_open) => Cause::OpenShape,
+        Some(_) => return None,
+    };
+    Some(Gap::new(operation, cause))
+}
+
+/// Returns the gaps of operators that compute constants, which the host does when the bundle is built.
+pub(crate) fn constant_gaps(module: MlirOperation, constants: &Constants<'_>) -> Vec<Gap> {
+    let mut all = vec![];
+    walk(module, &mut |operation| {
+        if attribute(operation, CONSTANT).is_some() {
+            all.extend(gaps(operation, constants, backends::host()));
+        }
+    });
+    all
+}
+
+/// Reports the operators of stages that their devices have no code for in any types.
+pub(super) fn check_stages(module: MlirOperation) -> Result<(), Failure> {
+    let functions = || blocks(module).into_iter().flat_map(operations);
+    let kind = |name: &str| {
+        let is_it = |&op: &MlirOperation| {
+            operation_name(op) == "divi.device" && attribute(op, "sym_name").and_then(string_attribute) == Some(name)
+        };
+        functions().find(is_it).and_then(|device| attribute(device, "kind")).and_then(string_attribute)
+    };
+    let mut gaps = vec![];
+    for function in functions().filter(|&op| operation_name(op) == "func.func") {
+        let device = attribute(function, "divi.device").and_then(symbol_attribute);
+        let Some(backend) = device.and_then(kind).and_then(backends::find) else { continue };
+        let tasks = blocks(function).into_iter().flat_map(operations);
+        let is_task =
+            |&op: &MlirOperation| !is_constant(op) && !matches!(operation_name(op), "func.return" | "onnx.Return");
+        gaps.extend(tasks.filter(is_task).flat_map(members).filter_map(|member| operator_gap(member, backend)));
+    }
+    if gaps.is_empty() { Ok(()) } else { Err(report(&gaps)) }
+}
+
+/// Reports gaps in one error: each operator without code with the number of its nodes, or the first other reason.
+pub(crate) fn report(gaps: &[Gap]) -> Failure {
+    let mut missing: BTreeMap<&str, (usize, MlirOperation)> = BTreeMap::new();
+    for gap in gaps.iter().filter(|gap| gap.cause == Cause::Operator) {
+        missing.entry(&gap.name).or_insert((0, gap.operation)).0 += 1;
+    }
+    let Some(&(_, first)) = missing.values().min_by_key(|(count, _)| Reverse(*count)) else {
+        for Gap { operation, cause, .. } in gaps.iter().take(1) {
+            match cause {
+                Cause::OpenShape => return refuse_open(*operation),
+                Cause::Refused(message) => error(*operation, &format!("{} {message}", describe(*operation))),
+                cause => error(*operation, &format!("{}: {}", describe(*operation), cause.text())),
+            }
+        }
+        return Failure;
+    };
+    let nodes = |count: usize| if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") };
+    let mut list: Vec<_> = missing.iter().collect();
+    list.sort_by_key(|(_, (count, _))| Reverse(*count));
+    let names: Vec<_> = list.iter().map(|(op, (count, _))| format!("{op}, {}", nodes(*count))).collect();
+    let mut message = format!("no code for {}", names.join("; "));
+    let has = |op: &str| missing.contains_key(op);
+    if has("Loop") {
+        message += &format!(
+            ": a Loop is compiled where import can unroll it, with at most {MAX_ITERATIONS} iterations and {MAX_NODES} \
+             nodes, and neither their number nor the condition depending on data"
+        );
+    } else if has("If") {
+        message += ": an If is compiled where its condition is known at import; --input-value=NAME=VALUE fixes an input \
+                    that it depends on";
+    } else {
+        message += ": compute it elsewhere, or without it";
+    }
+    error(first, &format!("{}: {message}", describe(first)));
+    Failure
+}
+
+/// An operator as its model has it: with the domain, if that is not ONNX's.
+fn display_name(operation: MlirOperation) -> String {
+    let name = operation_name(operation);
+    let op = name.strip_prefix("onnx.").unwrap_or(name);
+    let text = |name: &str| attribute(operation, name).and_then(string_attribute);
+    match (op, text("domain_name"), text("function_name")) {
+        ("Custom", Some(domain), Some(function)) => format!("{domain}.{function}"),
+        ("Custom", None, Some(function)) => function.to_owned(),
+        _ => op.to_owned(),
+    }
+}
+
+fn is_open(value: MlirValue) -> bool {
+    !is_none(value) && tensor_type_of_value(value).is_some_and(|ty| !ty.is_static())
+}
+
+/// The error for an operator whose result has no fixed shape: its own operands decide what can help.
+fn refuse_open(operation: MlirOperation) -> Failure {
+    let open = results(operation).into_iter().find(|&value| is_open(value)).and_then(tensor_type_of_value);
+    let ty = open.map_or_else(String::new, |ty| format!(" of type {ty}"));
+    let message = match operands(operation).into_iter().any(is_open) {
+        true => format!(
+            "has a value{ty}, whose shape is not known: code is generated for fixed shapes; fix them with --dim, --batch or \
+             --input-shape"
+        ),
+        false => format!(
+            "has a value{ty}, whose shape depends on data: code is generated for fixed shapes, so this operator has to \
+             run elsewhere"
+        ),
+    };
+    error(operation, &format!("{} {message}", describe(operation)));
+    Failure
+}

@@ -1,0 +1,193 @@
+//! `divi-exclude-unsupported`: devices that cannot run a task are excluded before a plan is made.
+
+use crate::{
+    bundle::{Constants, Gap, constant_gaps, described_device, gaps, report},
+    export::{Recipes, check_operator, random_seed},
+    ir::{Failure, blocks, describe, error, operation_name, operations, run, text, warning},
+    partition::exclude,
+    tasks::{Tasks, entry, members, pin},
+    weights::path,
+};
+use divi_codegen::{TargetBackend, backends};
+use mlir_sys::*;
+use std::{collections::BTreeMap, path::Path};
+
+/// Output that a plan is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Native code: what a device's back end supports.
+    Bundle,
+    /// ONNX models: every operator of ONNX, and custom ones.
+    Onnx,
+}
+
+impl Output {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "bundle" => Some(Self::Bundle),
+            "onnx" => Some(Self::Onnx),
+            _ => None,
+        }
+    }
+}
+
+/// A device of the module, and its back end or the reason why it cannot run anything.
+struct Target {
+    id: String,
+    kind: String,
+    backend: Result<&'static dyn TargetBackend, String>,
+}
+
+//===----------------------------------------------------------------------===//
+// --divi-exclude-unsupported
+//===----------------------------------------------------------------------===//
+
+/// Excludes every task from the devices that cannot run it, by `divi.exclude`, with a warning for each device. A task that no device can
+/// run, or not the one that it is pinned to, is an error.
+pub fn exclude_unsupported(
+    module: MlirOperation,
+    output: Output,
+    ir_folder: &Path,
+    seed: Option<u64>,
+) -> Result<(), Failure> {
+    let tasks = Tasks::of(entry(module)?)?.operations;
+    if output == Output::Onnx {
+        return tasks.iter().flat_map(|&task| members(task)).try_for_each(|member| {
+            check_operator(member).map_err(|message| {
+                error(member, &format!("{} {message}", describe(member)));
+                Failure
+            })
+        });
+    }
+    let recipes = seed.map(|_| Recipes::of(module));
+    let constants = Constants::new(ir_folder, recipes.as_ref().zip(seed));
+    let unfolded = constant_gaps(module, &constants);
+    if !unfolded.is_empty() {
+        return Err(report(&unfolded));
+    }
+    let targets = targets(module);
+    if targets.is_empty() {
+        error(module, "has no divi.device: declare the devices first, with --divi-annotate-cost");
+        return Err(Failure);
+    }
+    let mut refused: Vec<Vec<(MlirOperation, Vec<Gap>)>> = targets.iter().map(|_| vec![]).collect();
+    let mut impossible = vec![];
+    for &task in &tasks {
+        let mut by_kind: BTreeMap<&str, Vec<Gap>> = BTreeMap::new();
+        let mut runs_somewhere = false;
+        for (target, refused) in targets.iter().zip(&mut refused) {
+            let Ok(backend) = target.backend else { continue };
+            let gaps = by_kind.entry(&target.kind).or_insert_with(|| gaps(task, &constants, backend));
+            match gaps.is_empty() {
+                true => runs_somewhere = true,
+                false => refused.push((task, gaps.clone())),
+            }
+        }
+        if !runs_somewhere {
+            impossible.extend(by_kind.into_values().next().unwrap_or_default());
+        }
+    }
+    if !impossible.is_empty() {
+        return Err(report(&impossible));
+    }
+    for (target, refused) in targets.iter().zip(&refused) {
+        match &target.backend {
+            Ok(_) => refused.iter().try_for_each(|(task, gaps)| exclude_task(module, *task, &target.id, gaps))?,
+            Err(reason) => exclude_device(module, &tasks, target, reason)?,
+        }
+        warn_of_excluded(&target.id, refused);
+    }
+    if targets.iter().all(|target| target.backend.is_err()) && !tasks.is_empty() {
+        let reasons: Vec<_> = targets.iter().filter_map(|target| target.backend.as_ref().err().cloned()).collect();
+        error(module, reasons.first().map_or("has no device that code is generated for", String::as_str));
+        return Err(Failure);
+    }
+    Ok(())
+}
+
+fn targets(module: MlirOperation) -> Vec<Target> {
+    let devices = blocks(module).into_iter().flat_map(operations).filter(|&op| operation_name(op) == "divi.device");
+    let target = |operation| {
+        let device = described_device(operation);
+        let backend = backends::find(&device.kind).ok_or_else(|| {
+            let kinds = backends::kinds().join(", ");
+            format!("device @{} is of kind \"{}\", and there is code for {kinds} only", device.id, device.kind)
+        });
+        let backend = backend.and_then(|backend| match backend.supports_device(&device) {
+            Ok(()) => Ok(backend),
+            Err(reason) => Err(reason.to_string()),
+        });
+        Target { id: device.id, kind: device.kind, backend }
+    };
+    devices.map(target).collect()
+}
+
+/// Excludes a task from a device that has no code for it.
+fn exclude_task(module: MlirOperation, task: MlirOperation, device: &str, gaps: &[Gap]) -> Result<(), Failure> {
+    if pin(task)? == Some(device) {
+        let reasons: Vec<_> = gaps.iter().map(Gap::text).collect();
+        let message = format!(
+            "{} is pinned to @{device}, which cannot run it: {}; pin it to another device, or take the pin away",
+            describe(task),
+            reasons.join("; ")
+        );
+        error(task, &message);
+        return Err(Failure);
+    }
+    exclude(module, task, device);
+    Ok(())
+}
+
+/// Excludes all tasks from a device that no code is generated for.
+fn exclude_device(
+    module: MlirOperation,
+    tasks: &[MlirOperation],
+    target: &Target,
+    reason: &str,
+) -> Result<(), Failure> {
+    for &task in tasks {
+        if pin(task)? == Some(target.id.as_str()) {
+            let message =
+                format!("{} is pinned to @{}, which cannot run anything: {reason}", describe(task), target.id);
+            error(task, &message);
+            return Err(Failure);
+        }
+        exclude(module, task, &target.id);
+    }
+    warning(module, &format!("@{} is not used: {reason}", target.id));
+    Ok(())
+}
+
+/// Warns once for each device of the tasks that it cannot run.
+fn warn_of_excluded(device: &str, refused: &[(MlirOperation, Vec<Gap>)]) {
+    /// Reasons that a warning lists.
+    const MOST: usize = 8;
+    let Some((first, _)) = refused.first() else { return };
+    let mut reasons: Vec<String> = refused.iter().flat_map(|(_, gaps)| gaps.iter().map(Gap::text)).collect();
+    reasons.sort();
+    reasons.dedup();
+    reasons.truncate(MOST);
+    let tasks = if refused.len() == 1 { "1 task".to_owned() } else { format!("{} tasks", refused.len()) };
+    warning(*first, &format!("{tasks} cannot run on @{device}: {}", reasons.join("; ")));
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn diviRunExcludeUnsupported(
+    module: MlirOperation,
+    output: MlirStringRef,
+    weights_dir: MlirStringRef,
+    weights: MlirStringRef,
+) -> bool {
+    run(module, || {
+        // SAFETY: the caller's strings outlive the call.
+        let (output, weights_dir, weights) = unsafe { (text(output), path(weights_dir), text(weights)) };
+        let fail = |message: String| {
+            error(module, &message);
+            Failure
+        };
+        let seed = random_seed(weights).map_err(fail)?;
+        let output =
+            Output::named(output).ok_or_else(|| fail(format!("unknown output '{output}'; expected bundle or onnx")))?;
+        exclude_unsupported(module, output, weights_dir, seed)
+    })
+}
