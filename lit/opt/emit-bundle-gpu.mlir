@@ -5,9 +5,12 @@
 // RUN: divi-run %t.bundle --check
 // RUN: FileCheck %s --check-prefix=BUNDLE --input-file=%t.bundle/bundle.json
 // RUN: FileCheck %s --check-prefix=PTX --input-file=%t.bundle/sm_90.ptx
-// BUNDLE: "arch":{{ *}}"sm_90"
+// BUNDLE: "executables"
+// BUNDLE: {"format":"elf-x86-64","file":"[[CPU:.*]].so","target":{"cpu":"[[CPU]]","features":
+// BUNDLE: {"format":"ptx","file":"sm_90.ptx","target":{"arch":"sm_90"}}
 // BUNDLE: "kind":{{ *}}"cuda"
-// BUNDLE: "blocks":{{ *}}1
+// BUNDLE: "executable": 1
+// BUNDLE: "payload":{"blocks":1,
 // BUNDLE: "transfer"
 // PTX: .target sm_90
 // PTX: .visible .entry k{{[0-9a-f]+}}(

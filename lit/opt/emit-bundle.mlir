@@ -8,7 +8,7 @@
 // RUN: FileCheck %s --check-prefix=BUNDLE --input-file=%t.bundle/bundle.json
 // CHECKED-NOT: error
 // OUTPUT: [3. 5. 7. 9.]
-// BUNDLE: "format":{{ *}}"divi-bundle/2"
+// BUNDLE: "format":{{ *}}"divi-bundle/3"
 // BUNDLE: "mode":{{ *}}"latency"
 
 // The same input gives the same bytes.

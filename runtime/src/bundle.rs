@@ -1,28 +1,25 @@
-//! What a bundle is: a folder with `bundle.json`, which this module defines, native code, and weights.
+//! Bundle format: a folder with `bundle.json`, which this module defines, executables, and weights.
 //!
-//! The compiler fills these types in, the runtime reads them; neither knows more of the other.
+//! The compiler fills these types in, and the runtime reads them. Neither needs to know more about the other. The format knows no back
+//! end: executables are opaque files in a named format, and `payload` fields mean something to the driver of a device alone.
 
 mod contents;
 mod file;
-mod gpu;
 mod signature;
 mod steps;
+mod upgrade;
 mod validate;
 
 pub use file::check_replaceable;
 pub(crate) use file::write_whole;
-pub use gpu::{Convolution, Epilogue, GpuCode, Launch, Library, LibraryCall, Link, Product, Then};
-pub use signature::{SIGNATURE_COMMENT, SIGNATURES};
 pub use steps::Lanes;
 pub(crate) use steps::unit;
 
 use crate::prepare::Expression;
 use serde::{Deserialize, Serialize};
 
-/// Format of bundles that are written: version 2 has the bytes that calls touch and the contents of all files.
-pub const FORMAT: &str = "divi-bundle/2";
-/// Format of older bundles, which are still read. Nothing bounds what their calls touch.
-pub const FORMAT_1: &str = "divi-bundle/1";
+/// Format of bundles that are written. Versions 1 and 2 are read as well (`upgrade`).
+pub const FORMAT: &str = "divi-bundle/3";
 /// The file that describes a bundle, in its folder.
 pub const DESCRIPTION: &str = "bundle.json";
 /// The file with the constants that were computed at build time, in the same folder.
@@ -37,10 +34,8 @@ pub struct Bundle {
     pub format: String,
     /// The name of the model.
     pub model: String,
-    pub target: Target,
-    /// Kernels for GPUs, an entry for each architecture that devices have.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gpus: Vec<GpuCode>,
+    /// Code that stages and `prepare` refer to by index.
+    pub executables: Vec<Executable>,
     pub objective: Objective,
     pub devices: Vec<Device>,
     /// Every other file of the bundle, as it was written.
@@ -56,25 +51,32 @@ pub struct Bundle {
     pub inputs: Vec<Port>,
     pub outputs: Vec<Port>,
     pub constants: Vec<Constant>,
-    /// What is computed once, when the bundle is loaded; its buffers are constants.
+    /// Calls that are run once on the host when the bundle is loaded. Their buffers are constants.
     pub prepare: Vec<Call>,
+    /// Code of `prepare`: an index of `executables`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepare_executable: Option<usize>,
     pub stages: Vec<Stage>,
     /// In an order in which they can be run one after the other.
     pub steps: Vec<Step>,
     /// The SHA-256 of this description with this field empty.
     pub sha256: String,
+    /// True if the description is one of version 1, which says neither how many bytes calls touch nor where files of the model are.
+    #[serde(skip)]
+    pub is_unchecked: bool,
 }
 
-/// The processor that the code is for.
+/// Code for devices, in a format that their driver loads ([`Driver::formats`](crate::hal::Driver::formats)).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Target {
-    /// As users name it: `x86-64-v3`, `x86-64-v4`, or a processor of LLVM's.
-    pub cpu: String,
-    /// What the processor must have, in the names of `/proc/cpuinfo`.
-    pub features: Vec<String>,
-    /// The shared object with the kernels.
-    pub code: String,
+pub struct Executable {
+    /// Format of the file.
+    pub format: String,
+    /// File of the bundle, in its folder.
+    pub file: String,
+    /// Properties of the devices that the code is for, as the driver defines them.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub target: serde_json::Value,
 }
 
 /// What the plan was made for, and what it promises.
@@ -104,21 +106,29 @@ pub enum Mode {
 #[serde(deny_unknown_fields)]
 pub struct Device {
     pub id: String,
-    /// `cpu` or `cuda`
+    /// Name of the driver ([`Driver::kind`](crate::hal::Driver::kind)).
     pub kind: String,
-    /// A GPU's architecture (`sm_90`), which `gpus` has code for.
+    /// Instruction set of the device, as machine descriptions name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
-    /// How weights come to a GPU from the host.
+    /// Link from the host, for devices with memory of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inward: Option<Link>,
-    /// Whether the plan has weights come to a GPU whenever they are needed, because they do not fit all at once.
+    /// True if weights are copied to the device whenever they are needed, because they do not fit all at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub streams_weights: bool,
     /// Worker threads; 0 for as many as the machine has cores.
     pub threads: u64,
     /// Bytes it may hold.
     pub memory: u64,
+}
+
+/// A link as the plan knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    pub bytes_per_s: f64,
+    pub latency_us: f64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,12 +203,17 @@ pub struct Stage {
     pub name: String,
     /// An index of `devices`.
     pub device: usize,
+    /// Its code: an index of `executables`.
+    pub executable: usize,
+    /// Anything else that the driver of the device needs.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub payload: serde_json::Value,
     /// Bytes of the buffer that its calls share.
     pub arena: u64,
     pub inputs: Vec<Tensor>,
     pub outputs: Vec<Tensor>,
     pub tasks: Vec<Task>,
-    /// One after the other.
+    /// Calls in an order in which they can be run one after the other.
     pub calls: Vec<Call>,
 }
 
@@ -213,7 +228,7 @@ pub struct Task {
     /// An entry of a profile (`divi-profile/1`) but for its `us`, and the batch that it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
-    /// Whether a GPU reads its constants where they are, in the host's memory.
+    /// True if the device, which has memory of its own, reads the constants of the task in memory of the host.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_host_weights: bool,
 }
@@ -225,8 +240,7 @@ pub struct Profile {
     pub entry: serde_json::Value,
 }
 
-/// A kernel on its buffers: `extern "C" fn(buffers: *const *mut u8, begin: i64, end: i64) -> i32`. It does the iterations
-/// `begin..end` of its outermost loop, which may be split over threads, and returns a [`Status`].
+/// A kernel on its buffers, by its name in the executable. The iterations of its outermost loop can be split over threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
@@ -246,9 +260,13 @@ pub struct Call {
     /// An index of the stage's `tasks`; 0 in `prepare`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub task: usize,
-    /// How a GPU runs it, which all calls of a GPU's stages say, and no others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub launch: Option<Launch>,
+    /// Earlier calls of the stage (by index) that must be done before it: those whose results it reads, or whose buffers it
+    /// writes. Those that they come after themselves need not be listed. If no call of a stage has any, calls run one after the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<usize>,
+    /// Anything else that the driver of the device needs to run it.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub payload: serde_json::Value,
 }
 
 impl Call {
@@ -259,20 +277,25 @@ impl Call {
 }
 
 impl Bundle {
-    /// True if the description says what its calls touch and where its model's files are, as all but the oldest do.
+    /// True if the description says how many bytes its calls touch, as all but those of version 1 do.
     pub(crate) fn has_extents(&self) -> bool {
-        self.format != FORMAT_1
+        !self.is_unchecked
     }
 
     pub(crate) fn has_model_folder(&self) -> bool {
-        self.has_extents()
+        !self.is_unchecked
+    }
+
+    /// Stages of a device, with their indices.
+    pub fn stages_of(&self, device: usize) -> impl Iterator<Item = (usize, &Stage)> {
+        self.stages.iter().enumerate().filter(move |(_, stage)| stage.device == device)
     }
 }
 
 impl Stage {
-    /// Whether a GPU runs a call of the stage and reads its constants in the host's memory.
+    /// True if the device reads the constants of a call in memory of the host.
     pub(crate) fn reads_on_host(&self, call: &Call) -> bool {
-        call.launch.is_some() && self.tasks.get(call.task).is_some_and(|task| task.has_host_weights)
+        self.tasks.get(call.task).is_some_and(|task| task.has_host_weights)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a first request should take whose weights are not on the GPU yet.
+//! Prediction of the time of a first request whose weights are not on the device yet.
 
 use crate::bundle::{Action, Bundle, Stage};
 use std::collections::HashSet;
@@ -13,18 +13,15 @@ pub struct ColdStart {
 }
 
 impl ColdStart {
-    /// For the stages of GPUs, one after the other; `None` if there are none, or the plan does not say what they take.
+    /// Predicts the time of the stages on devices with memory of their own, one after the other; `None` if there are none, or the plan
+    /// has no times for them.
     pub fn predicted(bundle: &Bundle) -> Option<Self> {
         let mut known = HashSet::new();
         let (mut copied, mut latency, mut computed, mut computing) = (0.0, 0.0_f64, 0.0_f64, 0.0);
         for step in &bundle.steps {
             let Action::Launch { stage, .. } = step.action else { continue };
             let stage = &bundle.stages[stage];
-            let Some(link) =
-                bundle.devices[stage.device].inward.filter(|_| stage.calls.iter().all(|it| it.launch.is_some()))
-            else {
-                continue;
-            };
+            let Some(link) = bundle.devices[stage.device].inward else { continue };
             for call in &stage.calls {
                 let takes = of_call(stage, call.task)?;
                 let is_copied = !stage.reads_on_host(call);

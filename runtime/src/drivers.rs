@@ -1,12 +1,13 @@
 //! Registry of drivers: the only place that lists device kinds.
 
-mod cpu;
-mod cuda;
+pub mod cpu;
+pub mod cuda;
+mod signatures;
 
 use crate::{
     bundle::Bundle,
     error::{Error, Result},
-    hal::{DeviceInfo, Driver},
+    hal::{DeviceInfo, Driver, MemorySpace},
 };
 use std::sync::Arc;
 
@@ -55,12 +56,43 @@ impl Drivers {
         bundle.devices.iter().map(driver).collect()
     }
 
-    /// Checks what a description says of devices whose kind is known.
+    /// Driver that runs code of a format on the host, for `prepare`.
+    pub(crate) fn of_host(&self, format: &str) -> Option<&Arc<dyn Driver>> {
+        let is_on_host = |driver: &&Arc<dyn Driver>| driver.properties().memory == MemorySpace::Host;
+        self.0.iter().filter(is_on_host).find(|driver| driver.formats().contains(&format))
+    }
+
+    /// Checks what a description says of devices whose kind is known, and of `prepare`.
     pub(crate) fn validate(&self, bundle: &Bundle) -> std::result::Result<(), String> {
         for (index, device) in bundle.devices.iter().enumerate() {
-            if let Some(driver) = self.find(&device.kind) {
-                driver.validate(bundle, index)?;
+            let Some(driver) = self.find(&device.kind) else { continue };
+            for (_, stage) in bundle.stages_of(index) {
+                let format = &bundle.executables[stage.executable].format;
+                if !driver.formats().contains(&&format[..]) {
+                    return Err(format!(
+                        "stage '{}' on device '{}' has code in format '{format}'; driver '{}' loads {}",
+                        stage.name,
+                        device.id,
+                        device.kind,
+                        driver.formats().join(", ")
+                    ));
+                }
+                let is_on_host = driver.properties().memory == MemorySpace::Host;
+                if let Some(task) = stage.tasks.iter().find(|task| is_on_host && task.has_host_weights) {
+                    return Err(format!(
+                        "stage '{}': task '{}' has host weights, and device '{}' has no memory of its own",
+                        stage.name, task.name, device.id
+                    ));
+                }
             }
+            driver.validate(bundle, index)?;
+        }
+        if let Some(executable) = bundle.prepare_executable {
+            let format = &bundle.executables[executable].format;
+            let driver = self.of_host(format);
+            let driver = driver
+                .ok_or_else(|| format!("prepare has code in format '{format}', which no driver of the host loads"))?;
+            driver.validate_prepare(bundle, executable).map_err(|reason| format!("prepare: {reason}"))?;
         }
         Ok(())
     }

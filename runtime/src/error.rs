@@ -16,7 +16,7 @@ pub enum Error {
     Outside { path: PathBuf },
     /// The code is for a processor that can do more than this one.
     OtherProcessor { cpu: String, missing: Vec<String> },
-    /// The shared object cannot be loaded or lacks a kernel.
+    /// An executable cannot be loaded or lacks a kernel.
     Code { path: PathBuf, reason: String },
     /// There is no driver for a kind of device.
     UnknownKind { id: String, kind: String, known: Vec<String> },

@@ -7,7 +7,7 @@
 use crate::{
     bundle::{self, Bundle},
     constants::Constants,
-    error::Result,
+    error::{Error, Result},
     runtime::Options,
     span::Spans,
 };
@@ -18,16 +18,30 @@ pub trait Driver: Send + Sync {
     /// Name of the kind in machine descriptions and bundles: `cpu`, `cuda`.
     fn kind(&self) -> &str;
 
+    /// Formats of the executables that it loads ([`bundle::Executable::format`]).
+    fn formats(&self) -> &[&str];
+
     fn properties(&self) -> Properties;
 
     /// Devices of this machine in the order in which bundles take them, or the reason why there are none.
     fn devices(&self) -> std::result::Result<Vec<DeviceInfo>, String>;
 
-    /// Checks what a valid description says of one of its devices, by index, and of the stages that run there.
+    /// Checks the parts of a description that it alone knows, for one of its devices by index and the stages that run there: targets of
+    /// executables and payloads. All else is valid, and executables are in formats that it loads.
     fn validate(&self, bundle: &Bundle, device: usize) -> std::result::Result<(), String>;
 
-    /// Files of the bundle with code for a device. Their hashes are verified before they are loaded.
-    fn code_files<'a>(&self, bundle: &'a Bundle, device: usize) -> Vec<&'a str>;
+    /// Checks the same of `prepare` and its executable, which is in a format that it loads. Only for drivers with [`MemorySpace::Host`].
+    fn validate_prepare(&self, bundle: &Bundle, executable: usize) -> std::result::Result<(), String> {
+        let _ = (bundle, executable);
+        Err(format!("driver '{}' computes no constants", self.kind()))
+    }
+
+    /// Runs the `prepare` calls of a bundle, which compute constants. Only for drivers with [`MemorySpace::Host`].
+    fn prepare(&self, request: &PrepareRequest<'_>) -> Result<()> {
+        let reason = format!("driver '{}' computes no constants", self.kind());
+        let file = &request.bundle.executables[request.executable].file;
+        Err(Error::Code { path: request.folder.join(file), reason })
+    }
 
     /// Opens the device of this machine that takes the place of a device of a bundle. `ordinal` counts devices of this kind.
     fn open(&self, bundle: &Bundle, device: usize, ordinal: usize) -> Result<Arc<dyn Device>>;
@@ -113,6 +127,23 @@ impl LoadRequest<'_> {
     /// [`MemorySpace::Host`], and as long as the load else.
     pub fn constant(&self, index: usize) -> &[u8] {
         self.constants.constants[index].bytes()
+    }
+}
+
+/// Inputs of [`Driver::prepare`].
+pub struct PrepareRequest<'a> {
+    /// Folder of the bundle.
+    pub folder: &'a Path,
+    pub bundle: &'a Bundle,
+    /// Index of the executable with the code.
+    pub executable: usize,
+    pub(crate) constants: &'a Constants,
+}
+
+impl PrepareRequest<'_> {
+    /// Address of a constant of the bundle. Only constants that are computed may be written.
+    pub fn constant(&self, index: usize) -> *mut u8 {
+        self.constants.constants[index].pointer()
     }
 }
 

@@ -134,7 +134,7 @@ mod tests {
             steps.push(json!({"launch": {"stage": 0, "inputs": inputs, "outputs": [output]}}));
         }
         serde_json::from_value(json!({
-            "format": "", "model": "", "target": {"cpu": "", "features": [], "code": ""},
+            "format": "", "model": "", "executables": [],
             "objective": {"mode": "latency", "inputs": 1, "predicted_us": null, "bound_us": null},
             "devices": [{"id": "cpu0", "kind": "cpu", "threads": 1, "memory": 0}],
             "files": [], "values": values, "inputs": [{"name": "x", "value": 0}],

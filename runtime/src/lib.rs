@@ -10,11 +10,10 @@
 
 mod admission;
 pub mod bundle;
-mod code;
 mod cold;
 mod constants;
 pub mod cpu;
-mod drivers;
+pub mod drivers;
 mod dtype;
 mod engine;
 mod error;

@@ -1,20 +1,18 @@
 //! A bundle that is loaded: kernels and constants found, steps put in order.
 
 use crate::{
-    bundle::{Action, Buffer, Bundle, Call, Lanes, Status},
-    code::{self, Code},
+    bundle::{Action, Bundle, Call, Lanes},
     constants::Constants,
-    error::{Error, Result},
+    error::Result,
     files::Roots,
     footprint,
-    hal::{Allocation, Device, Executable, Execution, LoadRequest, MemorySpace, Properties, Queue},
+    hal::{Allocation, Device, Executable, Execution, LoadRequest, MemorySpace, PrepareRequest, Properties, Queue},
     limits,
     runtime::Options,
     transport::{Transport, transport},
     workers::Workers,
 };
-use divi_threads::{ThreadPool, Work, core_count};
-use std::{collections::HashMap, ops::Range, path::Path, ptr, sync::Arc, time::Duration};
+use std::{collections::HashMap, ops::Range, path::Path, ptr, sync::Arc};
 
 pub(crate) struct Program {
     pub(crate) bundle: Bundle,
@@ -79,13 +77,10 @@ impl Program {
         let properties: Vec<Properties> = of_devices.iter().map(|driver| driver.properties()).collect();
         let usual = footprint::usual_in_flight(&bundle);
         limits::check(&bundle, &properties, options.in_flight.unwrap_or(usual), usual, options.map_weights)?;
-        code::check_processor(&bundle.target)?;
-        let mut code_files: Vec<&str> =
-            of_devices.iter().enumerate().flat_map(|(index, driver)| driver.code_files(&bundle, index)).collect();
-        code_files.extend((!bundle.prepare.is_empty()).then_some(&bundle.target.code[..]));
         for file in &bundle.files {
             // Code is small, and a damaged one could do anything.
-            if code_files.contains(&&file.path[..]) { file.check(folder)? } else { file.check_size(folder)? }
+            let is_code = bundle.executables.iter().any(|executable| executable.file == file.path);
+            if is_code { file.check(folder)? } else { file.check_size(folder)? }
         }
         let mut ordinals: HashMap<&str, usize> = HashMap::new();
         let mut devices: Vec<Arc<dyn Device>> = Vec::with_capacity(of_devices.len());
@@ -96,7 +91,11 @@ impl Program {
         }
         let roots = Roots::of(folder, &bundle, &options.allowed_paths)?;
         let mut constants = Constants::load(&roots, &bundle, options.map_weights)?;
-        prepare(folder, &bundle, &constants)?;
+        if let Some(executable) = bundle.prepare_executable.filter(|_| !bundle.prepare.is_empty())
+            && let Some(driver) = drivers.of_host(&bundle.executables[executable].format)
+        {
+            driver.prepare(&PrepareRequest { folder, bundle: &bundle, executable, constants: &constants })?;
+        }
         let lanes = bundle.lanes();
         let workers = Workers::new(&bundle, &lanes, &properties, options);
         let mut loaded = Vec::with_capacity(devices.len());
@@ -186,31 +185,6 @@ fn host_constants(bundle: &Bundle, devices: &[LoadedDevice]) -> Vec<bool> {
     let values = bundle.values.iter().filter(|value| devices[value.device].is_on_host());
     of_calls.chain(values.filter_map(|value| value.constant)).for_each(|constant| needed[constant] = true);
     needed
-}
-
-/// Computes the constants that are computed once.
-fn prepare(folder: &Path, bundle: &Bundle, constants: &Constants) -> Result<()> {
-    if bundle.prepare.is_empty() {
-        return Ok(());
-    }
-    let code = Code::load(folder, &bundle.target)?;
-    let mut pool = ThreadPool::new("prepare", core_count(), &[], Duration::ZERO).map_err(Error::Thread)?;
-    for (call, planned) in bundle.prepare.iter().zip(code.plan(&bundle.prepare, bundle.has_extents())?) {
-        // A valid bundle has no others here.
-        let address = |buffer: &Buffer| match buffer {
-            Buffer::Constant(index) => constants.constants[*index].pointer(),
-            Buffer::Input(_) | Buffer::Output(_) | Buffer::Arena(_) => ptr::null_mut(),
-        };
-        let buffers: Vec<*mut u8> = call.buffers.iter().map(address).collect();
-        let work = Work { kernel: planned.kernel, buffers: buffers.as_ptr(), extent: call.extent, grain: call.grain };
-        // SAFETY: its buffers are constants, which nothing else uses yet.
-        let status = unsafe { pool.run(work) };
-        if let Some(problem) = Status::problem(status) {
-            let (stage, task) = ("prepare".to_owned(), call.kernel.clone());
-            return Err(Error::Failed { stage, task, problem: problem.to_owned() });
-        }
-    }
-    Ok(())
 }
 
 fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice]) -> Vec<Planned> {

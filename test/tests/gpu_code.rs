@@ -5,7 +5,10 @@ use divi_passes::{
     import::{Options, Source, import},
     partition,
 };
-use divi_runtime::bundle::{Bundle, Library, Stage, Tensor};
+use divi_runtime::{
+    bundle::{Bundle, Stage, Tensor},
+    drivers::cuda::launch::{Launch, Library},
+};
 use divi_test::compiled::{Settings, compile};
 use std::{
     env, fs,
@@ -66,8 +69,8 @@ fn check(model: &str) -> Result<(), String> {
         assemble(&folder.join("bundle").join(format!("{arch}.ptx")), arch, &folder.join("assembled"))?;
     }
     let calls = bundle.stages.iter().flat_map(|stage| &stage.calls);
-    let ways: Vec<_> =
-        calls.filter_map(|call| call.launch.as_ref()?.library.as_ref()).map(|library| &library.way).collect();
+    let launches = calls.map(Launch::of).collect::<Result<Vec<_>, _>>()?;
+    let ways: Vec<_> = launches.iter().filter_map(|launch| Some(&launch.library.as_ref()?.way)).collect();
     let is_text = ["bert", "gpt2"].iter().any(|name| model.starts_with(name));
     let is_wanted = |way: &&Library| matches!(way, Library::Convolution(_)) != is_text;
     if !ways.iter().any(is_wanted) {

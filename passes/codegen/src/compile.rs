@@ -15,8 +15,17 @@ use crate::{
     stage::{self, Boundary, LoweredStage, Sets},
     target::Gpu,
 };
-use divi_runtime::bundle::{Bundle, Call, Device, FORMAT, File, GpuCode, Stage, Target as BundleTarget, WEIGHTS};
+use divi_runtime::{
+    bundle::{Bundle, Device, FORMAT, File, Stage, WEIGHTS},
+    drivers::{
+        cpu as cpu_driver,
+        cuda::{self as cuda_driver, launch::Launch},
+    },
+};
 use std::{cmp::Reverse, collections::BTreeSet, fs, path::Path};
+
+/// Index of the executable for CPUs. Those for GPUs are behind it.
+const CPU_EXECUTABLE: usize = 0;
 
 /// Compiles a program as it is.
 pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<SlowOperators, Error> {
@@ -30,17 +39,20 @@ pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>
     for value in &mut program.values {
         value.constant = value.constant.map(|constant| places[constant]);
     }
-    let (stages, slow) = lower(&mut program, &mut kernels, &mut gpu_kernels, &mut pool)?;
+    let gpus = gpus(&program.devices)?;
+    let (stages, slow) = lower(&mut program, &gpus, &mut kernels, &mut gpu_kernels, &mut pool)?;
     let cannot = |problem| Error::Write { path: folder.to_owned(), problem };
     let code = format!("{}.so", target.cpu);
     let scratch = folder.join("objects");
     fs::create_dir_all(&scratch).map_err(cannot)?;
-    let calls = || stages.iter().flat_map(|stage| &stage.calls).chain(&pool.prepare);
-    let signatures = signatures(calls().filter(|call| call.launch.is_none()));
+    let of_cpus = stages.iter().filter(|stage| stage.executable == CPU_EXECUTABLE).flat_map(|stage| &stage.calls);
+    let signatures = signature_lines(of_cpus.chain(&pool.prepare).map(cpu_driver::signature));
     machine_code::compile(&mut kernels, target, &signatures, &scratch, &folder.join(&code))?;
     fs::remove_dir_all(&scratch).map_err(cannot)?;
-    let gpus = gpus(&program.devices)?;
-    let signatures = self::signatures(calls().filter(|call| call.launch.is_some()));
+    let of_gpus = stages.iter().filter(|stage| stage.executable != CPU_EXECUTABLE).flat_map(|stage| &stage.calls);
+    let of_gpus = of_gpus.map(|call| Launch::of(call).map(|launch| launch.signatures(call)));
+    let of_gpus = of_gpus.collect::<Result<Vec<_>, _>>().map_err(Error::Internal)?;
+    let signatures = signature_lines(of_gpus.into_iter().flatten());
     machine_code::compile_for_gpu(&mut gpu_kernels, &gpus, &signatures, |gpu| folder.join(ptx_name(gpu)))?;
     let prepare = std::mem::take(&mut pool.prepare);
     let (constants, has_weights) = pool
@@ -52,13 +64,14 @@ pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>
         files.push(WEIGHTS.into());
     }
     let files: Result<_, _> = files.iter().map(|path| File::of(folder, path)).collect();
+    let cpu_target = cpu_driver::Target { cpu: target.cpu.clone(), features: target.features.clone() };
+    let of_gpus = gpus.iter().map(|gpu| cuda_driver::Target { arch: gpu.arch.clone() }.executable(ptx_name(gpu)));
     let mut bundle = Bundle {
         format: FORMAT.into(),
         model: program.model,
         model_folder: options.model_folder.clone(),
         model_files: vec![],
-        target: BundleTarget { cpu: target.cpu.clone(), features: target.features.clone(), code },
-        gpus: gpus.iter().map(|gpu| GpuCode { arch: gpu.arch.clone(), code: ptx_name(gpu) }).collect(),
+        executables: [cpu_target.executable(code)].into_iter().chain(of_gpus).collect(),
         objective: program.objective,
         devices: program.devices,
         files: files?,
@@ -66,25 +79,28 @@ pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>
         inputs: program.inputs,
         outputs: program.outputs,
         constants,
+        prepare_executable: (!prepare.is_empty()).then_some(CPU_EXECUTABLE),
         prepare,
         stages,
         steps: program.steps,
         sha256: String::new(),
+        is_unchecked: false,
     };
     bundle.describe_contents(folder)?;
     bundle.write(folder)?;
     Ok(slow)
 }
 
-/// The signatures of calls, each once, a line each.
-fn signatures<'a>(calls: impl Iterator<Item = &'a Call>) -> String {
-    let lines: BTreeSet<_> = calls.flat_map(Call::signatures).collect();
+/// Returns signatures sorted, each once, a line each.
+fn signature_lines(signatures: impl Iterator<Item = String>) -> String {
+    let lines: BTreeSet<_> = signatures.collect();
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
 /// Lowers the stages, and sets how the values between them lie in memory.
 fn lower(
     program: &mut Program,
+    gpus: &[Gpu],
     kernels: &mut Kernels,
     gpu_kernels: &mut Kernels,
     pool: &mut Pool,
@@ -92,6 +108,11 @@ fn lower(
     let mut borders = Borders::of(program);
     let for_gpus = outputs_for_gpus(program);
     let is_gpu = |device: usize| program.devices[device].kind == "cuda";
+    let executable = |device: usize| {
+        let arch = program.devices[device].arch.as_ref();
+        let gpu = gpus.iter().position(|gpu| Some(&gpu.arch) == arch).filter(|_| is_gpu(device));
+        gpu.map_or(CPU_EXECUTABLE, |gpu| CPU_EXECUTABLE + 1 + gpu)
+    };
     let mut stages: Vec<_> = std::mem::take(&mut program.stages).into_iter().enumerate().collect();
     // CPUs say how images lie in memory, those that read them before those that write them, since windows want margins; GPUs take
     // them as they are.
@@ -112,7 +133,8 @@ fn lower(
         inputs.iter_mut().zip(layouts.inputs).for_each(|(tensor, form)| describe(form, tensor));
         outputs.iter_mut().zip(layouts.outputs).for_each(|(tensor, form)| describe(form, tensor));
         let (arena, calls) = (calls.arena, calls.calls);
-        lowered.push((number, Stage { name, device, arena, inputs, outputs, tasks, calls }));
+        let (executable, payload) = (executable(device), Default::default());
+        lowered.push((number, Stage { name, device, executable, payload, arena, inputs, outputs, tasks, calls }));
     }
     for (index, value) in program.values.iter_mut().enumerate() {
         describe(borders.form(index), &mut value.tensor);

@@ -21,7 +21,8 @@ use crate::{
 use calls::PendingCall;
 use divi_onnx::{DType, Tensor};
 use divi_runtime::{
-    bundle::{Buffer, Call, Launch},
+    bundle::{Buffer, Call},
+    drivers::cuda::launch::Launch,
     prepare::Expression,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -353,7 +354,9 @@ impl<'a> Lowering<'a> {
                 extent: call.extent,
                 grain: call.grain,
                 task: call.task,
-                launch: call.launch.map(|launch| Launch { after, ..launch }),
+                // CPUs run calls one after the other.
+                after: if call.launch.is_some() { after } else { vec![] },
+                payload: call.launch.as_ref().map(Launch::to_payload).unwrap_or_default(),
             }
         });
         Lowered { calls: calls.collect(), arena: plan.bytes }

@@ -5,7 +5,7 @@ mod gpu;
 pub(crate) use gpu::compile as compile_for_gpu;
 
 use crate::{emit::Kernel, error::Error, kernels::Kernels, target::Target};
-use divi_runtime::bundle::SIGNATURES;
+use divi_runtime::drivers::cpu::SIGNATURES;
 use inkwell::{
     OptimizationLevel,
     attributes::AttributeLoc,

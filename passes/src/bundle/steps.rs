@@ -311,7 +311,8 @@ impl Walk<'_, '_> {
             name: task_name(task).to_owned(),
             predicted_us: predicted(task, self.device_names[device], batch),
             profile: crate::cost::profile_entry(task, batch * self.model_batch),
-            has_host_weights: keeps_weights_on_host(task),
+            // Weights of CPUs are on the host anyway.
+            has_host_weights: self.program.devices[device].kind == "cuda" && keeps_weights_on_host(task),
         });
         Ok(StageProgram { name: callee.to_owned(), device, tasks: tasks.collect(), graph: read.graph })
     }

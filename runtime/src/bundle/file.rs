@@ -1,13 +1,16 @@
 //! Bundles as folders: `bundle.json`, and the hashes of what is beside it.
 
-use super::{Bundle, DESCRIPTION, FORMAT, FORMAT_1, File, Source};
+use super::{
+    Bundle, DESCRIPTION, FORMAT, File, Source,
+    upgrade::{FORMAT_1, FORMAT_2, OldBundle},
+};
 use crate::{
     drivers::Drivers,
     error::{Error, Result},
     files,
     prepare::Expression,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
@@ -26,28 +29,44 @@ impl Bundle {
     pub fn read_for(folder: &Path, drivers: &Drivers) -> Result<Self> {
         let path = &folder.join(DESCRIPTION);
         let text = files::read(path, MOST_BYTES)?;
-        let mut bundle = Self::parse(&text).map_err(|reason| match version(&text) {
+        let malformed = |reason| Error::malformed(path, reason);
+        let (bundle, is_intact) = Self::parse(&text).map_err(|reason| match version(&text) {
             Some(format) if is_newer(&format) => Error::Newer { path: path.clone(), format },
-            Some(format) if format != FORMAT && format != FORMAT_1 => {
-                Error::malformed(path, format!("its format is '{format}', not '{FORMAT}'"))
-            }
-            _ => Error::malformed(path, reason),
+            _ => malformed(reason),
         })?;
-        let named = std::mem::take(&mut bundle.sha256);
-        bundle.sha256 = bundle.hash(path)?;
-        if bundle.sha256 != named {
+        if !is_intact {
             return Err(Error::damaged(path, "its contents do not have the hash that it names"));
         }
-        bundle.validate_for(drivers).map_err(|reason| Error::malformed(path, reason))?;
+        bundle.validate_for(drivers).map_err(malformed)?;
         Ok(bundle)
     }
 
-    fn parse(text: &[u8]) -> std::result::Result<Self, String> {
-        let bundle: Self = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        if [FORMAT, FORMAT_1].contains(&&bundle.format[..]) {
-            Ok(bundle)
-        } else {
-            Err(format!("its format is '{}'", bundle.format))
+    /// Parses the text of a description of any version that is known. Neither its hash nor what it says is checked.
+    pub fn from_text(text: &[u8]) -> std::result::Result<Self, String> {
+        Self::parse(text).map(|(bundle, _)| bundle)
+    }
+
+    /// Parses a description, and compares its contents with the hash that it names.
+    fn parse(text: &[u8]) -> std::result::Result<(Self, bool), String> {
+        let describe = |error: serde_json::Error| error.to_string();
+        let format = serde_json::from_slice::<Head>(text).map_err(describe)?.format;
+        match &format[..] {
+            FORMAT => {
+                let mut bundle: Self = serde_json::from_slice(text).map_err(describe)?;
+                let named = std::mem::take(&mut bundle.sha256);
+                bundle.sha256 = hash(&bundle).map_err(describe)?;
+                let is_intact = bundle.sha256 == named;
+                Ok((bundle, is_intact))
+            }
+            FORMAT_1 | FORMAT_2 => {
+                let mut old: OldBundle = serde_json::from_slice(text).map_err(describe)?;
+                let named = std::mem::take(&mut old.sha256);
+                let is_intact = hash(&old).map_err(describe)? == named;
+                let mut bundle = old.upgrade()?;
+                bundle.sha256 = hash(&bundle).map_err(describe)?;
+                Ok((bundle, is_intact))
+            }
+            _ => Err(format!("its format is '{format}', not '{FORMAT}'")),
         }
     }
 
@@ -62,7 +81,7 @@ impl Bundle {
     pub fn write_unvalidated(&mut self, folder: &Path) -> Result<()> {
         let path = &folder.join(DESCRIPTION);
         self.sha256.clear();
-        self.sha256 = self.hash(path)?;
+        self.sha256 = hash(self).map_err(|error| Error::malformed(path, error.to_string()))?;
         let text = self.text().map_err(|error| Error::malformed(path, error.to_string()))?;
         write_whole(path, &text)
     }
@@ -86,12 +105,6 @@ impl Bundle {
             }
         }
         files
-    }
-
-    /// The hash of a description whose hash is empty.
-    fn hash(&self, path: &Path) -> Result<String> {
-        let text = serde_json::to_vec(self).map_err(|error| Error::malformed(path, error.to_string()))?;
-        Ok(digits(&Sha256::digest(text)))
     }
 
     /// A line for each entry of the long lists, so that people can read it.
@@ -201,12 +214,19 @@ pub(super) fn digits(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What a description calls itself, whatever else is in it.
+/// Returns the hash of a description whose hash is empty.
+fn hash(description: &impl Serialize) -> serde_json::Result<String> {
+    Ok(digits(&Sha256::digest(serde_json::to_vec(description)?)))
+}
+
+/// The field that all versions have.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+}
+
+/// Returns the format that a description names, whatever else is in it.
 fn version(text: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Head {
-        format: String,
-    }
     serde_json::from_slice::<Head>(text).ok().map(|head| head.format)
 }
 

@@ -1,7 +1,7 @@
 //! Whether a description is sound: every index inside what it is an index of, every size what it must be. What was
 //! validated can be run without further questions, if the files are those that were written with it.
 
-use super::{ALIGNMENT, Buffer, Bundle, Call, Constant, Port, Source, Stage, Tensor, WEIGHTS};
+use super::{ALIGNMENT, Buffer, Bundle, Call, Constant, Executable, Port, Source, Stage, Tensor, WEIGHTS};
 use crate::{drivers::Drivers, dtype::DType, prepare::Expression};
 use std::collections::HashSet;
 use std::path::{Component, Path};
@@ -23,10 +23,6 @@ impl Bundle {
     /// Checks the description. Drivers check what it says of their devices.
     pub fn validate_for(&self, drivers: &Drivers) -> Verdict {
         self.validate_files()?;
-        let has_model_files = !self.model_folder.is_empty() || !self.model_files.is_empty();
-        if has_model_files && !self.has_extents() {
-            return Err("it has fields of a newer format than it names".into());
-        }
         if self.objective.inputs > MOST_INPUTS {
             return Err(format!("{} inputs are more than can be queued", self.objective.inputs));
         }
@@ -52,9 +48,13 @@ impl Bundle {
         self.constants.iter().try_fold(0, |sum, constant| add_countable(sum, constant.bytes))?;
         self.validate_ports(&self.inputs, "input")?;
         self.validate_ports(&self.outputs, "output")?;
-        for call in &self.prepare {
-            self.validate_call(call, None).map_err(|reason| format!("prepare: kernel '{}': {reason}", call.kernel))?;
+        if self.prepare_executable.is_none() && !self.prepare.is_empty() {
+            return Err("prepare: no executable has its code".into());
         }
+        if let Some(executable) = self.prepare_executable {
+            inside(executable, self.executables.len(), "executables").map_err(|reason| format!("prepare: {reason}"))?;
+        }
+        self.validate_calls(&self.prepare, None).map_err(|reason| format!("prepare: {reason}"))?;
         for stage in &self.stages {
             self.validate_stage(stage).map_err(|reason| format!("stage '{}': {reason}", stage.name))?;
         }
@@ -63,8 +63,11 @@ impl Bundle {
     }
 
     fn validate_files(&self) -> Verdict {
-        if !self.prepare.is_empty() {
-            self.validate_code(&self.target.code)?;
+        for Executable { file, .. } in &self.executables {
+            let components: Vec<_> = Path::new(file).components().collect();
+            if !matches!(components[..], [Component::Normal(_)]) || !self.has_file(file) {
+                return Err(format!("the code '{file}' is not one of the files of the bundle"));
+            }
         }
         let is_packed = |constant: &Constant| matches!(constant.source, Source::Packed { .. });
         if self.constants.iter().any(is_packed) && !self.has_file(WEIGHTS) {
@@ -75,15 +78,6 @@ impl Bundle {
 
     fn has_file(&self, path: &str) -> bool {
         self.files.iter().any(|file| file.path == path)
-    }
-
-    /// Checks that a file with code is one of the bundle's, in its folder.
-    pub(crate) fn validate_code(&self, path: &str) -> Verdict {
-        let components: Vec<_> = Path::new(path).components().collect();
-        match matches!(components[..], [Component::Normal(_)]) && self.has_file(path) {
-            true => Ok(()),
-            false => Err(format!("the code '{path}' is not one of the files of the bundle")),
-        }
     }
 
     fn validate_constant(&self, constant: &Constant) -> Verdict {
@@ -151,10 +145,19 @@ impl Bundle {
 
     fn validate_stage(&self, stage: &Stage) -> Verdict {
         inside(stage.device, self.devices.len(), "devices")?;
+        inside(stage.executable, self.executables.len(), "executables")?;
         countable(stage.arena)?;
         stage.inputs.iter().chain(&stage.outputs).try_for_each(validate_tensor)?;
-        for call in &stage.calls {
-            self.validate_call(call, Some(stage)).map_err(|reason| format!("kernel '{}': {reason}", call.kernel))?;
+        self.validate_calls(&stage.calls, Some(stage))
+    }
+
+    fn validate_calls(&self, calls: &[Call], stage: Option<&Stage>) -> Verdict {
+        for (index, call) in calls.iter().enumerate() {
+            let wrong = |reason| format!("kernel '{}': {reason}", call.kernel);
+            self.validate_call(call, stage).map_err(wrong)?;
+            if let Some(other) = call.after.iter().find(|&&other| other >= index) {
+                return Err(wrong(format!("it comes after call {other}, which is not before it")));
+            }
         }
         Ok(())
     }

@@ -1,24 +1,72 @@
-//! CPU driver: a bundle's kernels in a shared object, run by a thread pool for each device.
+//! CPU driver: kernels in shared objects, run by a thread pool for each device.
+//!
+//! A kernel is an `extern "C" fn(buffers: *const *mut u8, begin: i64, end: i64) -> i32`. It does the iterations `begin..end` of its
+//! outermost loop, and returns a [`Status`].
+
+mod code;
 
 use crate::{
-    bundle::{Bundle, Status},
-    code::{Code, PlannedCall},
+    bundle::{self, Buffer, Bundle, Call, Status},
     cpu,
     error::{Error, Result},
     hal::{
         Allocation, Attempt, Copy, Device, DeviceInfo, Driver, Event, Executable, Execution, Launch, LoadRequest,
-        MemorySpace, Owner, Properties, Queue, TaskTime,
+        MemorySpace, Owner, PrepareRequest, Properties, Queue, TaskTime,
     },
     memory::Aligned,
 };
-use divi_threads::{ThreadPool, Work, sync::Mutex};
-use std::{collections::HashMap, ptr, sync::Arc};
+use code::{Code, PlannedCall};
+use divi_threads::{ThreadPool, Work, core_count, sync::Mutex};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, HashMap, btree_map::Entry},
+    ptr,
+    sync::Arc,
+    time::Duration,
+};
+
+/// Format of executables: shared objects for Linux on x86-64.
+pub const FORMAT: &str = "elf-x86-64";
+/// Symbol of a shared object: the signatures of its calls as text, a line each, that ends with a NUL.
+pub const SIGNATURES: &str = "divi_signatures";
+
+/// Target of an executable: the processor that it is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// As users name it: `x86-64-v3`, `x86-64-v4`, or a processor of LLVM's.
+    pub cpu: String,
+    /// Features that the processor must have, in the names of `/proc/cpuinfo`.
+    pub features: Vec<String>,
+}
+
+impl Target {
+    /// Describes a shared object for this processor.
+    pub fn executable(&self, file: String) -> bundle::Executable {
+        let target = serde_json::to_value(self).expect("keys are strings");
+        bundle::Executable { format: FORMAT.into(), file, target }
+    }
+
+    fn of(executable: &bundle::Executable) -> std::result::Result<Self, String> {
+        let invalid = |error| format!("the target of '{}' is not a processor: {error}", executable.file);
+        Self::deserialize(&executable.target).map_err(invalid)
+    }
+}
+
+/// Returns the signature of a call's kernel, as the shared object contains it.
+pub fn signature(call: &Call) -> String {
+    call.signature(&call.kernel, call.extent)
+}
 
 pub(crate) struct CpuDriver;
 
 impl Driver for CpuDriver {
     fn kind(&self) -> &str {
         "cpu"
+    }
+
+    fn formats(&self) -> &[&str] {
+        &[FORMAT]
     }
 
     fn properties(&self) -> Properties {
@@ -30,27 +78,68 @@ impl Driver for CpuDriver {
     }
 
     fn validate(&self, bundle: &Bundle, device: usize) -> std::result::Result<(), String> {
-        for stage in bundle.stages.iter().filter(|stage| stage.device == device) {
-            if let Some(call) = stage.calls.iter().find(|call| call.launch.is_some()) {
-                let reason = "it has a grid, which CPUs do not launch";
-                return Err(format!("stage '{}': kernel '{}': {reason}", stage.name, call.kernel));
+        for (_, stage) in bundle.stages_of(device) {
+            let wrong = |reason| format!("stage '{}': {reason}", stage.name);
+            Target::of(&bundle.executables[stage.executable]).map_err(wrong)?;
+            if !stage.payload.is_null() {
+                return Err(wrong("it has a payload, and CPUs use none".into()));
+            }
+            validate_calls(&stage.calls).map_err(wrong)?;
+        }
+        Ok(())
+    }
+
+    fn open(&self, bundle: &Bundle, device: usize, _: usize) -> Result<Arc<dyn Device>> {
+        for (_, stage) in bundle.stages_of(device) {
+            check_processor(&bundle.executables[stage.executable])?;
+        }
+        Ok(Arc::new(CpuDevice))
+    }
+
+    fn validate_prepare(&self, bundle: &Bundle, executable: usize) -> std::result::Result<(), String> {
+        Target::of(&bundle.executables[executable])?;
+        validate_calls(&bundle.prepare)
+    }
+
+    fn prepare(&self, request: &PrepareRequest<'_>) -> Result<()> {
+        let &PrepareRequest { folder, bundle, executable, .. } = request;
+        let executable = &bundle.executables[executable];
+        check_processor(executable)?;
+        let code = Code::load(folder, executable)?;
+        let mut pool = ThreadPool::new("prepare", core_count(), &[], Duration::ZERO).map_err(Error::Thread)?;
+        for (call, planned) in bundle.prepare.iter().zip(code.plan(&bundle.prepare, bundle.has_extents())?) {
+            // A valid bundle has no others here.
+            let address = |buffer: &Buffer| match buffer {
+                Buffer::Constant(index) => request.constant(*index),
+                Buffer::Input(_) | Buffer::Output(_) | Buffer::Arena(_) => ptr::null_mut(),
+            };
+            let buffers: Vec<*mut u8> = call.buffers.iter().map(address).collect();
+            let PlannedCall { kernel, extent, grain, .. } = planned;
+            let work = Work { kernel, buffers: buffers.as_ptr(), extent, grain };
+            // SAFETY: its buffers are constants, which nothing else uses yet.
+            let status = unsafe { pool.run(work) };
+            if let Some(problem) = Status::problem(status) {
+                let (stage, task) = ("prepare".to_owned(), call.kernel.clone());
+                return Err(Error::Failed { stage, task, problem: problem.to_owned() });
             }
         }
-        self.code_files(bundle, device).into_iter().try_for_each(|path| bundle.validate_code(path))
-    }
-
-    fn code_files<'a>(&self, bundle: &'a Bundle, device: usize) -> Vec<&'a str> {
-        if has_calls(bundle, device) { vec![&bundle.target.code] } else { vec![] }
-    }
-
-    fn open(&self, _: &Bundle, _: usize, _: usize) -> Result<Arc<dyn Device>> {
-        Ok(Arc::new(CpuDevice))
+        Ok(())
     }
 }
 
-/// True if a device of a bundle runs kernels.
-fn has_calls(bundle: &Bundle, device: usize) -> bool {
-    bundle.stages.iter().any(|stage| stage.device == device && !stage.calls.is_empty())
+fn validate_calls(calls: &[Call]) -> std::result::Result<(), String> {
+    match calls.iter().find(|call| !call.payload.is_null()) {
+        Some(call) => Err(format!("kernel '{}': it has a payload, and CPUs use none", call.kernel)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses code that this processor cannot run.
+fn check_processor(executable: &bundle::Executable) -> Result<()> {
+    let target =
+        Target::of(executable).map_err(|reason| Error::Code { path: executable.file.clone().into(), reason })?;
+    let missing = cpu::missing(&target.features);
+    if missing.is_empty() { Ok(()) } else { Err(Error::OtherProcessor { cpu: target.cpu, missing }) }
 }
 
 struct CpuDevice;
@@ -74,17 +163,20 @@ impl Device for CpuDevice {
 
     fn load(&self, request: &LoadRequest<'_>) -> Result<Box<dyn Executable>> {
         let &LoadRequest { bundle, device, threads, .. } = request;
-        let code = has_calls(bundle, device).then(|| Code::load(request.folder, &bundle.target)).transpose()?;
+        let mut codes = BTreeMap::new();
         let mut stages = HashMap::new();
-        for (index, stage) in bundle.stages.iter().enumerate().filter(|(_, stage)| stage.device == device) {
-            let calls = code.as_ref().map_or(Ok(vec![]), |code| code.plan(&stage.calls, bundle.has_extents()))?;
+        for (index, stage) in bundle.stages_of(device) {
+            if let Entry::Vacant(place) = codes.entry(stage.executable) {
+                place.insert(Code::load(request.folder, &bundle.executables[stage.executable])?);
+            }
+            let calls = codes[&stage.executable].plan(&stage.calls, bundle.has_extents())?;
             let tasks = stage.tasks.iter().map(|task| task.name.clone()).collect();
             stages.insert(index, Stage { name: stage.name.clone(), tasks, calls });
         }
         let constants = request.constants.constants.iter().map(|memory| Address(memory.pointer())).collect();
         let pool = ThreadPool::new(&threads.name, threads.count, &threads.cores, threads.spin_timeout);
         let pool = Mutex::new(pool.map_err(Error::Thread)?);
-        Ok(Box::new(CpuExecutable { stages, constants, pool, _code: code }))
+        Ok(Box::new(CpuExecutable { stages, constants, pool, _codes: codes }))
     }
 }
 
@@ -99,8 +191,8 @@ struct CpuExecutable {
     stages: HashMap<usize, Stage>,
     constants: Vec<Address>,
     pool: Mutex<ThreadPool>,
-    /// Contains the kernels.
-    _code: Option<Code>,
+    /// Contain the kernels, by index of the executable.
+    _codes: BTreeMap<usize, Code>,
 }
 
 struct Stage {

@@ -12,6 +12,7 @@ mod cublaslt;
 mod cudnn;
 mod driver;
 mod executable;
+pub mod launch;
 mod memory;
 mod real;
 mod stage;
@@ -24,7 +25,7 @@ mod validate;
 mod window;
 
 use crate::{
-    bundle::Bundle,
+    bundle::{self, Bundle},
     error::{Error, Result},
     hal::{Allocation, Device, DeviceInfo, Driver, Executable, Execution, LoadRequest, MemorySpace, Properties},
 };
@@ -32,7 +33,36 @@ use driver::{Api, Gpu, Outcome};
 use executable::CudaExecutable;
 use memory::{DeviceMemory, Pinned};
 use real::Cuda;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+/// Name of the driver.
+pub(crate) const KIND: &str = "cuda";
+/// Format of executables: PTX.
+pub const FORMAT: &str = "ptx";
+/// Prefix of lines with the signatures of calls in PTX, where they are comments.
+pub const SIGNATURE_COMMENT: &str = "// divi: ";
+
+/// Target of an executable: the GPUs that it is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// `sm_90`
+    pub arch: String,
+}
+
+impl Target {
+    /// Describes PTX for these GPUs.
+    pub fn executable(&self, file: String) -> bundle::Executable {
+        let target = serde_json::to_value(self).expect("keys are strings");
+        bundle::Executable { format: FORMAT.into(), file, target }
+    }
+
+    fn of(executable: &bundle::Executable) -> std::result::Result<Self, String> {
+        let invalid = |error| format!("the target of '{}' is not a GPU architecture: {error}", executable.file);
+        Self::deserialize(&executable.target).map_err(invalid)
+    }
+}
 
 pub(crate) struct CudaDriver {
     api: Arc<dyn Api>,
@@ -46,7 +76,11 @@ impl Default for CudaDriver {
 
 impl Driver for CudaDriver {
     fn kind(&self) -> &str {
-        "cuda"
+        KIND
+    }
+
+    fn formats(&self) -> &[&str] {
+        &[FORMAT]
     }
 
     fn properties(&self) -> Properties {
@@ -59,10 +93,6 @@ impl Driver for CudaDriver {
 
     fn validate(&self, bundle: &Bundle, device: usize) -> std::result::Result<(), String> {
         validate::validate(bundle, device)
-    }
-
-    fn code_files<'a>(&self, bundle: &'a Bundle, device: usize) -> Vec<&'a str> {
-        validate::code(bundle, device).map(|code| &code.code[..]).into_iter().collect()
     }
 
     fn open(&self, bundle: &Bundle, device: usize, ordinal: usize) -> Result<Arc<dyn Device>> {

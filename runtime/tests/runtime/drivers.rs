@@ -1,21 +1,24 @@
-//! A driver from outside the crate: devices whose memory the host cannot access, and whose code is a file of their own.
+//! A driver from outside the crate: devices whose memory the host cannot access, with executables in a format of their own.
 
 use crate::kit::{Maker, SIZE, call, full, numbers};
 use divi_runtime::{
     Drivers, Error, Options, Recording, Runtime,
-    bundle::{Buffer, Bundle, File, Mode},
+    bundle::{self, Buffer, Bundle, File, Mode},
     hal::{
         Allocation, Attempt, Copy, Device, DeviceInfo, Driver, Event, Executable, Execution, Launch, LoadRequest,
         MemorySpace, Owner, Properties, Queue, TaskTime,
     },
 };
+use serde_json::json;
 use std::{
     fs, ptr,
     sync::{Arc, Mutex},
 };
 
-/// The file with the factors of stages, a line each: `NAME FACTOR`.
-const CODE: &str = "factors.txt";
+/// File with the factors of stages, which have no calls: little-endian `f32`s.
+const CODE: &str = "factors.bin";
+/// Format of such files. The payload of a stage is the index of its factor.
+const FORMAT: &str = "toy-factors";
 /// Addresses begin here. The host has no memory there.
 const BASE: usize = 0x40;
 
@@ -33,6 +36,10 @@ impl Driver for Toy {
         "toy"
     }
 
+    fn formats(&self) -> &[&str] {
+        &[FORMAT]
+    }
+
     fn properties(&self) -> Properties {
         Properties { memory: MemorySpace::Device, execution: self.execution }
     }
@@ -41,13 +48,11 @@ impl Driver for Toy {
         Ok(vec![DeviceInfo { name: "toy".into(), arch: String::new() }])
     }
 
-    fn validate(&self, bundle: &Bundle, _: usize) -> Result<(), String> {
-        let has_code = bundle.files.iter().any(|file| file.path == CODE);
-        if has_code { Ok(()) } else { Err(format!("'{CODE}' is missing")) }
-    }
-
-    fn code_files<'a>(&self, _: &'a Bundle, _: usize) -> Vec<&'a str> {
-        vec![CODE]
+    fn validate(&self, bundle: &Bundle, device: usize) -> Result<(), String> {
+        match bundle.stages_of(device).find(|(_, stage)| !stage.payload.is_u64()) {
+            Some((_, stage)) => Err(format!("stage '{}': its payload is not an index", stage.name)),
+            None => Ok(()),
+        }
     }
 
     fn open(&self, _: &Bundle, _: usize, _: usize) -> Result<Arc<dyn Device>, Error> {
@@ -94,19 +99,17 @@ impl Device for ToyDevice {
     }
 
     fn load(&self, request: &LoadRequest<'_>) -> Result<Box<dyn Executable>, Error> {
-        let text = fs::read_to_string(request.folder.join(CODE)).unwrap();
-        let factor = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-            line.ok_or_else(|| Error::Code {
-                path: request.folder.join(CODE),
-                reason: format!("no factor of '{name}'"),
-            })
-        };
-        let own = request.bundle.stages.iter().map(|stage| match stage.device == request.device {
-            true => factor(&stage.name).map(Some),
-            false => Ok(None),
-        });
-        Ok(Box::new(ToyExecutable { factors: own.collect::<Result<_, _>>()?, memory: self.0.clone() }))
+        let mut factors = vec![None; request.bundle.stages.len()];
+        for (index, stage) in request.bundle.stages_of(request.device) {
+            let path = request.folder.join(&request.bundle.executables[stage.executable].file);
+            let bytes = fs::read(&path).unwrap();
+            let number = stage.payload.as_u64().unwrap() as usize;
+            let Some(&factor) = bytes.as_chunks().0.get(number) else {
+                return Err(Error::Code { path, reason: format!("it has no factor {number}") });
+            };
+            factors[index] = Some(f32::from_le_bytes(factor));
+        }
+        Ok(Box::new(ToyExecutable { factors, memory: self.0.clone() }))
     }
 }
 
@@ -194,25 +197,27 @@ fn options(execution: Execution) -> Options {
 }
 
 /// `y = x * 5 + x * 5`, the product on a toy, and `z`, the product by itself.
-fn product_on_toy(code: &str) -> (Maker, crate::kit::Folder) {
+fn product_on_toy(factors: &[f32]) -> (Maker, crate::kit::Folder) {
     let mut maker = Maker::new(Mode::Latency, 2);
     maker.bundle.devices[1].kind = "toy".into();
     let (x, product, y) = (maker.input("x", 0), maker.value("product", 1), maker.value("y", 0));
     let there = maker.transfer(x, 1);
     maker.launch("times", vec![], &[there], &[product]);
+    maker.bundle.executables.push(bundle::Executable { format: FORMAT.into(), file: CODE.into(), target: json!(null) });
+    (maker.bundle.stages[0].executable, maker.bundle.stages[0].payload) = (1, json!(1));
     let back = maker.transfer(product, 0);
     maker.launch("twice", vec![call("add", &[Buffer::Output(0), Buffer::Input(0), Buffer::Input(0)])], &[back], &[y]);
     maker.output("y", y);
     maker.output("z", product);
     let folder = crate::kit::Folder::new();
-    fs::write(folder.join(CODE), code).unwrap();
+    fs::write(folder.join(CODE), factors.iter().flat_map(|factor| factor.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
     maker.bundle.files.push(File::of(folder.path(), CODE).unwrap());
     (maker, folder)
 }
 
 #[test]
 fn devices_of_another_crate_run_stages() {
-    let (maker, folder) = product_on_toy("times 5\n");
+    let (maker, folder) = product_on_toy(&[3.0, 5.0]);
     let folder = maker.write_into(folder);
     for execution in [Execution::Inline, Execution::Queued] {
         for recording in [Recording::Off, Recording::Tasks] {
@@ -232,16 +237,29 @@ fn devices_of_another_crate_run_stages() {
 
 #[test]
 fn drivers_refuse_what_they_cannot_load() {
-    let (maker, folder) = product_on_toy("other 5\n");
+    let (maker, folder) = product_on_toy(&[3.0]);
     let folder = maker.write_into(folder);
     let refusal = |options| Runtime::load(folder.path(), options).err().unwrap().to_string();
-    assert!(refusal(options(Execution::Inline)).ends_with("cannot be loaded: no factor of 'times'"));
+    assert!(refusal(options(Execution::Inline)).ends_with("cannot be loaded: it has no factor 1"));
     let expected = "device 'cpu1' is of the unknown kind 'toy'; expected one of cpu, cuda";
     assert_eq!(refusal(crate::kit::options()), expected);
 
-    let (mut maker, folder) = product_on_toy("times 5\n");
-    maker.bundle.files.clear();
+    // The driver of another crate is not there when the bundle is written.
+    let refusal = |change: &dyn Fn(&mut Bundle)| {
+        let (mut maker, folder) = product_on_toy(&[3.0, 5.0]);
+        change(&mut maker.bundle);
+        let folder = maker.write_into(folder);
+        Runtime::load(folder.path(), options(Execution::Queued)).err().unwrap().to_string()
+    };
+    let error = refusal(&|bundle| bundle.stages[0].payload = json!("times"));
+    assert!(error.ends_with("stage 'times': its payload is not an index"), "{error}");
+    let error = refusal(&|bundle| bundle.stages[0].executable = 0);
+    let expected = "stage 'times' on device 'cpu1' has code in format 'elf-x86-64'; driver 'toy' loads toy-factors";
+    assert!(error.ends_with(expected), "{error}");
+
+    let (maker, folder) = product_on_toy(&[3.0, 5.0]);
     let folder = maker.write_into(folder);
+    fs::write(folder.join(CODE), [0; 8]).unwrap();
     let error = Runtime::load(folder.path(), options(Execution::Queued)).err().unwrap().to_string();
-    assert!(error.ends_with("'factors.txt' is missing"), "{error}");
+    assert!(error.contains("factors.bin' is not as it was written: its contents do not have the hash"), "{error}");
 }

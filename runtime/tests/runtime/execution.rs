@@ -169,6 +169,7 @@ fn constants_come_from_where_they_are() {
     let made = maker.constant(4, Source::Made(Expression::bytes(&5.0_f32.to_le_bytes())));
     let computed = maker.constant(SIZE * 4, Source::Computed);
     let tens = maker.constant(SIZE * 4, Source::Made(Expression::bytes(full(10.0).bytes())));
+    maker.bundle.prepare_executable = Some(0);
     maker
         .bundle
         .prepare

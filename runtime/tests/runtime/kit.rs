@@ -3,9 +3,10 @@
 use divi_runtime::{
     DType, Options, TensorData,
     bundle::{
-        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, Mode, Objective, Port, SIGNATURES, Source, Stage,
-        Step, Target, Task, Tensor, Value,
+        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, Mode, Objective, Port, Source, Stage, Step, Task,
+        Tensor, Value,
     },
+    drivers::cpu::{self, SIGNATURES, Target},
 };
 use std::{
     fs,
@@ -113,7 +114,8 @@ pub(crate) fn call_of(kernel: &str, buffers: &[Buffer], count: u64) -> Call {
         *last = 4;
     }
     let (kernel, buffers, extent) = (kernel.into(), buffers.to_vec(), count as i64);
-    Call { kernel, buffers, bytes, writes: vec![0], extent, grain: 1, task: 0, launch: None }
+    let (after, payload) = (vec![], Default::default());
+    Call { kernel, buffers, bytes, writes: vec![0], extent, grain: 1, task: 0, after, payload }
 }
 
 /// The signatures of all calls that tests make, as text in C.
@@ -121,9 +123,8 @@ fn signatures() -> String {
     let mut text = format!("const char {SIGNATURES}[] =");
     for count in [4, 8, SIZE] {
         for (kernel, operands) in [("add", 3), ("scale", 3), ("slow", 2), ("root", 2)] {
-            for line in call_of(kernel, &vec![Buffer::Arena(0); operands], count).signatures() {
-                text += &format!("\n  \"{line}\\n\"");
-            }
+            let line = cpu::signature(&call_of(kernel, &vec![Buffer::Arena(0); operands], count));
+            text += &format!("\n  \"{line}\\n\"");
         }
     }
     text + ";\n"
@@ -148,8 +149,7 @@ impl Maker {
         let bundle = Bundle {
             format: FORMAT.into(),
             model: "test".into(),
-            target: Target { cpu: "x86-64-v3".into(), features: vec![], code: CODE.into() },
-            gpus: vec![],
+            executables: vec![Target { cpu: "x86-64-v3".into(), features: vec![] }.executable(CODE.into())],
             objective: Objective { mode, inputs: 1, predicted_us: None, bound_us: None },
             devices: (0..devices).map(device).collect(),
             files: vec![],
@@ -160,9 +160,11 @@ impl Maker {
             outputs: vec![],
             constants: vec![],
             prepare: vec![],
+            prepare_executable: None,
             stages: vec![],
             steps: vec![],
             sha256: String::new(),
+            is_unchecked: false,
         };
         Self { bundle, weights: vec![] }
     }
@@ -205,6 +207,8 @@ impl Maker {
         let stage = Stage {
             name: name.into(),
             device: self.bundle.values[outputs[0]].device,
+            executable: 0,
+            payload: Default::default(),
             arena: 4096,
             inputs: inputs.iter().map(tensor).collect(),
             outputs: outputs.iter().map(tensor).collect(),

@@ -39,6 +39,7 @@ fn everything() -> Folder {
     let made = [Expression::Pack(pack), scaled, factor, shift, parts].map(|it| maker.constant(256, Source::Made(it)));
     let read = maker.constant(256, Source::File { path: "model.bin".into(), offset: 128 });
     let (two, computed) = (maker.packed(2.0), maker.constant(256, Source::Computed));
+    maker.bundle.prepare_executable = Some(0);
     maker.bundle.prepare = vec![call("add", &[computed, made[0], read].map(Buffer::Constant))];
     let shape = floats(&[2, SIZE]);
     let x = maker.value_of("x", 0, shape.clone());
@@ -116,8 +117,22 @@ fn mutate(value: &mut Value, others: &[Value], random: &mut Numbers) {
             .into();
         }
         Value::String(_) => {
-            let fixed =
-                ["", "float", "int64", "../x", "/dev/zero", "/etc/passwd", "\0", "cpu", "cuda", CODE, ".", "exp"];
+            let fixed = [
+                "",
+                "float",
+                "int64",
+                "../x",
+                "/dev/zero",
+                "/etc/passwd",
+                "\0",
+                "cpu",
+                "cuda",
+                "elf-x86-64",
+                "ptx",
+                CODE,
+                ".",
+                "exp",
+            ];
             let known: Vec<_> = others.iter().filter(|other| other.is_string()).collect();
             *value = match random.below(2) {
                 0 => fixed[random.below(fixed.len())].into(),

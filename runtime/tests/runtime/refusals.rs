@@ -3,9 +3,11 @@
 use crate::kit::{CODE, Folder, Maker, scale_and_add, two_devices};
 use divi_runtime::{
     Options, Runtime,
-    bundle::{Action, Buffer, Bundle, Call, Constant, DESCRIPTION, FORMAT_1, Mode, Source},
+    bundle::{Action, Buffer, Bundle, Call, Constant, DESCRIPTION, File, Mode, Source},
+    drivers::cpu::Target,
     prepare::Expression,
 };
+use serde_json::json;
 use std::fs;
 
 /// Why a bundle is not loaded; its folder is called FOLDER.
@@ -19,6 +21,7 @@ fn unsound(change: impl FnOnce(&mut Maker)) -> String {
     let mut maker = two_devices(Mode::Latency, false);
     maker.bundle.stages.iter_mut().for_each(|stage| stage.calls.clear());
     maker.bundle.constants.clear();
+    maker.bundle.files = vec![File { path: CODE.into(), bytes: 0, sha256: String::new() }];
     change(&mut maker);
     maker.bundle.validate().unwrap_err()
 }
@@ -32,15 +35,15 @@ fn edit(folder: &Folder, from: &str, to: &str) {
 #[test]
 fn newer_and_other_formats() {
     let folder = scale_and_add().write();
-    edit(&folder, "divi-bundle/2", "divi-bundle/3");
-    let newer = "'FOLDER/bundle.json' is of the format divi-bundle/3, newer than divi-bundle/2, the newest this runtime \
+    edit(&folder, "divi-bundle/3", "divi-bundle/4");
+    let newer = "'FOLDER/bundle.json' is of the format divi-bundle/4, newer than divi-bundle/3, the newest this runtime \
                  knows: run it with a newer divi-run";
     assert_eq!(refusal(&folder), newer);
     // Newer ones may look quite different.
-    fs::write(folder.join(DESCRIPTION), r#"{"format": "divi-bundle/3", "pages": []}"#).unwrap();
+    fs::write(folder.join(DESCRIPTION), r#"{"format": "divi-bundle/4", "pages": []}"#).unwrap();
     assert_eq!(refusal(&folder), newer);
     fs::write(folder.join(DESCRIPTION), r#"{"format": "divi-plan/1"}"#).unwrap();
-    let other = "'FOLDER/bundle.json' is no sound bundle: its format is 'divi-plan/1', not 'divi-bundle/2'";
+    let other = "'FOLDER/bundle.json' is no sound bundle: its format is 'divi-plan/1', not 'divi-bundle/3'";
     assert_eq!(refusal(&folder), other);
 }
 
@@ -107,8 +110,8 @@ fn weights_of_the_model_that_are_too_short() {
 #[test]
 fn code_for_another_machine() {
     let mut maker = scale_and_add();
-    maker.bundle.target.features = vec!["fpu".into(), "avx1024".into(), "mind_reading".into()];
-    maker.bundle.target.cpu = "x86-64-v9".into();
+    let features = vec!["fpu".into(), "avx1024".into(), "mind_reading".into()];
+    maker.bundle.executables = vec![Target { cpu: "x86-64-v9".into(), features }.executable(CODE.into())];
     let expected = "the bundle is for x86-64-v9, and this processor lacks avx1024, mind_reading: compile the model for this \
                     processor";
     assert_eq!(refusal(&maker.write()), expected);
@@ -144,18 +147,13 @@ fn calls_that_code_was_not_compiled_for() {
         call.buffers.pop();
         call.bytes.pop();
     });
-    // Older bundles say nothing of what calls touch, and their code neither.
-    let mut maker = scale_and_add();
-    maker.bundle.format = FORMAT_1.into();
-    maker.bundle.stages[0].calls[1].extent = 1 << 40;
-    assert!(refusal(&maker.write()).ends_with("was not compiled for a call of the description"));
 }
 
 #[test]
 fn calls_that_touch_what_is_not_theirs() {
     let unsound = |change: &dyn Fn(&mut Maker), expected: &str| {
         let mut maker = scale_and_add();
-        maker.bundle.files.push(divi_runtime::bundle::File { path: CODE.into(), bytes: 0, sha256: String::new() });
+        maker.bundle.files.push(File { path: CODE.into(), bytes: 0, sha256: String::new() });
         maker.bundle.constants[0] = Constant { bytes: 4, source: Source::Computed, crc32: None };
         change(&mut maker);
         assert_eq!(maker.bundle.validate().unwrap_err(), format!("stage 'main': kernel 'add': {expected}"));
@@ -201,7 +199,6 @@ fn constants_that_cannot_be_made() {
 fn indices_that_lead_nowhere() {
     let launch = |maker: &mut Maker, buffer| {
         maker.bundle.stages[0].calls = vec![crate::kit::call("add", &[buffer])];
-        maker.bundle.files.push(divi_runtime::bundle::File { path: CODE.into(), bytes: 0, sha256: String::new() });
     };
     type Change = Box<dyn Fn(&mut Maker)>;
     let cases: Vec<(Change, &str)> = vec![
@@ -224,9 +221,42 @@ fn indices_that_lead_nowhere() {
             Box::new(move |it| launch(it, Buffer::Constant(3))),
             "stage 'first': kernel 'add': index 3 is outside the 0 constants",
         ),
+        (Box::new(|it| it.bundle.files.clear()), "the code 'kernels.so' is not one of the files of the bundle"),
         (
-            Box::new(|it| it.bundle.stages[0].calls = vec![crate::kit::call("add", &[Buffer::Output(0)])]),
-            "the code 'kernels.so' is not one of the files of the bundle",
+            Box::new(|it| it.bundle.executables[0].file = "../kernels.so".into()),
+            "the code '../kernels.so' is not one of the files of the bundle",
+        ),
+        (Box::new(|it| it.bundle.stages[0].executable = 1), "stage 'first': index 1 is outside the 1 executables"),
+        (
+            Box::new(|it| it.bundle.executables[0].format = "ptx".into()),
+            "stage 'first' on device 'cpu0' has code in format 'ptx'; driver 'cpu' loads elf-x86-64",
+        ),
+        (
+            Box::new(|it| it.bundle.executables[0].target = json!({"cpu": "x86-64-v3"})),
+            "stage 'first': the target of 'kernels.so' is not a processor: missing field `features`",
+        ),
+        (Box::new(|it| it.bundle.stages[0].payload = json!({})), "stage 'first': it has a payload, and CPUs use none"),
+        (
+            Box::new(|it| {
+                let mut call = crate::kit::call("add", &[Buffer::Output(0)]);
+                call.payload = json!({"blocks": 1});
+                it.bundle.stages[0].calls = vec![call];
+            }),
+            "stage 'first': kernel 'add': it has a payload, and CPUs use none",
+        ),
+        (
+            Box::new(|it| it.bundle.stages[0].tasks[0].has_host_weights = true),
+            "stage 'first': task 'first task' has host weights, and device 'cpu0' has no memory of its own",
+        ),
+        (Box::new(|it| it.bundle.prepare = vec![crate::kit::call("add", &[])]), "prepare: no executable has its code"),
+        (Box::new(|it| it.bundle.prepare_executable = Some(2)), "prepare: index 2 is outside the 1 executables"),
+        (
+            Box::new(|it| {
+                it.bundle.executables.push(it.bundle.executables[0].clone());
+                it.bundle.executables[1].format = "ptx".into();
+                it.bundle.prepare_executable = Some(1);
+            }),
+            "prepare has code in format 'ptx', which no driver of the host loads",
         ),
         (Box::new(|it| it.bundle.steps.swap(0, 1)), "step 0: value 'half' is read before it is written"),
         (Box::new(|it| it.bundle.steps.insert(1, it.bundle.steps[0].clone())), "step 1: value 'half' is written twice"),

@@ -52,7 +52,7 @@ fn text(bytes: &[u8]) -> Option<&str> {
 fn bundle(bytes: &[u8]) -> Result<bool, String> {
     /// Larger constants only take longer.
     const MOST_BYTES: u64 = 1 << 16;
-    let Ok(bundle) = serde_json::from_slice::<Bundle>(bytes) else { return Ok(false) };
+    let Ok(bundle) = Bundle::from_text(bytes) else { return Ok(false) };
     if bundle.validate().is_err() {
         return Ok(false);
     }

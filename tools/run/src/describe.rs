@@ -14,9 +14,8 @@ pub(crate) fn checked(folder: &Path, bundle: &Bundle, in_flight: Option<usize>) 
 }
 
 pub(crate) fn bundle(bundle: &Bundle, in_flight: Option<usize>) -> String {
-    let mut text = format!("model     {}\ntarget    {}", bundle.model, bundle.target.cpu);
-    bundle.gpus.iter().for_each(|code| text += &format!(", {}", code.arch));
-    text.push('\n');
+    let code: Vec<_> = bundle.executables.iter().map(|it| format!("{} ({})", it.file, it.format)).collect();
+    let mut text = format!("model     {}\ncode      {}\n", bundle.model, code.join(", "));
     let objective = &bundle.objective;
     let _ = write!(text, "objective {}", mode(objective.mode));
     if objective.inputs != 1 {

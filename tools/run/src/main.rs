@@ -10,10 +10,7 @@ mod report;
 mod signals;
 
 use arguments::Arguments;
-use divi_runtime::{
-    Error, Options, Runtime,
-    bundle::{Bundle, FORMAT_1},
-};
+use divi_runtime::{Error, Options, Runtime, bundle::Bundle};
 use std::{process::ExitCode, sync::Arc, time::Instant};
 
 const INTERRUPTED: u8 = 130;
@@ -58,9 +55,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let options = Options { threads, in_flight, cold, choices, allowed_paths, map_weights, ..Options::default() };
     let runtime = Arc::new(Runtime::load(folder, options).map_err(|error| error.to_string())?);
     let load_time = start.elapsed();
-    if runtime.bundle().format == FORMAT_1 && !arguments.is_quiet {
+    if runtime.bundle().is_unchecked && !arguments.is_quiet {
         eprintln!(
-            "divi-run: warning: '{}' is of the format {FORMAT_1}, which does not say what its calls touch: compile the model again",
+            "divi-run: warning: '{}' is of the format divi-bundle/1, which does not say how many bytes its calls touch: compile the model again",
             folder.display()
         );
     }

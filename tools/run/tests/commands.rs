@@ -175,7 +175,7 @@ fn pipelines_say_their_throughput() {
 fn bundles_are_described_and_checked() {
     let folder = two_devices(Mode::Pipeline, false).write();
     let memory = "device    cpu0: 5.50 KiB of 1.00 GiB: weights 0.00 KiB, arena 4.00 KiB, values 1.50 KiB\n";
-    let expected = "model     test\ntarget    x86-64-v3\nobjective pipeline\ninput     x: float [64]\noutput    y: float [64]\n\
+    let expected = "model     test\ncode      kernels.so (elf-x86-64)\nobjective pipeline\ninput     x: float [64]\noutput    y: float [64]\n\
                     stages    2 with 2 tasks in 4 calls; 2 transfers, 2 constants\n";
     let text = output(&folder, &["--info"]);
     assert!(text.starts_with(&format!("{expected}{memory}")), "{text}");

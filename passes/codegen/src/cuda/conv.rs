@@ -15,7 +15,7 @@ use crate::{
 };
 use divi_onnx::DType;
 use divi_runtime::{
-    bundle::{Convolution, Epilogue, Library},
+    drivers::cuda::launch::{Convolution, Epilogue, Library},
     prepare::Expression,
 };
 

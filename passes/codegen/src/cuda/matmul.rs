@@ -13,7 +13,7 @@ use crate::{
     lowering::{Lowering, Phase, Way},
 };
 use divi_onnx::DType;
-use divi_runtime::bundle::{Epilogue, Library, Product};
+use divi_runtime::drivers::cuda::launch::{Epilogue, Library, Product};
 
 /// Rows up to this many have a warp for each column, which reads the column once for all of them.
 const FEW: i64 = 4;

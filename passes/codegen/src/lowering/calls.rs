@@ -6,7 +6,10 @@ use crate::{
     graph::Id,
     kernels::THREADS,
 };
-use divi_runtime::bundle::{Call, Launch, Library, LibraryCall, Then};
+use divi_runtime::{
+    bundle::Call,
+    drivers::cuda::launch::{Launch, Library, LibraryCall, Then},
+};
 
 /// A call before its buffers are placed.
 pub(super) struct PendingCall {
@@ -104,8 +107,8 @@ impl Lowering<'_> {
         let ids: Vec<_> = call.reads.iter().chain(&call.writes).copied().collect();
         let buffers = ids.into_iter().map(|id| self.placed(id).expect("what is prepared is made of constants"));
         let buffers = buffers.collect();
-        let (kernel, grain) = (call.kernel, call.grain);
-        self.pool.prepare.push(Call { kernel, buffers, bytes, writes, extent, grain, task: 0, launch: None });
+        let (kernel, grain, after, payload) = (call.kernel, call.grain, vec![], Default::default());
+        self.pool.prepare.push(Call { kernel, buffers, bytes, writes, extent, grain, task: 0, after, payload });
     }
 
     /// The bytes that a call touches of each of its buffers, and which of these it writes.
@@ -139,7 +142,7 @@ impl Lowering<'_> {
             then: phases.iter().map(|phase| self.then(phase, reads, writes)).collect(),
         });
         let (blocks, threads) = first.grid();
-        let launch = Some(Launch { blocks, threads, can_fail, then, library, after: vec![] });
+        let launch = Some(Launch { blocks, threads, can_fail, then, library });
         let (reads, writes, task) = (reads.to_vec(), writes.to_vec(), self.task);
         self.calls.push(PendingCall { kernel, reads, writes, extent: first.extent, grain: 1, task, launch });
     }

@@ -7,7 +7,7 @@ use crate::{
     kernels::{Kernels, THREADS},
     target::Gpu,
 };
-use divi_runtime::bundle::SIGNATURE_COMMENT;
+use divi_runtime::drivers::cuda::SIGNATURE_COMMENT;
 use inkwell::{
     attributes::{Attribute, AttributeLoc},
     context::Context as LlvmContext,

@@ -4,11 +4,12 @@
 use super::{
     choices::{Alike, Choice, Choices},
     driver::{Address, Event, Fault, Gpu, Outcome, Plan, Stream, capture},
+    launch::{Launch, LibraryCall},
     memory::DeviceMemory,
     stage::{Kernel, known_buffers},
 };
 use crate::{
-    bundle::{Bundle, Call, LibraryCall},
+    bundle::{Bundle, Call},
     error::Result,
 };
 use std::sync::Arc;
@@ -36,17 +37,17 @@ pub(crate) struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    /// For the calls of a device; what was chosen before is kept.
-    pub(crate) fn new(
+    /// For the launches of a device; what was chosen before is kept.
+    pub(crate) fn new<'l>(
         gpu: &Arc<dyn Gpu>,
         bundle: &Bundle,
         device: usize,
+        launches: impl Iterator<Item = &'l Launch>,
         stream: Stream,
         kept: &'a mut Choices,
     ) -> Result<Self> {
         let stages: Vec<_> = bundle.stages.iter().filter(|stage| stage.device == device).collect();
-        let calls = stages.iter().flat_map(|stage| &stage.calls);
-        let libraries = calls.filter_map(|call| call.launch.as_ref()?.library.as_ref());
+        let libraries = launches.filter_map(|launch| launch.library.as_ref());
         let known = libraries.map(|library| extents(library).1).max();
         // What only kernels know is in an arena, or a value, or a constant.
         let tensors = stages.iter().flat_map(|stage| stage.inputs.iter().chain(&stage.outputs)).map(|it| it.bytes);
@@ -65,12 +66,12 @@ impl<'a> Chooser<'a> {
     /// those that are given. The others finish what the library has computed.
     pub(crate) fn choose(
         &mut self,
-        call: &Call,
+        (call, launch): (&Call, &Launch),
         library: &LibraryCall,
         kernels: [&[Kernel]; 2],
         alignment: u64,
     ) -> Outcome<Option<Arc<dyn Plan>>> {
-        let alike = Alike::of(call, library, alignment);
+        let alike = Alike::of(launch, library, alignment);
         if let Some((_, plan)) = self.known.iter().find(|(known, _)| *known == alike) {
             return Ok(plan.clone());
         }

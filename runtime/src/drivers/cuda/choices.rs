@@ -1,8 +1,9 @@
 //! What was measured before, in a file that bundles share: they load faster with it, and processes agree on how calls are
 //! computed.
 
+use super::launch::{Launch, Library, LibraryCall};
 use crate::{
-    bundle::{Call, Library, LibraryCall, write_whole},
+    bundle::write_whole,
     error::{Error, Result},
 };
 use serde::{Deserialize, Serialize};
@@ -49,12 +50,12 @@ pub(crate) struct Alike {
 }
 
 impl Alike {
-    pub(crate) fn of(call: &Call, library: &LibraryCall, alignment: u64) -> Self {
-        let launch = call.launch.iter();
-        let first = launch.clone().map(|launch| [launch.blocks, launch.threads]);
-        let rest = launch.flat_map(|launch| &launch.then).map(|then| [then.blocks, then.threads]);
+    pub(crate) fn of(launch: &Launch, library: &LibraryCall, alignment: u64) -> Self {
+        let first = [launch.blocks, launch.threads];
+        let rest = launch.then.iter().map(|then| [then.blocks, then.threads]);
         let then = library.then.iter().map(|then| [then.blocks, then.threads]);
-        Self { way: library.way.clone(), alignment, own: first.chain(rest).collect(), then: then.collect() }
+        let own = [first].into_iter().chain(rest).collect();
+        Self { way: library.way.clone(), alignment, own, then: then.collect() }
     }
 }
 

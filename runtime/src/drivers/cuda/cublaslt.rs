@@ -2,9 +2,9 @@
 
 use super::{
     driver::{Address, Fault, Outcome, Plan, Stream},
+    launch::{Epilogue, Product},
     real::raw,
 };
-use crate::bundle::{Epilogue, Product};
 use cudarc::cublaslt::sys::{
     self, cublasLtMatmulDescAttributes_t as Attribute, cublasLtMatmulPreferenceAttributes_t as Preference,
     cublasLtMatrixLayoutAttribute_t as LayoutAttribute, cublasStatus_t as Status,

@@ -2,9 +2,9 @@
 
 use super::{
     driver::{Address, Fault, Outcome, Plan, Stream},
+    launch::{Convolution, Epilogue},
     real::raw,
 };
-use crate::bundle::{Convolution, Epilogue};
 use cudarc::cudnn::sys::{self, cudnnConvolutionFwdAlgo_t as Algorithm, cudnnStatus_t as Status};
 use divi_threads::sync::Mutex;
 use std::{

@@ -1,6 +1,6 @@
 //! What is needed of CUDA. The real one is [`super::real`]; tests have one that runs on the host.
 
-use crate::bundle::Library;
+use super::launch::Library;
 use std::{ffi::CStr, fmt, sync::Arc};
 
 /// An address in a GPU's memory.

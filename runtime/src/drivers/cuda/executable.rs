@@ -9,19 +9,20 @@ use moments::Moments;
 use timeline::Timeline;
 
 use super::{
+    SIGNATURE_COMMENT,
     chains::CHAINS,
     choice::Chooser,
     choices::Choices,
     driver::{self, Address, Fault, Function, Gpu, Graph, Outcome, Stream},
+    launch::Launch,
     memory::{DeviceMemory, Pinned},
     stage::{Events, Stage, Stopwatch},
     upload::{Image, Upload},
-    validate,
     window::Window,
 };
 use crate::{
     bundle::{self, Bundle},
-    code::Signatures,
+    drivers::signatures::Signatures,
     error::{Error, Result},
     files,
     footprint::MemoryUse,
@@ -29,7 +30,7 @@ use crate::{
 };
 use divi_threads::sync::{Guard, Mutex};
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap, HashSet, hash_map::Entry},
     ffi::CString,
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
@@ -100,7 +101,7 @@ impl Module {
     fn load(gpu: &Arc<dyn Gpu>, path: PathBuf) -> Result<Self> {
         let failed = |reason: String| Error::Code { path: path.clone(), reason };
         let text = files::read(&path, MOST_CODE_BYTES)?;
-        let signatures = Signatures::of_text(&text);
+        let signatures = signatures(&text);
         let text = CString::new(text).map_err(|_| failed("it is not text".to_owned()))?;
         let module = gpu.load(&text).map_err(|fault| failed(format!("{}: {fault}", gpu.name())))?;
         Ok(Self { gpu: gpu.clone(), path, module, signatures })
@@ -111,6 +112,14 @@ impl Module {
         let symbol = CString::new(name).map_err(|_| missing())?;
         self.gpu.function(self.module, &symbol).map_err(|_| missing())
     }
+}
+
+/// Finds the signatures in the comments of PTX.
+fn signatures(text: &[u8]) -> Signatures {
+    let text = String::from_utf8_lossy(text);
+    let lines: HashSet<_> =
+        text.lines().filter_map(|line| line.strip_prefix(SIGNATURE_COMMENT)).map(str::to_owned).collect();
+    Signatures::new((!lines.is_empty()).then_some(lines))
 }
 
 impl CudaExecutable {
@@ -132,16 +141,23 @@ impl CudaExecutable {
         let what = format!("the status of device '{id}'");
         let shared = Shared { there: DeviceMemory::new(&gpu, 4, &what)?, here: Pinned::new(&gpu, 4, &what)? };
         let mut stages = HashMap::new();
-        if let Some(code) = validate::code(bundle, index) {
-            let module = Module::load(&gpu, folder.join(&code.code))?;
-            let mut chooser = Chooser::new(&gpu, bundle, index, streams[0], &mut choices)?;
-            for (number, stage) in bundle.stages.iter().enumerate().filter(|(_, stage)| stage.device == index) {
-                for call in &stage.calls {
-                    module.signatures.check(call, bundle.has_extents(), &module.path)?;
+        let mut modules: HashMap<usize, Module> = HashMap::new();
+        let launches = launches(bundle, index)?;
+        let mut chooser = Chooser::new(&gpu, bundle, index, launches.values().flatten(), streams[0], &mut choices)?;
+        for (number, stage) in bundle.stages_of(index) {
+            let module = match modules.entry(stage.executable) {
+                Entry::Occupied(place) => place.into_mut(),
+                Entry::Vacant(place) => {
+                    place.insert(Module::load(&gpu, folder.join(&bundle.executables[stage.executable].file))?)
                 }
-                stages
-                    .insert(number, Stage::plan(stage, &module, &shared, (&uploaded, window.as_ref()), &mut chooser)?);
+            };
+            let launches = &launches[&number][..];
+            for (call, launch) in stage.calls.iter().zip(launches) {
+                let wanted = launch.signatures(call);
+                module.signatures.check(&wanted, &call.kernel, bundle.has_extents(), &module.path)?;
             }
+            let constants = (&uploaded, window.as_ref());
+            stages.insert(number, Stage::plan((stage, launches), module, &shared, constants, &mut chooser)?);
         }
         choices.save()?;
         let workspace = stages.values().map(|stage| stage.workspace).max().unwrap_or(0);
@@ -223,6 +239,16 @@ impl CudaExecutable {
     fn error(&self, what: &str, problem: String) -> Error {
         Error::Device { what: format!("{what} on device '{}' ({})", self.id, self.gpu.name()), problem }
     }
+}
+
+/// Parses the launches of all calls of a device, by stage.
+fn launches(bundle: &Bundle, device: usize) -> Result<BTreeMap<usize, Vec<Launch>>> {
+    let of_stage = |(number, stage): (usize, &bundle::Stage)| {
+        let invalid = |reason| Error::Device { what: format!("stage '{}'", stage.name), problem: reason };
+        let launches: std::result::Result<_, _> = stage.calls.iter().map(Launch::of).collect();
+        Ok((number, launches.map_err(invalid)?))
+    };
+    bundle.stages_of(device).map(of_stage).collect()
 }
 
 /// How much memory the plan leaves for a device's weights, if it has them streamed and they are more.

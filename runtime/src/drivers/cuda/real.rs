@@ -4,8 +4,8 @@ use super::{
     cublaslt::CublasLt,
     cudnn::Cudnn,
     driver::{Address, Api, Event, Fault, Function, Gpu, Graph, Grid, Module, Outcome, Plan, Stream},
+    launch::Library,
 };
-use crate::bundle::Library;
 use cudarc::driver::sys::{self, CUresult};
 use divi_threads::sync::Mutex;
 use std::{

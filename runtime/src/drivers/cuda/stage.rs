@@ -5,11 +5,12 @@ use super::{
     choice::Chooser,
     driver::{Address, Event, Function, Gpu, Grid, Outcome, Plan, Stream},
     executable::{Module, Shared},
+    launch::{Launch, Library, Then},
     memory::DeviceMemory,
     upload::Upload,
     window::{Visit, Window},
 };
-use crate::bundle::{self, Buffer, Launch, Library, Then};
+use crate::bundle::{self, Buffer};
 use std::{ops::Range, sync::Arc};
 
 pub(crate) struct Stage {
@@ -56,7 +57,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    fn of(then: &bundle::Then, module: &Module) -> crate::Result<Self> {
+    fn of(then: &Then, module: &Module) -> crate::Result<Self> {
         let grid = Grid { blocks: then.blocks, threads: then.threads };
         Ok(Self { function: module.function(&then.kernel)?, grid, rest: vec![then.extent.cast_unsigned()] })
     }
@@ -108,16 +109,15 @@ pub(crate) struct TaskTime {
 }
 
 impl Stage {
-    /// Finds the functions of a stage, and chooses between them and libraries.
+    /// Finds the functions of a stage with the launches of its calls, and chooses between them and libraries.
     pub(crate) fn plan(
-        stage: &bundle::Stage,
+        (stage, launches): (&bundle::Stage, &[Launch]),
         module: &Module,
         shared: &Shared,
         (constants, window): (&Upload, Option<&Window>),
         chooser: &mut Chooser<'_>,
     ) -> crate::Result<Self> {
-        let after: Vec<&[usize]> =
-            stage.calls.iter().map(|call| call.launch.as_ref().map_or(&[][..], |launch| &launch.after)).collect();
+        let after: Vec<&[usize]> = stage.calls.iter().map(|call| &call.after[..]).collect();
         let mut planned = Self {
             name: stage.name.clone(),
             calls: Vec::with_capacity(stage.calls.len()),
@@ -127,9 +127,7 @@ impl Stage {
             visits: window.map(|window| window.visits(stage)).transpose()?,
         };
         let mut first = 0;
-        for (call, place) in stage.calls.iter().zip(places(&after)) {
-            // A sound bundle's calls have one.
-            let Some(launch) = &call.launch else { continue };
+        for ((call, launch), place) in stage.calls.iter().zip(launches).zip(places(&after)) {
             let Launch { blocks, threads, .. } = *launch;
             let first_kernel = Then { kernel: call.kernel.clone(), blocks, threads, extent: call.extent };
             let of = |then: &Then| Kernel::of(then, module);
@@ -139,7 +137,7 @@ impl Stage {
             let mut plan = None;
             if let Some(library) = &launch.library {
                 let then = library.then.iter().map(of).collect::<crate::Result<Vec<_>>>()?;
-                let chosen = chooser.choose(call, library, [&kernels, &then], alignment(&call.buffers));
+                let chosen = chooser.choose((call, launch), library, [&kernels, &then], alignment(&call.buffers));
                 plan = chosen.map_err(|fault| {
                     let what = format!("stage '{}', kernel '{}', trying a library", stage.name, call.kernel);
                     crate::Error::Device { what, problem: fault.to_string() }

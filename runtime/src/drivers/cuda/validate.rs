@@ -1,43 +1,42 @@
 //! Checks of what a bundle says of CUDA devices.
 
-use crate::bundle::{Bundle, Call, GpuCode, Launch, LibraryCall, Stage};
+use super::{
+    Target,
+    launch::{Launch, LibraryCall},
+};
+use crate::bundle::{Bundle, Call, Stage};
 
 /// As many as a grid has in its first dimension, and a block of threads.
 const MOST_BLOCKS: u32 = i32::MAX as u32;
 const MOST_THREADS: u32 = 1024;
 
-/// The code for a device of a bundle.
-pub(super) fn code(bundle: &Bundle, device: usize) -> Option<&GpuCode> {
-    bundle.gpus.iter().find(|code| Some(&code.arch) == bundle.devices[device].arch.as_ref())
-}
-
 pub(super) fn validate(bundle: &Bundle, device: usize) -> Result<(), String> {
     let description = &bundle.devices[device];
-    let Some(code) = code(bundle, device) else {
-        let arch = description.arch.as_deref().unwrap_or_default();
-        return Err(format!("there is no code for '{arch}', which device '{}' is", description.id));
-    };
-    bundle.validate_code(&code.code)?;
-    for stage in bundle.stages.iter().filter(|stage| stage.device == device) {
-        for (index, call) in stage.calls.iter().enumerate() {
-            validate_launch(bundle, stage, index, call)
-                .map_err(|reason| format!("stage '{}': kernel '{}': {reason}", stage.name, call.kernel))?;
+    for (_, stage) in bundle.stages_of(device) {
+        let wrong = |reason| format!("stage '{}': {reason}", stage.name);
+        let Target { arch } = Target::of(&bundle.executables[stage.executable]).map_err(wrong)?;
+        if description.arch.as_ref() != Some(&arch) {
+            let has = description.arch.as_deref().unwrap_or_default();
+            return Err(wrong(format!("it has code for '{arch}', and device '{}' is '{has}'", description.id)));
+        }
+        if !stage.payload.is_null() {
+            return Err(wrong("it has a payload, and CUDA devices use none".to_owned()));
+        }
+        for call in &stage.calls {
+            validate_launch(bundle, stage, call)
+                .map_err(|reason| wrong(format!("kernel '{}': {reason}", call.kernel)))?;
         }
     }
     Ok(())
 }
 
-fn validate_launch(bundle: &Bundle, stage: &Stage, index: usize, call: &Call) -> Result<(), String> {
-    let Some(launch) = &call.launch else { return Err("it has no grid to launch".to_owned()) };
-    let Launch { blocks, threads, then, library, after, .. } = launch;
+fn validate_launch(bundle: &Bundle, stage: &Stage, call: &Call) -> Result<(), String> {
+    let Launch { blocks, threads, then, library, .. } = &Launch::of(call)?;
     let others = then.iter().chain(library.iter().flat_map(|library| &library.then));
     for (blocks, threads) in others.map(|then| (then.blocks, then.threads)).chain([(*blocks, *threads)]) {
         if !(1..=MOST_BLOCKS).contains(&blocks) || !(1..=MOST_THREADS).contains(&threads) {
             return Err(format!("{blocks} blocks of {threads} threads"));
         }
-    }
-    if let Some(other) = after.iter().find(|&&other| other >= index) {
-        return Err(format!("it comes after call {other}, which is not before it"));
     }
     let Some(LibraryCall { way: library, .. }) = library else { return Ok(()) };
     if let Some(problem) = library.problem() {

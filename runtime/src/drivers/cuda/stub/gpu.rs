@@ -1,9 +1,9 @@
 //! A GPU of a stub, and a library's way to compute something on it.
 
 use super::queue::{Captured, Known, Operation, Queued, State};
-use crate::{
-    bundle::{Library, Product},
-    drivers::cuda::driver::{Address, Event, Fault, Function, Gpu, Graph, Grid, Module, Outcome, Plan, Stream},
+use crate::drivers::cuda::{
+    driver::{Address, Event, Fault, Function, Gpu, Graph, Grid, Module, Outcome, Plan, Stream},
+    launch::{Library, Product},
 };
 use divi_threads::sync::Mutex;
 use std::{

@@ -1,6 +1,9 @@
 //! What the GPUs of a stub can compute: the kernels of tests, as in `tests/runtime/kernels.c`, and a library's products.
 
-use crate::{bundle::Product, drivers::cuda::driver::Address};
+use crate::drivers::cuda::{
+    driver::Address,
+    launch::{Epilogue, Product},
+};
 use std::{ptr, slice};
 
 fn floats(address: u64, count: usize) -> &'static mut [f32] {
@@ -54,7 +57,7 @@ pub(crate) fn square(size: u32) -> Product {
         right_is_turned: false,
         alpha: 1.0_f32.to_bits(),
         has_bias: false,
-        epilogue: crate::bundle::Epilogue::None,
+        epilogue: Epilogue::None,
     }
 }
 

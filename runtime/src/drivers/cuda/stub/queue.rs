@@ -1,9 +1,9 @@
 //! What the streams of a stub have to do, which is done when somebody waits for it.
 
 use super::kernels::{multiply, run};
-use crate::{
-    bundle::Product,
-    drivers::cuda::driver::{Address, Event, Fault, Graph, Outcome, Stream},
+use crate::drivers::cuda::{
+    driver::{Address, Event, Fault, Graph, Outcome, Stream},
+    launch::Product,
 };
 use std::{
     alloc::{Layout, alloc, dealloc},

@@ -1,10 +1,12 @@
 //! Libraries, kernels, and which of them is the fastest.
 
-use super::kit::{SIZE, ask, product};
+use super::kit::{SIZE, ask, change, product};
 use crate::{
     Options,
-    bundle::{Library, LibraryCall, Then},
-    drivers::cuda::stub::{Stub, square},
+    drivers::cuda::{
+        launch::{Library, LibraryCall, Then},
+        stub::{Stub, square},
+    },
 };
 use std::fs;
 
@@ -66,10 +68,10 @@ fn kernels_behind_finish_what_was_begun() {
     {
         let mut maker = product();
         let then = |kernel: &str| vec![Then { kernel: kernel.into(), blocks: 1, threads: 32, extent: SIZE as i64 }];
-        if let Some(launch) = &mut maker.bundle.stages[0].calls[0].launch {
+        change(&mut maker.bundle.stages[0].calls[0], |launch| {
             launch.then = then("add");
             launch.library = Some(LibraryCall { way: Library::Product(square(4)), then: then("scale") });
-        }
+        });
         let stub = Stub { plans, ..Stub::new() };
         let runtime = maker.load(&stub, Options::default()).unwrap();
         stub.state.lock().log.clear();

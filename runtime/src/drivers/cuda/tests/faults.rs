@@ -1,16 +1,19 @@
 //! What goes wrong, and what is said then.
 
-use super::kit::{Maker, SIZE, ask, by, call, product, scale_and_add};
+use super::kit::{Maker, SIZE, ask, by, call, change, product, scale_and_add};
 use crate::{
     Options, Recording,
-    bundle::{Buffer, Convolution, Epilogue, File, Launch, Library},
+    bundle::{Buffer, Call, File},
     drivers::cuda::{
-        Cuda,
+        Cuda, Target,
         driver::{Api, Fault},
-        find, runs,
+        find,
+        launch::{Convolution, Epilogue, Launch, Library, Product},
+        runs,
         stub::{Stub, square},
     },
 };
+use serde_json::json;
 
 #[test]
 fn gpus_are_found() {
@@ -109,17 +112,16 @@ fn code_that_cannot_be_loaded() {
 #[test]
 fn launches_that_make_no_sense() {
     type Change = fn(&mut Launch);
-    let cases: [(Change, &str); 6] = [
+    let cases: [(Change, &str); 5] = [
         (|it| it.blocks = 0, "0 blocks of 32 threads"),
         (|it| it.threads = 2048, "1 blocks of 2048 threads"),
-        (|it| it.after = vec![0], "it comes after call 0, which is not before it"),
         (
             |it| it.library = by(Library::Product(square(9))),
             "the library's buffer 0 has 324 bytes, more than the 64 there are",
         ),
         (
             |it| {
-                let product = crate::bundle::Product { has_bias: true, epilogue: Epilogue::Relu, ..square(4) };
+                let product = Product { has_bias: true, epilogue: Epilogue::Relu, ..square(4) };
                 it.library = by(Library::Product(product));
             },
             "it has 3 buffers, and the library 4",
@@ -144,18 +146,48 @@ fn launches_that_make_no_sense() {
             "the library's filters [2, 3, 1, 1] do not lead from [1, 4, 2, 2] to [1, 2, 2, 2] in 1 groups",
         ),
     ];
-    for (change, expected) in cases {
+    for (case, expected) in cases {
         let mut maker = product();
-        change(maker.bundle.stages[0].calls[0].launch.as_mut().unwrap());
+        change(&mut maker.bundle.stages[0].calls[0], case);
         maker.bundle.files = vec![File { path: "sm_90.ptx".into(), bytes: 0, sha256: String::new() }];
         assert_eq!(maker.bundle.validate().unwrap_err(), format!("stage 'main': kernel 'product': {expected}"));
     }
-    let mut maker = product();
-    maker.bundle.files = vec![File { path: "sm_90.ptx".into(), bytes: 0, sha256: String::new() }];
-    maker.bundle.stages[0].calls[0].launch = None;
-    assert_eq!(maker.bundle.validate().unwrap_err(), "stage 'main': kernel 'product': it has no grid to launch");
-    let mut maker = product();
-    assert_eq!(maker.bundle.validate().unwrap_err(), "the code 'sm_90.ptx' is not one of the files of the bundle");
-    maker.bundle.gpus.clear();
-    assert_eq!(maker.bundle.validate().unwrap_err(), "there is no code for 'sm_90', which device 'gpu0' is");
+}
+
+#[test]
+fn stages_that_are_not_for_their_device() {
+    let refusal = |change: &dyn Fn(&mut Maker)| {
+        let mut maker = product();
+        maker.bundle.files = vec![File { path: "sm_90.ptx".into(), bytes: 0, sha256: String::new() }];
+        change(&mut maker);
+        maker.bundle.validate().unwrap_err()
+    };
+    let of_call = |change: &dyn Fn(&mut Call)| refusal(&|it| change(&mut it.bundle.stages[0].calls[0]));
+    assert_eq!(of_call(&|it| it.payload = json!(null)), "stage 'main': kernel 'product': it has no grid to launch");
+    assert_eq!(
+        of_call(&|it| it.payload = json!({"blocks": 1})),
+        "stage 'main': kernel 'product': its payload is not a launch: missing field `threads`"
+    );
+    assert_eq!(
+        of_call(&|it| it.after = vec![0]),
+        "stage 'main': kernel 'product': it comes after call 0, which is not before it"
+    );
+    assert_eq!(refusal(&|it| it.bundle.files.clear()), "the code 'sm_90.ptx' is not one of the files of the bundle");
+    assert_eq!(refusal(&|it| it.bundle.executables.clear()), "stage 'main': index 0 is outside the 0 executables");
+    assert_eq!(
+        refusal(&|it| it.bundle.executables[0].format = "spirv".into()),
+        "stage 'main' on device 'gpu0' has code in format 'spirv'; driver 'cuda' loads ptx"
+    );
+    assert_eq!(
+        refusal(&|it| it.bundle.executables = vec![Target { arch: "sm_80".into() }.executable("sm_90.ptx".into())]),
+        "stage 'main': it has code for 'sm_80', and device 'gpu0' is 'sm_90'"
+    );
+    assert_eq!(
+        refusal(&|it| it.bundle.executables[0].target = json!({})),
+        "stage 'main': the target of 'sm_90.ptx' is not a GPU architecture: missing field `arch`"
+    );
+    assert_eq!(
+        refusal(&|it| it.bundle.stages[0].payload = json!([1])),
+        "stage 'main': it has a payload, and CUDA devices use none"
+    );
 }

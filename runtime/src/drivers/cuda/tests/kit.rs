@@ -3,13 +3,14 @@
 use crate::{
     DType, Error, Options, Runtime, TensorData,
     bundle::{
-        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, GpuCode, Launch, Library, LibraryCall, Mode,
-        Objective, Port, SIGNATURE_COMMENT, Source, Stage, Step, Target, Task, Tensor, Value,
+        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, Mode, Objective, Port, Source, Stage, Step, Task,
+        Tensor, Value,
     },
     drivers::{
         Drivers,
         cuda::{
-            CudaDriver,
+            CudaDriver, SIGNATURE_COMMENT, Target,
+            launch::{Launch, Library, LibraryCall},
             stub::{Stub, square},
         },
     },
@@ -45,12 +46,12 @@ pub(super) fn floats(shape: &[u64]) -> Tensor {
 
 pub(super) fn call(kernel: &str, buffers: &[Buffer], after: &[usize]) -> Call {
     let can_fail = kernel == "root";
-    let launch = Launch { blocks: 1, threads: 32, can_fail, then: vec![], library: None, after: after.to_vec() };
+    let payload = Launch { blocks: 1, threads: 32, can_fail, then: vec![], library: None }.to_payload();
     let (kernel, buffers) = (kernel.to_owned(), buffers.to_vec());
     let bytes = buffers.iter().map(|buffer| if matches!(buffer, Buffer::Constant(_)) { 4 } else { SIZE * 4 }).collect();
     // Kernels write their first buffer, but for products.
     let writes = vec![if kernel == "product" { buffers.len() - 1 } else { 0 }];
-    Call { kernel, buffers, bytes, writes, extent: SIZE as i64, grain: 1, task: 0, launch: Some(launch) }
+    Call { kernel, buffers, bytes, writes, extent: SIZE as i64, grain: 1, task: 0, after: after.to_vec(), payload }
 }
 
 impl Maker {
@@ -75,8 +76,7 @@ impl Maker {
         let bundle = Bundle {
             format: FORMAT.into(),
             model: "test".into(),
-            target: Target { cpu: "x86-64-v3".into(), features: vec![], code: "kernels.so".into() },
-            gpus: vec![GpuCode { arch: "sm_90".into(), code: "sm_90.ptx".into() }],
+            executables: vec![Target { arch: "sm_90".into() }.executable("sm_90.ptx".into())],
             objective: Objective { mode: Mode::Latency, inputs: 1, predicted_us: None, bound_us: None },
             devices: (0..gpus).map(gpu).chain([cpu]).collect(),
             files: vec![],
@@ -87,9 +87,11 @@ impl Maker {
             outputs: vec![],
             constants: vec![],
             prepare: vec![],
+            prepare_executable: None,
             stages: vec![],
             steps: vec![],
             sha256: String::new(),
+            is_unchecked: false,
         };
         Self { bundle, folder, ptx: "// PTX" }
     }
@@ -138,6 +140,8 @@ impl Maker {
         self.bundle.stages.push(Stage {
             name: name.into(),
             device: self.bundle.values[outputs[0]].device,
+            executable: 0,
+            payload: Default::default(),
             arena: 4096,
             inputs: inputs.iter().map(tensor).collect(),
             outputs: outputs.iter().map(tensor).collect(),
@@ -150,7 +154,8 @@ impl Maker {
 
     pub(super) fn load(&mut self, stub: &Stub, options: Options) -> Result<Runtime, Error> {
         let calls = self.bundle.stages.iter().flat_map(|stage| &stage.calls);
-        let comments = calls.flat_map(Call::signatures).map(|line| format!("{SIGNATURE_COMMENT}{line}\n"));
+        let signatures = calls.flat_map(|call| Launch::of(call).unwrap().signatures(call));
+        let comments = signatures.map(|line| format!("{SIGNATURE_COMMENT}{line}\n"));
         fs::write(self.folder.join("sm_90.ptx"), self.ptx.to_owned() + "\n" + &comments.collect::<String>()).unwrap();
         self.bundle.files = vec![File::of(&self.folder, "sm_90.ptx").unwrap()];
         self.bundle.write(&self.folder).unwrap();
@@ -213,6 +218,13 @@ pub(super) fn scale_twice(by_host: bool) -> Maker {
     maker
 }
 
+/// Changes the launch of a call.
+pub(super) fn change(call: &mut Call, change: impl FnOnce(&mut Launch)) {
+    let mut launch = Launch::of(call).unwrap();
+    change(&mut launch);
+    call.payload = launch.to_payload();
+}
+
 pub(super) fn by(way: Library) -> Option<LibraryCall> {
     Some(LibraryCall { way, then: vec![] })
 }
@@ -222,9 +234,7 @@ pub(super) fn product() -> Maker {
     let mut maker = Maker::new(1);
     let (x, y) = (maker.input("x", 0), maker.value("y", 0));
     let mut call = call("product", &[Buffer::Input(0), Buffer::Input(0), Buffer::Output(0)], &[]);
-    if let Some(launch) = &mut call.launch {
-        launch.library = by(Library::Product(square(4)));
-    }
+    change(&mut call, |launch| launch.library = by(Library::Product(square(4))));
     maker.launch("main", vec![call], &[x], &[y]);
     maker.output("y", y);
     maker

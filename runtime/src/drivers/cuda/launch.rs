@@ -1,27 +1,10 @@
-//! What a bundle says of GPUs.
+//! Launches: the payload of calls on CUDA devices. The compiler fills these types in.
 
+use crate::bundle::Call;
 use serde::{Deserialize, Serialize};
 
-/// Kernels for GPUs of an architecture.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GpuCode {
-    /// `sm_90`
-    pub arch: String,
-    /// A file of the bundle, in PTX.
-    pub code: String,
-}
-
-/// What the plan takes a link for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Link {
-    pub bytes_per_s: f64,
-    pub latency_us: f64,
-}
-
-/// How a GPU runs a call: a kernel `(buffers…, extent: i64, status: *mut i32)` on a grid, whose threads share its iterations. The
-/// status is there only where the kernel `can_fail`; it is left alone by those that do not fail.
+/// Launch of a call: a kernel `(buffers…, extent: i64, status: *mut i32)` on a grid, whose threads share its iterations. The
+/// status is there only where the kernel `can_fail`. Only threads that fail write it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
@@ -35,10 +18,31 @@ pub struct Launch {
     /// Another way to the same result, which is taken where the library is installed and not slower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<LibraryCall>,
-    /// Earlier calls of the stage (by index) that must be done before it: those whose results it reads, or whose buffers it
-    /// writes. Those that they come after themselves need not be there.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub after: Vec<usize>,
+}
+
+impl Launch {
+    /// Reads the launch of a call.
+    pub fn of(call: &Call) -> Result<Self, String> {
+        if call.payload.is_null() {
+            return Err("it has no grid to launch".to_owned());
+        }
+        Self::deserialize(&call.payload).map_err(|error| format!("its payload is not a launch: {error}"))
+    }
+
+    /// Returns the payload of a call.
+    pub fn to_payload(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("keys are strings and all numbers are integers")
+    }
+
+    /// Returns the signatures of all kernels that may be launched for a call ([`Call::signature`]), with blocks and threads behind.
+    pub fn signatures(&self, call: &Call) -> Vec<String> {
+        let line =
+            |kernel: &str, extent, blocks, threads| format!("{} {blocks} {threads}", call.signature(kernel, extent));
+        let first = line(&call.kernel, call.extent, self.blocks, self.threads);
+        let others = self.then.iter().chain(self.library.iter().flat_map(|library| &library.then));
+        let others = others.map(|then| line(&then.kernel, then.extent, then.blocks, then.threads));
+        [first].into_iter().chain(others).collect()
+    }
 }
 
 /// A kernel on the buffers of a call, behind what came before.

@@ -1,20 +1,20 @@
-//! Native code: the shared object of a bundle, and its kernels.
+//! Shared objects and their kernels.
 
+use super::{SIGNATURES, signature};
 use crate::{
-    bundle::{Call, SIGNATURE_COMMENT, SIGNATURES, Target},
-    cpu,
+    bundle::{self, Call},
+    drivers::signatures::Signatures,
     error::{Error, Result},
 };
 use divi_threads::Kernel;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::{
-    collections::HashSet,
     ffi::{CStr, c_char},
     ops::Range,
     path::{Path, PathBuf},
 };
 
-/// The code of a bundle. Kernels must not be called when it is gone.
+/// A loaded shared object. Kernels must not be called when it is dropped.
 pub(crate) struct Code {
     path: PathBuf,
     library: Library,
@@ -31,42 +31,9 @@ pub(crate) struct PlannedCall {
     pub(crate) buffers: Range<usize>,
 }
 
-/// The calls that code was compiled for; `None` in code of the oldest bundles.
-pub(crate) struct Signatures(Option<HashSet<String>>);
-
-impl Signatures {
-    /// From the comments of PTX.
-    pub(crate) fn of_text(text: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(text);
-        let lines: HashSet<_> =
-            text.lines().filter_map(|line| line.strip_prefix(SIGNATURE_COMMENT)).map(str::to_owned).collect();
-        Self((!lines.is_empty()).then_some(lines))
-    }
-
-    /// Checks that code was compiled for a call of a bundle that `has_extents`.
-    pub(crate) fn check(&self, call: &Call, has_extents: bool, path: &Path) -> Result<()> {
-        let known = match (&self.0, has_extents) {
-            (Some(known), true) => call.signatures().iter().all(|signature| known.contains(signature)),
-            (Some(_), false) => false,
-            (None, has_extents) => !has_extents,
-        };
-        if known {
-            return Ok(());
-        }
-        let reason = format!("its kernel '{}' was not compiled for a call of the description", call.kernel);
-        Err(Error::Code { path: path.to_owned(), reason })
-    }
-}
-
-/// Refuses code that this processor cannot run.
-pub(crate) fn check_processor(target: &Target) -> Result<()> {
-    let missing = cpu::missing(&target.features);
-    if missing.is_empty() { Ok(()) } else { Err(Error::OtherProcessor { cpu: target.cpu.clone(), missing }) }
-}
-
 impl Code {
-    pub(crate) fn load(folder: &Path, target: &Target) -> Result<Self> {
-        let path = folder.join(&target.code);
+    pub(crate) fn load(folder: &Path, executable: &bundle::Executable) -> Result<Self> {
+        let path = folder.join(&executable.file);
         // A name without a slash would be looked for in the system's folders.
         let path = std::path::absolute(&path).map_err(Error::unreadable(&path))?;
         // SAFETY: the file is what the compiler wrote, by its hash; its kernels are plain functions, and nothing is run when
@@ -80,7 +47,7 @@ impl Code {
                 CStr::from_ptr(text.into_raw().cast()).to_string_lossy().lines().map(str::to_owned).collect()
             })
         };
-        Ok(Self { path, library, signatures: Signatures(signatures) })
+        Ok(Self { path, library, signatures: Signatures::new(signatures) })
     }
 
     /// Finds the kernels of calls of a bundle that `has_extents`.
@@ -97,7 +64,7 @@ impl Code {
 
     /// The kernel of a call of a bundle that `has_extents`, if the code was compiled for the call.
     fn kernel(&self, call: &Call, has_extents: bool) -> Result<Kernel> {
-        self.signatures.check(call, has_extents, &self.path)?;
+        self.signatures.check(&[signature(call)], &call.kernel, has_extents, &self.path)?;
         let name = &call.kernel[..];
         // SAFETY: the compiler gives all kernels this type.
         let symbol = unsafe { self.library.get::<Kernel>(name) };

@@ -1,0 +1,170 @@
+//! Conversion of descriptions of older versions.
+//!
+//! Version 1 does not say how many bytes calls touch. Versions 1 and 2 have one shared object (`target`), PTX for GPUs (`gpus`), and
+//! grids of GPUs (`launch`) in place of executables and payloads. Values in blocked layouts are described by the shape that they have
+//! in memory, which remains: nothing says what they were made of.
+
+use super::{
+    Buffer, Bundle, Call, Constant, Device, Executable, FORMAT, File, Objective, Port, Stage, Step, Task, Tensor,
+    Value, is_one, is_zero, one,
+};
+use crate::drivers::{cpu, cuda};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+pub(super) const FORMAT_1: &str = "divi-bundle/1";
+pub(super) const FORMAT_2: &str = "divi-bundle/2";
+
+/// A description of version 1 or 2.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OldBundle {
+    format: String,
+    model: String,
+    target: OldTarget,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    gpus: Vec<OldGpu>,
+    objective: Objective,
+    devices: Vec<Device>,
+    files: Vec<File>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    model_folder: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    model_files: Vec<File>,
+    values: Vec<Value>,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+    constants: Vec<Constant>,
+    prepare: Vec<OldCall>,
+    stages: Vec<OldStage>,
+    steps: Vec<Step>,
+    pub(super) sha256: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OldTarget {
+    cpu: String,
+    features: Vec<String>,
+    code: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OldGpu {
+    arch: String,
+    code: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OldStage {
+    name: String,
+    device: usize,
+    arena: u64,
+    inputs: Vec<Tensor>,
+    outputs: Vec<Tensor>,
+    tasks: Vec<Task>,
+    calls: Vec<OldCall>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OldCall {
+    kernel: String,
+    buffers: Vec<Buffer>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    bytes: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    writes: Vec<usize>,
+    extent: i64,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    grain: i64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    task: usize,
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    launch: serde_json::Value,
+}
+
+impl OldBundle {
+    /// Converts the description to the current version. The hash is left empty.
+    pub(super) fn upgrade(self) -> Result<Bundle, String> {
+        let is_unchecked = self.format == FORMAT_1;
+        if is_unchecked && !(self.model_folder.is_empty() && self.model_files.is_empty()) {
+            return Err("it has fields of a newer format than it names".into());
+        }
+        let OldTarget { cpu, features, code } = self.target;
+        let mut executables = vec![Executable {
+            format: cpu::FORMAT.into(),
+            file: code,
+            target: json!({ "cpu": cpu, "features": features }),
+        }];
+        let gpu = |gpu: OldGpu| Executable {
+            format: cuda::FORMAT.into(),
+            file: gpu.code,
+            target: json!({ "arch": gpu.arch }),
+        };
+        executables.extend(self.gpus.into_iter().map(gpu));
+        let stage = |stage: OldStage| -> Result<Stage, String> {
+            let device = self.devices.get(stage.device).filter(|device| device.kind == cuda::KIND);
+            let executable = device.map_or(Ok(0), |device| gpu_executable(&executables, device))?;
+            let mut tasks = stage.tasks;
+            if device.is_none() {
+                // Without a meaning on CPUs, and written nevertheless.
+                tasks.iter_mut().for_each(|task| task.has_host_weights = false);
+            }
+            Ok(Stage {
+                name: stage.name,
+                device: stage.device,
+                executable,
+                payload: serde_json::Value::Null,
+                arena: stage.arena,
+                inputs: stage.inputs,
+                outputs: stage.outputs,
+                tasks,
+                calls: stage.calls.into_iter().map(OldCall::upgrade).collect::<Result<_, _>>()?,
+            })
+        };
+        let stages = self.stages.into_iter().map(stage).collect::<Result<_, _>>()?;
+        Ok(Bundle {
+            format: FORMAT.into(),
+            model: self.model,
+            prepare_executable: (!self.prepare.is_empty()).then_some(0),
+            executables,
+            objective: self.objective,
+            devices: self.devices,
+            files: self.files,
+            model_folder: self.model_folder,
+            model_files: self.model_files,
+            values: self.values,
+            inputs: self.inputs,
+            outputs: self.outputs,
+            constants: self.constants,
+            prepare: self.prepare.into_iter().map(OldCall::upgrade).collect::<Result<_, _>>()?,
+            stages,
+            steps: self.steps,
+            sha256: String::new(),
+            is_unchecked,
+        })
+    }
+}
+
+/// Returns the index of the code for a GPU.
+fn gpu_executable(executables: &[Executable], device: &Device) -> Result<usize, String> {
+    let arch = device.arch.as_deref().unwrap_or_default();
+    let of_gpus = executables.iter().skip(1).position(|executable| executable.target["arch"] == arch);
+    of_gpus
+        .map(|index| index + 1)
+        .ok_or_else(|| format!("there is no code for '{arch}', which device '{}' is", device.id))
+}
+
+impl OldCall {
+    /// Converts a call. Dependencies were a part of the launch, between calls of GPUs only.
+    fn upgrade(mut self) -> Result<Call, String> {
+        let after = self.launch.as_object_mut().and_then(|launch| launch.shift_remove("after"));
+        let after = after.map_or(Ok(vec![]), serde_json::from_value);
+        let after = after.map_err(|error| format!("kernel '{}': after: {error}", self.kernel))?;
+        let Self { kernel, buffers, bytes, writes, extent, grain, task, launch: payload } = self;
+        Ok(Call { kernel, buffers, bytes, writes, extent, grain, task, after, payload })
+    }
+}
