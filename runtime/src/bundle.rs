@@ -7,6 +7,7 @@ mod contents;
 mod file;
 mod signature;
 mod steps;
+mod tensor;
 mod upgrade;
 mod validate;
 
@@ -14,6 +15,7 @@ pub use file::check_replaceable;
 pub(crate) use file::write_whole;
 pub use steps::Lanes;
 pub(crate) use steps::unit;
+pub use tensor::{Fill, Halo, Layout, Nchwc, Tensor};
 
 use crate::prepare::Expression;
 use serde::{Deserialize, Serialize};
@@ -138,16 +140,6 @@ pub struct File {
     pub path: String,
     pub bytes: u64,
     pub sha256: String,
-}
-
-/// A dense row-major tensor. Types have ONNX's names (`float`, `int64`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tensor {
-    #[serde(rename = "type")]
-    pub dtype: String,
-    pub shape: Vec<u64>,
-    pub bytes: u64,
 }
 
 /// A value of the entry function.

@@ -130,7 +130,8 @@ impl fmt::Display for TensorRef<'_> {
 
 impl fmt::Display for bundle::Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Described(&self.dtype, &self.shape).fmt(f)
+        Described(&self.dtype, &self.shape).fmt(f)?;
+        if self.layout.is_row_major() { Ok(()) } else { write!(f, " in {}", self.layout) }
     }
 }
 

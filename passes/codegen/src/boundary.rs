@@ -132,10 +132,10 @@ pub(crate) fn outputs_for_gpus(program: &Program) -> Vec<Vec<bool>> {
     stages
 }
 
-/// Describes the layout of a tensor of the bundle, which is described as a dense one.
+/// Sets the layout of a tensor of the bundle, which is described as a row-major one.
 pub(crate) fn describe(form: Form, tensor: &mut Tensor) {
-    if let Form::Blocked(layout) = form {
-        tensor.shape = layout.shape().into_iter().map(|size| size as u64).collect();
-        tensor.bytes = layout.elements() as u64 * 4;
+    if let Form::Blocked(blocked) = form {
+        tensor.layout = blocked.layout();
+        tensor.bytes = blocked.elements() as u64 * 4;
     }
 }

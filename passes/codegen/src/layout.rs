@@ -5,6 +5,7 @@
 //! the last channel hold anything: only kernels that compute other such lanes read them.
 
 use crate::emit::{Builder, V};
+use divi_runtime::bundle::{self, Fill, Halo, Nchwc};
 
 /// Pixels around an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,6 +122,14 @@ impl Blocked {
     pub(crate) fn shape(&self) -> Vec<i64> {
         let Margin { top, left, bottom, right, .. } = self.margin;
         vec![self.batch, self.blocks(), self.height + top + bottom, self.width + left + right, self.lanes]
+    }
+
+    /// Returns the layout as bundles describe it.
+    pub(crate) fn layout(&self) -> bundle::Layout {
+        let Margin { top, left, bottom, right, is_lowest } = self.margin;
+        let [top, left, bottom, right] = [top, left, bottom, right].map(|size| size as u64);
+        let fill = if is_lowest && !self.margin.is_empty() { Fill::NegativeInfinity } else { Fill::Zero };
+        bundle::Layout::Nchwc(Nchwc { block: self.lanes as u64, halo: Halo { top, left, bottom, right, fill } })
     }
 
     /// The element at a pixel of plane number `plane`, counted over all images.

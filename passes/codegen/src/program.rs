@@ -5,7 +5,7 @@ use crate::{
     target::Target,
 };
 use divi_runtime::{
-    bundle::{Device, Objective, Port, Step, Task, Tensor, Value},
+    bundle::{Device, Layout, Objective, Port, Step, Task, Tensor, Value},
     prepare::Expression,
 };
 use std::path::Path;
@@ -51,5 +51,6 @@ pub fn tensor(value: &graph::Value) -> Tensor {
         dtype: value.dtype.name().into(),
         shape: value.shape.iter().map(|&size| size as u64).collect(),
         bytes: value.bytes(),
+        layout: Layout::RowMajor,
     }
 }

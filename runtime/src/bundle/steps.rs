@@ -1,7 +1,7 @@
 //! Steps: what they read and write, and whether they can be run in their order.
 
 use super::validate::{Verdict, inside};
-use super::{Action, Bundle, Step, Tensor};
+use super::{Action, Bundle, Step, Tensor, Value};
 
 impl Action {
     /// The values that it reads, some perhaps twice.
@@ -113,6 +113,13 @@ impl Bundle {
             Some(&value) => Err(format!("value '{}' is on another device", self.values[value].name)),
             None => Ok(()),
         };
+        if matches!(action, Action::Slice { .. } | Action::Gather { .. }) {
+            let is_blocked = |value: &&usize| !self.values[**value].tensor.layout.is_row_major();
+            if let Some(&value) = action.reads().iter().chain(action.writes()).find(is_blocked) {
+                let Value { name, tensor, .. } = &self.values[value];
+                return Err(format!("value '{name}' has the layout {}: parts are of row-major values", tensor.layout));
+            }
+        }
         match action {
             Action::Launch { stage, inputs, outputs } => {
                 inside(*stage, self.stages.len(), "stages")?;

@@ -90,7 +90,10 @@ impl OldBundle {
     /// Converts the description to the current version. The hash is left empty.
     pub(super) fn upgrade(self) -> Result<Bundle, String> {
         let is_unchecked = self.format == FORMAT_1;
-        if is_unchecked && !(self.model_folder.is_empty() && self.model_files.is_empty()) {
+        let has_model = !self.model_folder.is_empty() || !self.model_files.is_empty();
+        let of_stages = self.stages.iter().flat_map(|stage| stage.inputs.iter().chain(&stage.outputs));
+        let mut tensors = self.values.iter().map(|value| &value.tensor).chain(of_stages);
+        if (is_unchecked && has_model) || tensors.any(|tensor| !tensor.layout.is_row_major()) {
             return Err("it has fields of a newer format than it names".into());
         }
         let OldTarget { cpu, features, code } = self.target;

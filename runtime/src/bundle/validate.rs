@@ -136,6 +136,10 @@ impl Bundle {
         let mut names = HashSet::new();
         for Port { name, value } in ports {
             inside(*value, self.values.len(), "values").map_err(|reason| format!("{kind} '{name}': {reason}"))?;
+            let layout = &self.values[*value].tensor.layout;
+            if !layout.is_row_major() {
+                return Err(format!("{kind} '{name}' has the layout {layout}: inputs and outputs are row-major"));
+            }
             if !names.insert(name) {
                 return Err(format!("there are two {kind}s '{name}'"));
             }
@@ -256,7 +260,7 @@ fn countable(bytes: u64) -> Verdict {
 
 fn validate_tensor(tensor: &Tensor) -> Verdict {
     let dtype = DType::from_name(&tensor.dtype).ok_or_else(|| format!("'{}' is no element type", tensor.dtype))?;
-    match dtype.bytes_of(&tensor.shape) {
+    match tensor.layout_bytes(dtype) {
         Some(bytes) if bytes == tensor.bytes => countable(bytes),
         _ => Err(format!("{tensor} does not take {} bytes", tensor.bytes)),
     }

@@ -3,8 +3,8 @@
 use divi_runtime::{
     DType, Options, TensorData,
     bundle::{
-        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, Mode, Objective, Port, Source, Stage, Step, Task,
-        Tensor, Value,
+        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, Layout, Mode, Objective, Port, Source, Stage,
+        Step, Task, Tensor, Value,
     },
     drivers::cpu::{self, SIGNATURES, Target},
 };
@@ -84,7 +84,8 @@ fn code() -> &'static [u8] {
 }
 
 pub(crate) fn floats(shape: &[u64]) -> Tensor {
-    Tensor { dtype: "float".into(), shape: shape.to_vec(), bytes: shape.iter().product::<u64>() * 4 }
+    let bytes = shape.iter().product::<u64>() * 4;
+    Tensor { dtype: "float".into(), shape: shape.to_vec(), bytes, layout: Layout::RowMajor }
 }
 
 pub(crate) fn tensor(numbers: &[f32]) -> TensorData {

@@ -3,7 +3,9 @@
 use crate::kit::{CODE, Folder, Maker, scale_and_add, two_devices};
 use divi_runtime::{
     Options, Runtime,
-    bundle::{Action, Buffer, Bundle, Call, Constant, DESCRIPTION, File, Mode, Source},
+    bundle::{
+        Action, Buffer, Bundle, Call, Constant, DESCRIPTION, File, Fill, Halo, Layout, Mode, Nchwc, Source, Tensor,
+    },
     drivers::cpu::Target,
     prepare::Expression,
 };
@@ -195,6 +197,16 @@ fn constants_that_cannot_be_made() {
     assert!(refusal(&maker.write()).starts_with("there is not enough memory for constant 1"));
 }
 
+/// Layout with a halo of so many pixels on each side.
+fn blocked(block: u64, pixels: u64) -> Layout {
+    let halo = Halo { top: pixels, left: pixels, bottom: pixels, right: pixels, fill: Fill::Zero };
+    Layout::Nchwc(Nchwc { block, halo })
+}
+
+fn image(block: u64, pixels: u64, bytes: u64) -> Tensor {
+    Tensor { dtype: "float".into(), shape: vec![2, 20, 8, 9], bytes, layout: blocked(block, pixels) }
+}
+
 #[test]
 fn indices_that_lead_nowhere() {
     let launch = |maker: &mut Maker, buffer| {
@@ -206,6 +218,48 @@ fn indices_that_lead_nowhere() {
         (Box::new(|it| it.bundle.values[1].constant = Some(0)), "value 'half': index 0 is outside the 0 constants"),
         (Box::new(|it| it.bundle.values[1].tensor.bytes = 4), "value 'half': float [64] does not take 4 bytes"),
         (Box::new(|it| it.bundle.values[1].tensor.dtype = "real".into()), "value 'half': 'real' is no element type"),
+        (
+            Box::new(|it| it.bundle.values[1].tensor.layout = blocked(8, 0)),
+            "value 'half': float [64] in nChw8c does not take 256 bytes",
+        ),
+        (
+            Box::new(|it| it.bundle.values[1].tensor = image(8, 1, 2 * 3 * 10 * 11 * 8 * 4 - 1)),
+            "value 'half': float [2, 20, 8, 9] in nChw8c with halo [1, 1, 1, 1] does not take 21119 bytes",
+        ),
+        (
+            Box::new(|it| it.bundle.values[1].tensor = image(0, 0, 0)),
+            "value 'half': float [2, 20, 8, 9] in nChw0c does not take 0 bytes",
+        ),
+        (
+            Box::new(|it| it.bundle.values[1].tensor = image(8, u64::MAX, 0)),
+            "value 'half': float [2, 20, 8, 9] in nChw8c with halo [18446744073709551615, 18446744073709551615, \
+             18446744073709551615, 18446744073709551615] does not take 0 bytes",
+        ),
+        (
+            Box::new(|it| it.bundle.values[0].tensor = image(8, 1, 2 * 3 * 10 * 11 * 8 * 4)),
+            "input 'x' has the layout nChw8c with halo [1, 1, 1, 1]: inputs and outputs are row-major",
+        ),
+        (
+            // The last one is an output.
+            Box::new(|it| it.bundle.values[4].tensor = image(16, 0, 2 * 2 * 8 * 9 * 16 * 4)),
+            "output 'y' has the layout nChw16c: inputs and outputs are row-major",
+        ),
+        (
+            Box::new(|it| {
+                let input = it.value_of("image", 0, image(8, 0, 2 * 3 * 8 * 9 * 8 * 4));
+                let output = it.value_of("part", 0, image(8, 0, 2 * 3 * 8 * 9 * 8 * 4));
+                it.bundle.inputs.clear();
+                it.bundle.steps.clear();
+                it.bundle.constants = vec![Constant { bytes: 13824, source: Source::Computed, crc32: None }];
+                it.bundle.values[input].constant = Some(0);
+                it.step(Action::Slice { input, output, positions: vec![0], of: 1, axis: 0, outer: 1 });
+            }),
+            "step 0: value 'image' has the layout nChw8c: parts are of row-major values",
+        ),
+        (
+            Box::new(|it| it.bundle.stages[0].outputs[0] = image(8, 0, 2 * 3 * 8 * 9 * 8 * 4)),
+            "step 0: the outputs are not those of stage 'first'",
+        ),
         (Box::new(|it| it.bundle.inputs[0].value = 99), "input 'x': index 99 is outside the 5 values"),
         (Box::new(|it| it.output("y", 0)), "there are two outputs 'y'"),
         (Box::new(|it| it.bundle.stages[0].device = 7), "stage 'first': index 7 is outside the 2 devices"),

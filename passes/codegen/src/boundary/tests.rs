@@ -8,7 +8,7 @@ use crate::{
 use divi_onnx::{Attr, DType, Tensor};
 use divi_runtime::{
     Runtime, TensorData,
-    bundle::{Action, Device, Mode, Objective, Port, Step, Task, Value},
+    bundle::{self, Action, Device, Layout, Mode, Objective, Port, Step, Task, Value},
 };
 use std::{fs, path::Path};
 
@@ -87,8 +87,8 @@ fn program(stages: Vec<StageProgram>) -> Program {
     }
 }
 
-/// The outputs of a program, and the shapes of its values.
-fn outcome(program: Program, name: &str) -> (Vec<Vec<f32>>, Vec<Vec<u64>>) {
+/// Returns the outputs of a program, and its values as the bundle describes them.
+fn outcome(program: Program, name: &str) -> (Vec<Vec<f32>>, Vec<bundle::Tensor>) {
     let folder = std::env::temp_dir().join(format!("divi-borders-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let target = Target::named("x86-64-v3").unwrap();
@@ -100,9 +100,9 @@ fn outcome(program: Program, name: &str) -> (Vec<Vec<f32>>, Vec<Vec<u64>>) {
     let numbers: Vec<f32> = (0..IMAGE.iter().product()).map(|i: i64| (i % 17) as f32 - 8.0).collect();
     let image = TensorData::from_f32(&shape, &numbers).unwrap();
     let outputs = runtime.run(&[("x", image.view())]).unwrap();
-    let shapes = runtime.bundle().values.iter().map(|value| value.tensor.shape.clone()).collect();
+    let tensors = runtime.bundle().values.iter().map(|value| value.tensor.clone()).collect();
     fs::remove_dir_all(&folder).unwrap();
-    (outputs.iter().map(|(_, tensor)| tensor.to_f32().unwrap()).collect(), shapes)
+    (outputs.iter().map(|(_, tensor)| tensor.to_f32().unwrap()).collect(), tensors)
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn images_stay_in_blocks_between_stages() {
     let x = whole.input(DType::F32, &IMAGE);
     let between = front(&mut whole, x);
     whole.outputs = back(&mut whole, between).to_vec();
-    let (expected, shapes) = outcome(program(vec![stage("whole", 0, whole)]), "whole");
-    assert!(shapes.iter().all(|shape| shape.len() == 4), "inputs and outputs are dense: {shapes:?}");
+    let (expected, tensors) = outcome(program(vec![stage("whole", 0, whole)]), "whole");
+    assert!(tensors.iter().all(|tensor| tensor.layout.is_row_major()), "inputs and outputs are dense: {tensors:?}");
 
     let (mut first, mut second) = (Graph::default(), Graph::default());
     let x = first.input(DType::F32, &IMAGE);
@@ -120,11 +120,14 @@ fn images_stay_in_blocks_between_stages() {
     first.outputs = between.to_vec();
     let inputs = between.map(|id| second.input(DType::F32, &first.values[id.0].shape));
     second.outputs = back(&mut second, inputs).to_vec();
-    let (outputs, shapes) = outcome(program(vec![stage("first", 0, first), stage("second", 1, second)]), "halves");
+    let (outputs, tensors) = outcome(program(vec![stage("first", 0, first), stage("second", 1, second)]), "halves");
     assert_eq!(outputs, expected);
     // Both values, and their copies on the other device.
-    let blocked: Vec<_> = shapes.iter().filter(|shape| shape.len() == 5).map(|shape| (shape[1], shape[4])).collect();
-    assert_eq!(blocked, [(5, 8), (8, 8), (5, 8), (8, 8)]);
+    let blocked = tensors.iter().filter_map(|tensor| match tensor.layout {
+        Layout::Nchwc(layout) => Some((tensor.shape[1], layout.block)),
+        Layout::RowMajor => None,
+    });
+    assert_eq!(blocked.collect::<Vec<_>>(), [(40, 8), (60, 8), (40, 8), (60, 8)]);
 }
 
 /// Whatever anybody else than a copy to a GPU reads stays in the caches.

@@ -3,8 +3,8 @@
 use crate::{
     DType, Error, Options, Runtime, TensorData,
     bundle::{
-        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, Mode, Objective, Port, Source, Stage, Step, Task,
-        Tensor, Value,
+        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, Layout, Mode, Objective, Port, Source, Stage,
+        Step, Task, Tensor, Value,
     },
     drivers::{
         Drivers,
@@ -41,7 +41,8 @@ impl Drop for Maker {
 }
 
 pub(super) fn floats(shape: &[u64]) -> Tensor {
-    Tensor { dtype: "float".into(), shape: shape.to_vec(), bytes: shape.iter().product::<u64>() * 4 }
+    let bytes = shape.iter().product::<u64>() * 4;
+    Tensor { dtype: "float".into(), shape: shape.to_vec(), bytes, layout: Layout::RowMajor }
 }
 
 pub(super) fn call(kernel: &str, buffers: &[Buffer], after: &[usize]) -> Call {
