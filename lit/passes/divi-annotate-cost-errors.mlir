@@ -121,7 +121,7 @@ module {
 module {
   divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
   func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
-    // expected-error @below {{'onnx.Custom' op 'c' is pinned to @gpu0, but does not run on cuda devices: pin it to a cpu, or take the pin away}}
+    // expected-error @below {{'onnx.Custom' op 'c' is pinned to @gpu0, but does not run on cuda devices: pin it to a cpu device, or take the pin away}}
     %0 = "onnx.Custom"(%x) {function_name = "C", onnx_node_name = "c", divi.pin = @gpu0} : (tensor<2xf32>) -> tensor<2xf32>
     return %0 : tensor<2xf32>
   }

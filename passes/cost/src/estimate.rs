@@ -4,7 +4,7 @@ use crate::{
     Class, Task,
     model::{Bound, Estimate, Launch, Model, Rates},
     profile::{Found, Key, Profile, Source as ProfileSource},
-    system::{Device, DeviceKind, Execution, System},
+    system::{Device, Execution, System},
     units::Micros,
 };
 use divi_onnx::DType;
@@ -118,10 +118,7 @@ impl Estimator {
 
 impl DeviceTimes {
     fn new(device: &Device, stream: Option<f64>) -> Result<Self, Error> {
-        let model = match device.kind {
-            DeviceKind::Cpu => Model::cpu(),
-            DeviceKind::Cuda => Model::cuda(),
-        };
+        let model = device.kind.model();
         let profile = device.profile.as_deref().map(read_profile).transpose()?;
         Ok(Self { device: device.clone(), model, profile, stream })
     }

@@ -6,10 +6,11 @@
 mod form;
 mod search;
 
+use crate::device::{DeviceKind, Form, Reference};
 use crate::model::{Coefficients, Kernel, Launch, Model, Rates, Term};
 use crate::profile::Entry;
 use crate::{Class, Geometry, Micros, Task, Work};
-pub use form::{Kind, Target};
+pub use form::Target;
 use search::{Column, Problem, Row, Solution};
 use std::{collections::BTreeMap, fmt};
 
@@ -94,13 +95,7 @@ pub fn fit(
             *launch = round(*launch / eager.0);
         }
     }
-    for (class, _) in crate::model::CLASSES {
-        if !fitted.contains_key(class) {
-            let mut assumed = form::assumed(target.kind, *class, &fitted);
-            assumed.terms.iter_mut().for_each(|(_, coefficient)| *coefficient = round(*coefficient));
-            fitted.insert(*class, assumed);
-        }
-    }
+    add_assumed(&*target.kind, &mut fitted);
     let mut model = Model {
         kind: target.kind.name().to_owned(),
         device: device.to_owned(),
@@ -117,22 +112,41 @@ pub fn fit(
     Ok(model)
 }
 
+/// Makes the model of a kind of which nothing was measured: its forms with the coefficients that they assume.
+pub fn assumed(kind: &dyn DeviceKind) -> Model {
+    let Reference { rates, machine } = kind.reference();
+    let mut classes = BTreeMap::new();
+    add_assumed(kind, &mut classes);
+    let (device, runtime) = ("none".to_owned(), "assumed".to_owned());
+    let (eager, captured) = (rates.launch.unwrap_or(ASSUMED_LAUNCH), None);
+    Model { kind: kind.name().to_owned(), device, runtime, rates, machine, eager, captured, classes }
+}
+
+/// Adds the classes that were not measured, one after the other: later ones may be like earlier ones.
+fn add_assumed(kind: &dyn DeviceKind, fitted: &mut BTreeMap<Class, Coefficients>) {
+    for (class, _) in crate::model::CLASSES {
+        if !fitted.contains_key(class) {
+            let mut assumed = form::assumed(kind, *class, fitted);
+            assumed.terms.iter_mut().for_each(|(_, coefficient)| *coefficient = round(*coefficient));
+            fitted.insert(*class, assumed);
+        }
+    }
+}
+
 /// Whether a convolution is a matrix product that takes longer than its launch.
 fn is_product((work, sample): &(&Work, &Sample)) -> bool {
     matches!(work.geometry, Geometry::Conv { taps: 1, stride: 1, .. }) && sample.micros.0 > BORROWED_MICROS
 }
 
-/// Fits one class. The launch of `borrowed` samples is theirs alone; so are, on CPUs, the bytes of their data, which a
-/// convolution brings into another order.
+/// Fits one class. The launch of `borrowed` samples is theirs alone; so are terms that the form does not share.
 fn fit_class(
     target: &Target,
     class: Class,
     samples: &[(&Work, &Sample)],
     borrowed: &[(&Work, &Sample)],
 ) -> Coefficients {
-    let form = form::form(target.kind, class);
-    let has_bias = target.kind == Kind::Cuda && class == Class::Conv;
-    let apart = |term: Term| target.kind == Kind::Cpu && matches!(term, Term::Read | Term::Written);
+    let Form { terms: form, has_bias_launch: has_bias, unshared } = target.kind.form(class);
+    let apart = |term: Term| unshared.contains(&term);
     let mut columns = vec![Column::Launch];
     columns.extend(has_bias.then_some(Column::Launch));
     columns.extend(form.iter().map(|(_, assumed)| Column::Term(*assumed)));

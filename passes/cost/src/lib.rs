@@ -4,6 +4,7 @@
 //! A machine is described by a system description; a task is one operator or a cluster of several; its time comes from a
 //! profile that measured it or from a model whose coefficients were fitted to such profiles.
 
+pub mod device;
 pub mod estimate;
 pub mod fit;
 pub mod json;

@@ -14,7 +14,7 @@ pub mod term;
 
 use crate::{Class, Micros, Task, Work};
 pub(crate) use json::CLASSES;
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::collections::BTreeMap;
 pub(crate) use term::Kernel;
 pub use term::{Machine, Term};
 
@@ -65,7 +65,7 @@ pub struct Estimate {
 /// The model of one kind of device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// `cuda` or `cpu`.
+    /// Name of the kind.
     pub kind: String,
     /// The machine that was measured.
     pub device: String,
@@ -113,24 +113,10 @@ const MICROS: f64 = 1e6;
 /// instructions, not all of them multiply and add.
 const EPILOGUE: f64 = 4.0;
 
-/// The model of CUDA devices that ships with divi.
-static CUDA: LazyLock<Model> = LazyLock::new(|| shipped(include_str!("../models/cuda.json")));
-/// The model of CPUs that ships with divi.
-static CPU: LazyLock<Model> = LazyLock::new(|| shipped(include_str!("../models/cpu.json")));
-
-fn shipped(text: &str) -> Model {
-    Model::from_json(text).expect("a test reads the models that are compiled in")
-}
-
 impl Model {
-    /// The model of CUDA devices that ships with divi, fitted to an H200.
-    pub fn cuda() -> &'static Self {
-        &CUDA
-    }
-
-    /// The model of CPUs that ships with divi, fitted to 16 cores of a Xeon.
-    pub fn cpu() -> &'static Self {
-        &CPU
+    /// Reads a model that is compiled in.
+    pub(crate) fn shipped(text: &str) -> Self {
+        Self::from_json(text).expect("a test reads the models that are compiled in")
     }
 
     /// What was fitted for a class; nothing for views.

@@ -6,7 +6,8 @@
 mod operators;
 pub mod transfers;
 
-use crate::fit::{Kind, Replay};
+use crate::device::{self, Kind, MemorySpace, TableField};
+use crate::fit::Replay;
 use crate::json::{At, Error, parse};
 use crate::profile::Entry;
 use crate::{Micros, Profile};
@@ -71,14 +72,25 @@ impl Operators {
         parse(text).is_ok_and(|value| value.get("models").is_some())
     }
 
+    /// The kinds that a table describes a device of, those with memory of their own first.
+    pub fn kinds(text: &str) -> Result<Vec<Kind>, Error> {
+        let value = parse(text)?;
+        let mut kinds = device::all();
+        kinds.retain(|kind| value.get(kind.table_field().name()).is_some());
+        kinds.sort_by_key(|kind| kind.memory() == MemorySpace::Host);
+        Ok(kinds)
+    }
+
     /// Reads the times of one kind of device.
     pub fn read(text: &str, kind: Kind) -> Result<Self, Error> {
         let value = parse(text)?;
         let root = At::root(&value);
-        root.only(&["gpu", "cpu_threads", "note", "models"])?;
-        let device = match kind {
-            Kind::Cuda => root.field("gpu")?.string()?.to_owned(),
-            Kind::Cpu => format!("CPU, {} threads", root.field("cpu_threads")?.count()?),
+        let kinds = device::all();
+        let fields = kinds.iter().map(|kind| kind.table_field().name());
+        root.only(&fields.chain(["note", "models"]).collect::<Vec<_>>())?;
+        let device = match kind.table_field() {
+            TableField::Product(field) => kind.profile_name("", Some(root.field(field)?.string()?)),
+            TableField::Threads(field) => kind.profile_name(&format!("{} threads", root.field(field)?.count()?), None),
         };
         let models = root.field("models")?.fields()?;
         let models = models.iter().map(|(name, at)| operators::read(name, at, kind)).collect::<Result<_, _>>()?;

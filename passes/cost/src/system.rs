@@ -8,12 +8,12 @@ mod fields;
 pub mod host;
 mod nodes;
 pub mod presets;
-pub mod rates;
+mod rates;
 mod read;
 pub mod units;
 
+use crate::device::{self, Kind, Rates};
 pub use error::{Error, Errors, Fault, Owner, Problem};
-pub use rates::Rates;
 use std::{
     io::Read,
     path::{Path, PathBuf},
@@ -40,13 +40,13 @@ pub struct System {
 pub struct Device {
     /// A bare identifier of MLIR: the device's symbol in the IR.
     pub id: String,
-    pub kind: DeviceKind,
+    pub kind: Kind,
     pub memory: Bytes,
     /// What may be computed at once, in increasing order.
     pub batch_sizes: Vec<u32>,
     /// What code is generated for: `sm_90`, or a CPU as LLVM names it.
     pub arch: Option<String>,
-    /// Of a CPU: how many threads it computes with.
+    /// Threads of the host that it computes with, if its kind does so.
     pub threads: Option<u32>,
     pub rates: Rates,
     /// What starting a task costs, if it is not what the model says.
@@ -54,25 +54,10 @@ pub struct Device {
     pub execution: Execution,
     /// Where measured times are. Nothing is known yet about the file.
     pub profile: Option<PathBuf>,
-    /// Whether weights come from the host whenever they are needed, because the memory is not for all of them. Of GPUs alone.
+    /// True if weights come from the host whenever they are needed, because the memory is not for all of them.
     pub streams_weights: bool,
     /// The machine that it is part of, where there are several.
     pub node: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DeviceKind {
-    Cpu,
-    Cuda,
-}
-
-impl DeviceKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Cuda => "cuda",
-        }
-    }
 }
 
 /// How a device is given its tasks.
@@ -147,9 +132,9 @@ impl System {
         self.links.iter().find(|link| link.from == from && link.to == to)
     }
 
-    /// The device that has a model's inputs and wants its outputs: the first CPU, or the first device if there is none.
+    /// The device that has a model's inputs and wants its outputs: see [`device::host`].
     pub fn host(&self) -> usize {
-        self.devices.iter().position(|device| device.kind == DeviceKind::Cpu).unwrap_or(0)
+        device::host(self.devices.iter().map(|device| device.kind.name()))
     }
 
     /// The link that weights come to a device by, from the host's memory.

@@ -1,6 +1,7 @@
 //! How good the model is, on measurements that it was not fitted to.
 
-use divi_cost::fit::{Kind, Target};
+use divi_cost::device::{CPU, CUDA, Kind};
+use divi_cost::fit::Target;
 use divi_cost::pytorch::Operators;
 use divi_cost::validate::{Report, Summary, leave_one_out};
 use std::{fs, path::Path};
@@ -30,10 +31,10 @@ fn holds(kind: Kind, median: f64, excused: &[&str]) {
 /// The launches of googlenet were measured at one and a half times those of the other models.
 #[test]
 fn on_the_gpu() {
-    holds(Kind::Cuda, 0.20, &["googlenet"]);
+    holds(CUDA, 0.20, &["googlenet"]);
 }
 
 #[test]
 fn on_the_cpu() {
-    holds(Kind::Cpu, 0.25, &[]);
+    holds(CPU, 0.25, &[]);
 }

@@ -1,6 +1,7 @@
 //! The models that are compiled in are those that the tables in `test/profiles` give.
 
-use divi_cost::fit::{Kind, Sample, Target, fit};
+use divi_cost::device::{CPU, CUDA, Kind};
+use divi_cost::fit::{Sample, Target, fit};
 use divi_cost::model::Launch;
 use divi_cost::pytorch::{Models, Operators};
 use divi_cost::{Model, Task};
@@ -15,19 +16,19 @@ fn fitted(kind: Kind) -> Model {
     let table_of_operators = Operators::read(&table("h200_xeon16_operators.json"), kind).expect("the table is right");
     let entries = table_of_operators.models.iter().flat_map(|model| &model.entries);
     let samples: Vec<Sample> = entries.flat_map(|entry| Sample::of(entry).expect("its work is known")).collect();
-    let replays = match kind {
-        Kind::Cuda => {
-            let models = Models::read(&table("h200_pytorch_models.json")).expect("the table is right");
-            table_of_operators.replays(&models).expect("their work is known")
-        }
-        Kind::Cpu => vec![],
+    // Whole models were measured on the GPU alone.
+    let replays = if kind == CUDA {
+        let models = Models::read(&table("h200_pytorch_models.json")).expect("the table is right");
+        table_of_operators.replays(&models).expect("their work is known")
+    } else {
+        vec![]
     };
     let (device, runtime) = (&table_of_operators.device, &table_of_operators.runtime);
     fit(&Target::of(kind), device, runtime, &samples, &replays).expect("there are samples")
 }
 
-fn is_fresh(kind: Kind, shipped: &Model) {
-    let name = kind.name();
+fn is_fresh(kind: Kind) {
+    let (name, shipped) = (kind.name(), kind.model());
     assert!(
         fitted(kind).to_json() == shipped.to_json(),
         "passes/cost/models/{name}.json is stale: divi-profile fit test/profiles/h200_xeon16_operators.json --device={name} \
@@ -37,20 +38,20 @@ fn is_fresh(kind: Kind, shipped: &Model) {
 
 #[test]
 fn the_model_of_cuda_devices_is_fresh() {
-    is_fresh(Kind::Cuda, Model::cuda());
+    is_fresh(CUDA);
 }
 
 #[test]
 fn the_model_of_cpus_is_fresh() {
-    is_fresh(Kind::Cpu, Model::cpu());
+    is_fresh(CPU);
 }
 
 /// Whole models in captured graphs are what the captured launch was fitted to: they must come out, on the whole.
 #[test]
 fn captured_graphs_come_out() {
-    let operators = Operators::read(&table("h200_xeon16_operators.json"), Kind::Cuda).expect("the table is right");
+    let operators = Operators::read(&table("h200_xeon16_operators.json"), CUDA).expect("the table is right");
     let models = Models::read(&table("h200_pytorch_models.json")).expect("the table is right");
-    let (model, replays) = (Model::cuda(), operators.replays(&models).expect("their work is known"));
+    let (model, replays) = (CUDA.model(), operators.replays(&models).expect("their work is known"));
     assert_eq!(replays.len(), 18, "nine models at two batch sizes");
     let ratios = replays.iter().map(|replay| {
         let time =

@@ -15,8 +15,9 @@ use crate::{
 };
 use divi_cost::{
     Class, Estimator, Source, Task,
+    device::{self, Kind},
     estimate::{Batch, Times},
-    system::{DeviceKind, System},
+    system::System,
 };
 use divi_dialect::{BatchCost, CostAttribute, tensor_type_of};
 use divi_onnx::infer;
@@ -82,8 +83,9 @@ pub fn annotate_cost(module: MlirOperation, system: &str) -> Result<Counts, Fail
         let supported: Vec<bool> = system.devices.iter().map(|device| supports(device.kind, operation)).collect();
         if !supported.contains(&true) {
             let message = format!(
-                "{} runs on a cpu only, and system '{}' has none: add a [[device]] of kind \"cpu\"",
+                "{} runs on {} devices only, and system '{}' has none: add a [[device]] of that kind",
                 describe(operation),
+                device::names(|kind| supports(kind, operation)),
                 system.name
             );
             error(operation, &message);
@@ -137,9 +139,10 @@ fn check_pins(tasks: &Tasks, system: &System) -> Result<(), Failure> {
         let Some(name) = pin(task)? else { continue };
         let device = system.devices.iter().find(|device| device.id == name);
         if let Some(device) = device.filter(|device| !supports(device.kind, task)) {
-            let kind = device.kind.name();
-            let message = format!("{} is pinned to @{name}, but does not run on {kind} devices", describe(task));
-            error(task, &format!("{message}: pin it to a cpu, or take the pin away"));
+            let message =
+                format!("{} is pinned to @{name}, but does not run on {} devices", describe(task), device.kind);
+            let others = device::names(|kind| supports(kind, task));
+            error(task, &format!("{message}: pin it to a {others} device, or take the pin away"));
             return Err(Failure);
         }
     }
@@ -205,22 +208,22 @@ fn others(count: usize) -> String {
     }
 }
 
-/// Whether a kind of device can run a task. What divi does not know, control flow and what is no tensor of numbers stay on
-/// cpus.
-fn supports(kind: DeviceKind, task: MlirOperation) -> bool {
-    kind == DeviceKind::Cpu || members(task).into_iter().all(runs_on_gpus)
+/// Returns true if a kind of device can run a task. Work is opaque if divi does not know its operator, and if it is control flow or
+/// has values other than tensors of numbers.
+fn supports(kind: Kind, task: MlirOperation) -> bool {
+    kind.runs_opaque_work() || !members(task).into_iter().any(is_opaque)
 }
 
-fn runs_on_gpus(operation: MlirOperation) -> bool {
+fn is_opaque(operation: MlirOperation) -> bool {
     let is_known = match operation_name(operation).split_once('.') {
         // Its region is a loop's body.
-        Some(("linalg", _)) => return true,
+        Some(("linalg", _)) => return false,
         Some(("onnx", op)) => infer::knows(op),
         Some(("arith" | "math" | "tensor" | "tosa", _)) => true,
         _ => false,
     };
     let mut values = operands(operation).into_iter().chain(results(operation));
-    is_known && blocks(operation).is_empty() && !values.any(is_host_only)
+    !is_known || !blocks(operation).is_empty() || values.any(is_host_only)
 }
 
 fn count_attribute(context: &Context, value: u64) -> MlirAttribute {

@@ -2,7 +2,7 @@
 
 use crate::mutate::Kind;
 use divi_cost::{
-    Model, Profile, System, fit,
+    Model, Profile, System, device, fit,
     pytorch::{Models, Operators, transfers},
 };
 use divi_planner::{
@@ -101,7 +101,7 @@ fn profile(bytes: &[u8]) -> Result<bool, String> {
         is_accepted = true;
         links.iter().for_each(|link| drop(link.to_toml("cpu0", "gpu0")));
     }
-    if let Ok(table) = Operators::read(text, fit::Kind::Cuda) {
+    if let Ok(table) = Operators::read(text, device::CUDA) {
         is_accepted = true;
         table.profile();
     }

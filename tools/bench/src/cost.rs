@@ -1,6 +1,6 @@
 //! `divi-bench cost`: the cost model against measured tables that it was not fitted to, each model left out in turn.
 
-use divi_cost::fit::{Kind, Target};
+use divi_cost::fit::Target;
 use divi_cost::pytorch::Operators;
 use divi_cost::validate::{Comparison, Report, Summary, class_name, leave_one_out};
 use std::fs;
@@ -14,7 +14,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         _ => return Err("usage: divi-bench cost [TABLE.json]".to_owned()),
     };
     let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
-    for (index, kind) in [Kind::Cuda, Kind::Cpu].into_iter().enumerate() {
+    let kinds = Operators::kinds(&text).map_err(|error| format!("{file}: {error}"))?;
+    if kinds.is_empty() {
+        return Err(format!("{file}: describes no device"));
+    }
+    for (index, kind) in kinds.into_iter().enumerate() {
         let table = Operators::read(&text, kind).map_err(|error| format!("{file}: {error}"))?;
         let report = leave_one_out(&table, &Target::of(kind)).map_err(|error| format!("{file}: {error}"))?;
         if index > 0 {

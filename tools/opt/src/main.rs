@@ -48,7 +48,7 @@ struct ImportOptions {
 
 #[unsafe(no_mangle)]
 extern "C" fn diviVersions(llvm: MlirStringRef, sink: extern "C" fn(MlirStringRef, *mut c_void), user: *mut c_void) {
-    let cuda = match divi_cost::system::host::cuda_version() {
+    let cuda = match divi_cost::device::driver_version() {
         Ok(Some(version)) => version,
         Ok(None) => "no driver".to_owned(),
         Err(problem) => problem,

@@ -1,6 +1,6 @@
 //! Arguments: options with a value, and files.
 
-use divi_cost::fit::Kind;
+use divi_cost::device::{self, Kind, MemorySpace};
 use divi_files::{Inputs, check_distinct};
 use std::path::Path;
 
@@ -77,8 +77,8 @@ impl Arguments {
     /// The kind of device, if it is given.
     pub(crate) fn kind(&self) -> Result<Option<Kind>, String> {
         let Some(name) = self.option("device") else { return Ok(None) };
-        let kind = Kind::from_name(name).ok_or_else(|| format!("--device is '{name}', must be cuda or cpu"))?;
-        Ok(Some(kind))
+        let unknown = || format!("--device is '{name}', must be one of {}", device::names(|_| true));
+        device::find(name).map(Some).ok_or_else(unknown)
     }
 
     /// A rate, which must be above zero.
@@ -87,6 +87,13 @@ impl Arguments {
         let rate = text.parse().ok().filter(|rate: &f64| *rate > 0.0 && rate.is_finite());
         rate.map(Some).ok_or_else(|| format!("--{name} is '{text}', must be a positive number"))
     }
+}
+
+/// The kind whose times of a table are meant where no option says so: the first with memory of its own.
+pub(crate) fn kind_of_tables() -> Kind {
+    let kinds = device::all();
+    let accelerator = kinds.iter().find(|kind| kind.memory() == MemorySpace::Device);
+    *accelerator.unwrap_or(&kinds[0])
 }
 
 #[cfg(test)]
@@ -103,7 +110,7 @@ mod tests {
         let read =
             read(&["a.json", "--device=cpu", "-q", "-", "-o", "out", "--flops-per-s", "1e12", "--", "--b"]).unwrap();
         assert_eq!(read.files, ["a.json", "-", "--b"]);
-        assert_eq!((read.kind(), read.option("o")), (Ok(Some(Kind::Cpu)), Some("out")));
+        assert_eq!((read.kind(), read.option("o")), (Ok(Some(device::CPU)), Some("out")));
         assert_eq!((read.rate("flops-per-s"), read.option("q")), (Ok(Some(1e12)), Some("")));
     }
 
@@ -116,7 +123,7 @@ mod tests {
         fails(&["-o"], "-o needs a value");
         fails(&["-o", "a", "-o", "b"], "-o is given twice");
         let read = read(&["--device=tpu", "--flops-per-s=-1"]).unwrap();
-        assert_eq!(read.kind().unwrap_err(), "--device is 'tpu', must be cuda or cpu");
+        assert_eq!(read.kind().unwrap_err(), "--device is 'tpu', must be one of cpu, cuda");
         assert_eq!(read.rate("flops-per-s").unwrap_err(), "--flops-per-s is '-1', must be a positive number");
     }
 }

@@ -1,7 +1,10 @@
 //! `divi-profile convert`.
 
-use crate::{USAGE, arguments::Arguments, files};
-use divi_cost::fit::Kind;
+use crate::{
+    USAGE,
+    arguments::{Arguments, kind_of_tables},
+    files,
+};
 use divi_cost::pytorch::{Models, Operators, Remark, transfers};
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
@@ -12,7 +15,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let [file] = &arguments.files[..] else { return Err("convert needs one table (see --help)".to_owned()) };
     arguments.check_outputs(&["o"], &[])?;
     let text = files::read(file)?;
-    let kind = arguments.kind()?.unwrap_or(Kind::Cuda);
+    let kind = arguments.kind()?.unwrap_or_else(kind_of_tables);
     let wrong = |error: divi_cost::json::Error| format!("{file}: {error}");
     let converted = if transfers::recognizes(&text) {
         let links = transfers::read(&text).map_err(wrong)?;

@@ -1,7 +1,12 @@
 //! `divi-profile fit`.
 
-use crate::{USAGE, arguments::Arguments, files};
-use divi_cost::fit::{Kind, Replay, Sample, Target, fit};
+use crate::{
+    USAGE,
+    arguments::{Arguments, kind_of_tables},
+    files,
+};
+use divi_cost::device::{self, Kind};
+use divi_cost::fit::{Replay, Sample, Target, fit};
 use divi_cost::profile::{Entry, Profile};
 use divi_cost::pytorch::{Models, Operators};
 
@@ -24,7 +29,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let texts = read(&arguments.files)?;
     let kind = match arguments.kind()? {
         Some(kind) => kind,
-        None => texts.iter().find_map(|(_, text)| kind_of_profile(text)).unwrap_or(Kind::Cuda),
+        None => texts.iter().find_map(|(_, text)| kind_of_profile(text)).unwrap_or_else(kind_of_tables),
     };
     let mut target = Target::of(kind);
     target.rates.flops_per_s = arguments.rate("flops-per-s")?.unwrap_or(target.rates.flops_per_s);
@@ -54,10 +59,11 @@ fn read(names: &[String]) -> Result<Vec<(String, String)>, String> {
     names.iter().map(|name| Ok((name.clone(), files::read(name)?))).collect()
 }
 
-/// The kind of device that a profile is of; a table is of several.
+/// The kind of device that a profile is of, if the device's name says so; a table is of several.
 fn kind_of_profile(text: &str) -> Option<Kind> {
     let profile = Profile::from_json(text).ok()?;
-    Some(if profile.device.starts_with("CPU") { Kind::Cpu } else { Kind::Cuda })
+    let owner = device::all().into_iter().find(|kind| kind.owns_profile(&profile.device));
+    Some(owner.unwrap_or_else(kind_of_tables))
 }
 
 /// What is in profiles and tables, but for the models that are left out of the latter. All must be of one device:

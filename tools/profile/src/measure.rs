@@ -13,8 +13,8 @@ mod scratch;
 mod settings;
 
 use crate::{USAGE, arguments::Arguments, files};
-use divi_cost::system::{DeviceKind, System};
-use divi_runtime::{Drivers, hal::DeviceInfo};
+use divi_cost::system::System;
+use divi_runtime::Drivers;
 use job::Job;
 use kind::Kinds;
 use link::Measured;
@@ -29,7 +29,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
     let settings = Settings::of(&arguments)?;
     let mut system = System::load(&settings.system).map_err(|error| plain(&error.to_string()))?;
-    let Kinds { kinds, left_out } = Kinds::of(&system, &gpus(&system))?;
+    let drivers = Drivers::default();
+    let Kinds { kinds, left_out } = Kinds::of(&system, |kind| drivers.devices(kind.name()))?;
     let mut records = vec![];
     for (index, kind) in kinds.iter().enumerate() {
         records.push(Record::open(settings.profile(index, kind), &kind.name(), &settings.runtime())?);
@@ -63,14 +64,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         }
     }
     files::write(Some(output), &describe::toml(&system, output))
-}
-
-/// The GPUs of this machine, which are not looked for if the system has none.
-fn gpus(system: &System) -> Result<Vec<DeviceInfo>, String> {
-    match system.devices.iter().any(|device| device.kind == DeviceKind::Cuda) {
-        true => Drivers::default().devices("cuda"),
-        false => Ok(vec![]),
-    }
 }
 
 fn report(system: &System, pair: &link::Pair, measured: Option<Measured>, progress: &Progress) {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::device::{CPU, CUDA};
 use crate::model::overlap;
 use divi_onnx::DType;
 
@@ -21,7 +22,7 @@ fn function(class: Class, count: u64) -> Task {
 fn measured(class: Class) -> Vec<Sample> {
     let sample = |index: u32| {
         let task = function(class, 1 << (10 + index % 18));
-        let body = 2.0 * (task.read + task.written) as f64 / Target::h200().rates.bytes_per_s * 1e6;
+        let body = 2.0 * (task.read + task.written) as f64 / Target::of(CUDA).rates.bytes_per_s * 1e6;
         let disturbance = if index % 7 == 3 { 3.0 } else { 1.0 };
         Sample { micros: Micros(overlap(8.0, 2.0 + body) * disturbance), task, count: 1 }
     };
@@ -29,7 +30,7 @@ fn measured(class: Class) -> Vec<Sample> {
 }
 
 fn fitted(samples: &[Sample], replays: &[Replay]) -> Model {
-    fit(&Target::h200(), "device", "runtime", samples, replays).unwrap()
+    fit(&Target::of(CUDA), "device", "runtime", samples, replays).unwrap()
 }
 
 #[test]
@@ -75,8 +76,8 @@ fn captured_launches_are_found_again() {
 
 #[test]
 fn nothing_is_no_model() {
-    let error = fit(&Target::xeon16(), "", "", &[], &[]).unwrap_err();
+    let error = fit(&Target::of(CPU), "", "", &[], &[]).unwrap_err();
     assert_eq!(error.to_string(), "no measured operator to fit a model to");
     let view = Sample { task: function(Class::View, 1), micros: Micros(1.0), count: 1 };
-    assert_eq!(fit(&Target::xeon16(), "", "", &[view], &[]), Err(Error::NoSamples));
+    assert_eq!(fit(&Target::of(CPU), "", "", &[view], &[]), Err(Error::NoSamples));
 }

@@ -1,7 +1,10 @@
 //! What holds of every estimate, whatever the task.
 
 use super::*;
-use crate::Geometry;
+use crate::{
+    Geometry,
+    device::{CPU, CUDA},
+};
 use divi_onnx::DType;
 
 /// Numbers that are the same in every run.
@@ -119,7 +122,7 @@ fn for_all(mut check: impl FnMut(&Model, Launch, &dyn Fn(u64) -> Task)) {
     for round in 0..400 {
         let chain: Vec<Sizes> = (0..1 + round % 4).map(|_| Sizes::random(&mut random)).collect();
         let task = |batch| cluster(&chain.iter().map(|sizes| sizes.work(batch)).collect::<Vec<_>>());
-        for model in [Model::cuda(), Model::cpu()] {
+        for model in [CUDA.model(), CPU.model()] {
             for launch in [Launch::Eager, Launch::Captured] {
                 check(model, launch, &task);
             }
@@ -187,7 +190,7 @@ fn conv(channels: u64, pixels: u64) -> Work {
 #[test]
 fn views_take_no_time() {
     let view = Work { class: Class::View, flops: 0, read: 0, written: 0, ..elementwise(1) };
-    let (model, conv) = (Model::cuda(), conv(64, 3136));
+    let (model, conv) = (CUDA.model(), conv(64, 3136));
     let time = |works: &[Work]| model.time(&model.rates, &cluster(works), Launch::Eager).micros;
     assert_eq!(time(&[view, view]), Micros::ZERO);
     assert_eq!(time(&[]), Micros::ZERO);
@@ -198,7 +201,7 @@ fn views_take_no_time() {
 
 #[test]
 fn fusing_saves_launches_and_traffic() {
-    let model = Model::cuda();
+    let model = CUDA.model();
     let relu = Work { read: conv(64, 3136).written, ..elementwise(64 * 3136) };
     let time = |task: &Task| model.time(&model.rates, task, Launch::Eager).micros.0;
     let (fused, first, second) =
@@ -208,7 +211,7 @@ fn fusing_saves_launches_and_traffic() {
 
 #[test]
 fn a_captured_launch_is_cheaper_and_can_be_given() {
-    let (model, task) = (Model::cuda(), Task::from(elementwise(1)));
+    let (model, task) = (CUDA.model(), Task::from(elementwise(1)));
     let time = |launch, given| model.time(&Rates { launch: given, ..model.rates }, &task, launch);
     let (eager, captured) = (time(Launch::Eager, None), time(Launch::Captured, None));
     assert_eq!((eager.bound, captured.bound), (Bound::Launch, Bound::Launch));
@@ -218,12 +221,12 @@ fn a_captured_launch_is_cheaper_and_can_be_given() {
         assert!(time(launch, Some(Micros(f64::NAN))).micros.0.is_finite());
     }
     // Nothing was captured on CPUs: the model knows of no difference.
-    assert_eq!(Model::cpu().captured, None);
+    assert_eq!(CPU.model().captured, None);
 }
 
 #[test]
 fn bounds_tell_what_the_time_is_made_of() {
-    let model = Model::cuda();
+    let model = CUDA.model();
     let bound = |work: Work| model.time(&model.rates, &work.into(), Launch::Captured).bound;
     assert_eq!(bound(conv(512, 1 << 16)), Bound::Compute);
     assert_eq!(bound(elementwise(1 << 28)), Bound::Memory);
@@ -234,7 +237,7 @@ fn bounds_tell_what_the_time_is_made_of() {
 fn rates_that_are_none_still_give_a_time() {
     for rate in [0.0, -1.0, f64::NAN] {
         let rates = Rates { flops_per_s: rate, bytes_per_s: rate, launch: None };
-        let estimate = Model::cuda().time(&rates, &conv(64, 3136).into(), Launch::Eager);
+        let estimate = CUDA.model().time(&rates, &conv(64, 3136).into(), Launch::Eager);
         assert!(estimate.micros.0.is_finite(), "{estimate:?}");
     }
 }
@@ -242,7 +245,7 @@ fn rates_that_are_none_still_give_a_time() {
 /// No table has transformers: their products and softmaxes must come out near what such a device is known to do.
 #[test]
 fn transformers_are_plausible() {
-    let (model, rows, hidden) = (Model::cuda(), 128 * 128, 768);
+    let (model, rows, hidden) = (CUDA.model(), 128 * 128, 768);
     let product = Work {
         flops: 2 * rows * hidden * 4 * hidden,
         geometry: Geometry::Product { count: 1, rows, columns: 4 * hidden, depth: hidden },
@@ -265,7 +268,7 @@ fn transformers_are_plausible() {
 
 #[test]
 fn files_round_trip() {
-    for model in [Model::cuda(), Model::cpu()] {
+    for model in [CUDA.model(), CPU.model()] {
         let text = model.to_json();
         let read = Model::from_json(&text).unwrap();
         assert_eq!((&read, read.to_json()), (model, text));
@@ -274,7 +277,7 @@ fn files_round_trip() {
 
 #[test]
 fn broken_files_are_errors() {
-    let text = Model::cuda().to_json();
+    let text = CUDA.model().to_json();
     let fails = |from: &str, to: &str, expected: &str| {
         let error = Model::from_json(&text.replacen(from, to, 1)).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");

@@ -223,7 +223,8 @@ fn weights_are_dealt_out_in_order() {
 /// Whatever is in a file: it is read or refused, and what is read can be asked for, counted and fitted to.
 #[test]
 fn damaged_files_are_only_errors() {
-    use crate::fit::{Kind, Sample, Target, fit};
+    use crate::device::CPU;
+    use crate::fit::{Sample, Target, fit};
     let mut state: u64 = 0x2545_f491_4f6c_dd1d;
     let mut random = |limit: usize| {
         state ^= state << 13;
@@ -251,7 +252,7 @@ fn damaged_files_are_only_errors() {
         }
         let _ = profile.to_json();
         if read % 50 == 0 {
-            let fitted = fit(&Target::of(Kind::Cpu), "", "", &samples, &[]);
+            let fitted = fit(&Target::of(CPU), "", "", &samples, &[]);
             assert!(fitted.is_ok_and(|model| crate::Model::from_json(&model.to_json()).is_ok()), "{text}");
         }
     }

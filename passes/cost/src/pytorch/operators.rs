@@ -2,7 +2,7 @@
 
 use super::{Model, Remark, Time};
 use crate::Micros;
-use crate::fit::Kind;
+use crate::device::{self, Kind};
 use crate::json::{At, Error};
 use crate::profile::{Entry, Key, Op, median};
 use divi_onnx::{Attr, Attributes, DType};
@@ -41,8 +41,12 @@ pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Model, Error> 
     let mut model = Model { name: name.to_owned(), entries: vec![], times: vec![], left_out: vec![], assumed: vec![] };
     let mut known: HashMap<Key, usize> = HashMap::new();
     let mut times: Vec<BTreeMap<u64, Vec<(f64, u64)>>> = vec![];
+    let column = |kind: Kind| format!("{kind}_us");
+    let columns: Vec<String> = device::all().into_iter().map(column).collect();
+    let mut known_fields = vec!["op", "inputs", "output", "preds", "params", "attrs"];
+    known_fields.extend(columns.iter().map(|column| &column[..]));
     for (node, at) in at.fields()? {
-        at.only(&["op", "inputs", "output", "preds", "params", "attrs", "cuda_us", "cpu_us"])?;
+        at.only(&known_fields)?;
         let op = at.field("op")?.string()?;
         let output = at.field("output")?.shape()?;
         let read = Node {
@@ -76,7 +80,7 @@ pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Model, Error> 
             times.len() - 1
         });
         model.entries[index].count += 1;
-        for (batch, micros) in at.field(if kind == Kind::Cuda { "cuda_us" } else { "cpu_us" })?.fields()? {
+        for (batch, micros) in at.field(&column(kind))?.fields()? {
             let size = batch.parse().ok().filter(|size| *size > 0);
             let size: u64 = size.ok_or_else(|| micros.error("must be named after a batch size"))?;
             let micros = micros.micros()?;

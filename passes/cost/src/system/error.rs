@@ -123,6 +123,8 @@ pub enum Problem {
     NotAnArch {
         owner: Owner,
         text: String,
+        /// What it must be.
+        reason: String,
     },
     Empty {
         owner: Owner,
@@ -138,13 +140,13 @@ pub enum Problem {
     /// Rates can neither be taken from the description nor from a table.
     NoRates {
         owner: Owner,
-        rule: &'static str,
+        remedy: &'static str,
     },
-    /// A key that means something for another kind of device only.
+    /// A key that means something for other kinds of devices only.
     NotForThisKind {
         owner: Owner,
         key: &'static str,
-        kind: &'static str,
+        kinds: String,
     },
     DuplicateDevice {
         id: String,
@@ -314,15 +316,13 @@ impl fmt::Display for Problem {
                 f,
                 "'{key}' of {owner} is \"{text}\": it must be a letter or '_', followed by letters, digits, '_', '$' or '.'"
             ),
-            Self::NotAnArch { owner, text } => {
-                write!(f, "'arch' of {owner} is \"{text}\": it must be a compute capability, as in \"sm_90\"")
-            }
+            Self::NotAnArch { owner, text, reason } => write!(f, "'arch' of {owner} is \"{text}\": it {reason}"),
             Self::Empty { owner, key } => write!(f, "'{key}' of {owner} is empty"),
             Self::NotIncreasing { owner, key, before, after } => {
                 write!(f, "'{key}' of {owner} must increase, but {after} follows {before}")
             }
-            Self::NoRates { owner, rule } => write!(f, "how fast {owner} is cannot be told: {rule}"),
-            Self::NotForThisKind { owner, key, kind } => write!(f, "'{key}' of {owner} is for {kind} devices only"),
+            Self::NoRates { owner, remedy } => write!(f, "how fast {owner} is cannot be told: {remedy}"),
+            Self::NotForThisKind { owner, key, kinds } => write!(f, "'{key}' of {owner} is for {kinds} devices only"),
             Self::DuplicateDevice { id, line } => write!(f, "device '{id}' is already on line {line}"),
             Self::UnknownDevice { owner, key, id, known } => {
                 write!(f, "'{key}' of {owner} names no device: '{id}' (there are {})", known.join(", "))

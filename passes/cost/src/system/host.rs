@@ -1,124 +1,108 @@
-//! `host`: what this machine has.
+//! `host`: the devices of this machine.
 //!
 //! Nothing is timed, so the same machine is described the same way each time: rates follow from what the processor says
 //! about itself, and links from the generation of PCI Express. Measured profiles are better; these are first guesses.
 
-pub mod cpu;
-pub mod cuda;
-mod driver;
-mod memory;
+use super::{Contention, Device, Execution, Link, System, presets};
+use crate::device::{self, Detected, DetectedLink, Kind, MemorySpace};
 
-use super::{
-    Contention, Device, DeviceKind, Execution, Link, Rates, System, presets,
-    units::{Bytes, BytesPerSecond, Seconds},
-};
-use cuda::{Attributes, Gpu, Peer};
-use std::path::Path;
-
-/// Batch sizes that are tried where nobody says which ones are wanted.
-const CPU_BATCH_SIZES: [u32; 5] = [1, 2, 4, 8, 16];
-const CUDA_BATCH_SIZES: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
-
-/// What a small copy to or from a GPU takes, its start and the wait for its end included: about what was measured on an
-/// H200 (test/profiles/h200_transfers.json) and little else on other cards, because it is the driver's time.
-const COPY_LATENCY: Seconds = Seconds(20e-6);
-
-/// Describes this machine: its CPU, and the GPUs that a CUDA driver shows. Without a driver there are none; a driver that
-/// fails or does not answer leaves a warning.
+/// Describes this machine: the devices that each registered kind finds, those with the host's memory first.
 pub fn detect() -> System {
-    let mut warnings = Vec::new();
-    let cpu = cpu::Cpu::of_this_machine();
-    let memory = memory::of_this_machine().unwrap_or_else(|| {
-        warnings.push(format!("how much memory this machine has is not known; {ASSUMED_MEMORY} are assumed"));
-        ASSUMED_MEMORY
-    });
-    let gpus = driver::gpus().unwrap_or_else(|error| {
-        warnings.push(format!("GPUs are left out: {error}"));
-        Vec::new()
-    });
-    describe(&cpu, memory, &gpus, warnings)
+    let (hosts, accelerators): (Vec<Kind>, Vec<Kind>) =
+        device::all().into_iter().partition(|kind| kind.memory() == MemorySpace::Host);
+    let accelerators: Vec<_> = accelerators.into_iter().map(|kind| (kind, kind.detect(false))).collect();
+    let has_accelerators = accelerators.iter().any(|(_, detected)| !detected.devices.is_empty());
+    let hosts = hosts.into_iter().map(|kind| (kind, kind.detect(has_accelerators)));
+    describe(hosts.chain(accelerators).collect())
 }
 
-/// Newest version of CUDA that this machine's driver supports, as "12.9"; `None` without a driver. The error says why a driver
-/// that is there cannot be asked.
-pub fn cuda_version() -> Result<Option<String>, String> {
-    driver::version().map_err(|error| error.to_string())
-}
-
-const ASSUMED_MEMORY: Bytes = Bytes(4 << 30);
-
-/// The description of a machine with these parts.
-fn describe(cpu: &cpu::Cpu, memory: Bytes, gpus: &[Gpu], warnings: Vec<String>) -> System {
-    // Others tell GPUs what to do, copy, and ask for something to be computed: threads that compute together wait for each
-    // other where they take turns with those.
-    let threads = if gpus.is_empty() { cpu.threads } else { cpu.threads.div_ceil(2) };
-    let mut devices = vec![Device {
-        id: "cpu0".to_owned(),
-        kind: DeviceKind::Cpu,
-        memory,
-        batch_sizes: CPU_BATCH_SIZES.to_vec(),
-        arch: Some(cpu.arch().to_owned()),
-        threads: Some(threads),
-        rates: cpu.rates(threads),
-        launch: None,
-        execution: Execution::Eager,
-        profile: None,
-        streams_weights: false,
-        node: None,
-    }];
-    let mut links = Vec::new();
-    for (index, gpu) in gpus.iter().enumerate() {
-        devices.push(gpu_device(index, &gpu.attributes));
-        let bandwidth = gpu.attributes.host_bandwidth();
-        let bus = |suffix| Some(format!("pcie{index}{suffix}"));
-        let (cpu, gpu) = (0, index + 1);
-        links.push(Link { from: cpu, to: gpu, bandwidth, latency: COPY_LATENCY, bus: bus("") });
-        links.push(Link { from: gpu, to: cpu, bandwidth, latency: COPY_LATENCY, bus: bus(".reverse") });
-    }
-    for (from, gpu) in gpus.iter().enumerate() {
-        for (to, other) in gpus.iter().enumerate().filter(|(to, _)| *to != from) {
-            let peer = gpu.peers.get(to).copied().unwrap_or(Peer::None);
-            links.push(peer_link(from, &gpu.attributes, to, &other.attributes, peer));
-        }
-    }
-    System { name: presets::HOST.to_owned(), devices, links, contention: Contention::Off, warnings }
-}
-
-fn gpu_device(index: usize, attributes: &Attributes) -> Device {
-    Device {
-        id: format!("gpu{index}"),
-        kind: DeviceKind::Cuda,
-        memory: attributes.memory,
-        batch_sizes: CUDA_BATCH_SIZES.to_vec(),
-        arch: Some(format!("sm_{}", attributes.capability)),
-        threads: None,
-        rates: attributes.rates(),
-        launch: None,
-        execution: Execution::Eager,
-        profile: None,
-        streams_weights: false,
-        node: None,
-    }
-}
-
-/// From one GPU to another: directly where that is possible, else through the host's memory, which takes two copies.
-fn peer_link(from: usize, sender: &Attributes, to: usize, receiver: &Attributes, peer: Peer) -> Link {
-    let slower = |a: BytesPerSecond, b: BytesPerSecond| BytesPerSecond(a.0.min(b.0));
-    let pcie = slower(sender.host_bandwidth(), receiver.host_bandwidth());
-    let (bandwidth, latency, bus) = match peer {
-        Peer::NvLink => {
-            (slower(sender.nvlink_bandwidth(), receiver.nvlink_bandwidth()), COPY_LATENCY, format!("nvlink{from}_{to}"))
-        }
-        Peer::Pcie => (pcie, COPY_LATENCY, format!("pcie{to}")),
-        Peer::None => (BytesPerSecond(pcie.0 / 2.0), Seconds(COPY_LATENCY.0 * 2.0), format!("pcie{to}")),
+/// The description of a machine with these devices.
+fn describe(kinds: Vec<(Kind, Detected)>) -> System {
+    let mut system = System {
+        name: presets::HOST.to_owned(),
+        devices: Vec::new(),
+        links: Vec::new(),
+        contention: Contention::Off,
+        warnings: Vec::new(),
     };
-    Link { from: from + 1, to: to + 1, bandwidth, latency, bus: Some(bus) }
-}
-
-/// The text of a small file, such as those the kernel shows.
-fn text(path: impl AsRef<Path>) -> Option<String> {
-    std::fs::read_to_string(path).ok()
+    let link = |from: usize, to: usize, DetectedLink { bandwidth, latency, bus }: DetectedLink| Link {
+        from,
+        to,
+        bandwidth,
+        latency,
+        bus,
+    };
+    for (kind, detected) in kinds {
+        let (host, first) = (0, system.devices.len());
+        let mut peers = Vec::new();
+        for (index, found) in detected.devices.into_iter().enumerate() {
+            let index = first + index;
+            if let Some([there, back]) = found.host {
+                system.links.extend([link(host, index, there), link(index, host, back)]);
+            }
+            peers.extend(found.peers.into_iter().map(|(peer, path)| link(index, first + peer, path)));
+            system.devices.push(Device {
+                id: found.id,
+                kind,
+                memory: found.memory,
+                batch_sizes: found.batch_sizes,
+                arch: found.arch,
+                threads: found.threads,
+                rates: found.rates,
+                launch: None,
+                execution: Execution::Eager,
+                profile: None,
+                streams_weights: false,
+                node: None,
+            });
+        }
+        system.links.extend(peers);
+        system.warnings.extend(detected.warnings);
+    }
+    system
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::{
+        device::{CPU, CUDA, DetectedDevice, Gains, Rates},
+        system::units::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds},
+    };
+
+    #[test]
+    fn this_machine_is_described_twice_the_same_way() {
+        let system = detect();
+        assert_eq!(system, detect());
+        let cpu = &system.devices[system.host()];
+        assert_eq!((cpu.id.as_str(), cpu.kind), ("cpu0", CPU));
+        assert!(cpu.threads.is_some_and(|threads| threads > 0));
+        assert!(cpu.memory > Bytes(1 << 20));
+        assert!(cpu.rates.f32 > FlopsPerSecond(1e9) && cpu.rates.bandwidth > BytesPerSecond(1e9));
+    }
+
+    #[test]
+    fn links_name_devices_by_their_place() {
+        let path = |bandwidth| DetectedLink { bandwidth: BytesPerSecond(bandwidth), latency: Seconds(0.0), bus: None };
+        let device = |id: &str, host, peers| DetectedDevice {
+            id: id.to_owned(),
+            memory: Bytes(1),
+            batch_sizes: vec![1],
+            arch: None,
+            threads: None,
+            rates: Rates::with_gains(FlopsPerSecond(1.0), BytesPerSecond(1.0), Gains::UNKNOWN),
+            host,
+            peers,
+        };
+        let cpus = vec![device("cpu0", None, vec![])];
+        let gpus = vec![
+            device("gpu0", Some([path(1.0), path(2.0)]), vec![(1, path(3.0))]),
+            device("gpu1", Some([path(4.0), path(5.0)]), vec![(0, path(6.0))]),
+        ];
+        let detected = |devices, warning: &str| Detected { devices, warnings: vec![warning.to_owned()] };
+        let system = describe(vec![(CPU, detected(cpus, "a")), (CUDA, detected(gpus, "b"))]);
+        let links: Vec<_> = system.links.iter().map(|link| (link.from, link.to, link.bandwidth.0)).collect();
+        assert_eq!(links, [(0, 1, 1.0), (1, 0, 2.0), (0, 2, 4.0), (2, 0, 5.0), (1, 2, 3.0), (2, 1, 6.0)]);
+        assert_eq!(system.warnings, ["a", "b"]);
+    }
+}

@@ -1,14 +1,17 @@
 //! From TOML to a system.
 
 use super::{
-    Contention, Device, DeviceKind, Errors, Execution, Link, Owner, Problem, System, beside,
+    Contention, Device, Errors, Execution, Link, Owner, Problem, System, beside,
     error::Lines,
     fields::{Faults, Fields},
     nodes::{self, Cluster},
     rates::{self, Given},
     units::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds},
 };
-use crate::pattern::fits;
+use crate::{
+    device::{self, Kind},
+    pattern::fits,
+};
 use std::collections::{HashMap, hash_map::Entry};
 use toml::{
     Spanned,
@@ -122,7 +125,7 @@ fn tables(file: &str, lines: &Lines<'_>, document: &DeTable<'_>, faults: &mut Fa
     let warning = |device: usize| {
         let id = &system.devices[device].id;
         format!(
-            "device '{id}' streams its weights, but no [[link]] leads there from a cpu: what that takes is not counted"
+            "device '{id}' streams its weights, but no [[link]] leads there from the host: what that takes is not counted"
         )
     };
     system.warnings = (0..system.devices.len()).filter(unknown).map(warning).collect();
@@ -196,7 +199,8 @@ pub(super) fn device_fields(
     keys: &'static [&'static str],
 ) -> Option<Device> {
     fields.check_keys(keys);
-    let kind = fields.word("kind", &[("cpu", DeviceKind::Cpu), ("cuda", DeviceKind::Cuda)]);
+    let kinds: Vec<(&str, Kind)> = device::all().into_iter().map(|kind| (kind.name(), kind)).collect();
+    let kind = fields.word("kind", &kinds);
     let kind = fields.require("kind", kind);
     let memory = fields.quantity("memory", Bytes::parse, Some(Bytes::from_integer));
     let memory = fields.require("memory", memory);
@@ -223,21 +227,15 @@ pub(super) fn device_fields(
 
     let kind = kind?;
     let mut sound = true;
-    if let (DeviceKind::Cuda, Some(arch)) = (kind, arch)
-        && rates::capability(arch).is_none()
+    if let Some(arch) = arch
+        && let Err(reason) = kind.check_arch(arch)
     {
-        let problem = Problem::NotAnArch { owner: fields.owner.clone(), text: arch.to_owned() };
+        let problem = Problem::NotAnArch { owner: fields.owner.clone(), text: arch.to_owned(), reason };
         fields.fault(fields.at("arch"), problem);
         sound = false;
     }
-    if kind == DeviceKind::Cuda && fields.get("threads").is_some() {
-        let problem = Problem::NotForThisKind { owner: fields.owner.clone(), key: "threads", kind: "cpu" };
-        fields.fault(fields.at("threads"), problem);
-    }
-    if kind == DeviceKind::Cpu && fields.get("weights").is_some() {
-        let problem = Problem::NotForThisKind { owner: fields.owner.clone(), key: "weights", kind: "cuda" };
-        fields.fault(fields.at("weights"), problem);
-    }
+    check_applies(fields, kind, "threads", |kind| kind.uses_threads());
+    check_applies(fields, kind, "weights", |kind| kind.streams_weights());
     // A rate that is there but wrong has its own error already.
     let wrong = |key, is_there: bool| fields.get(key).is_some() && !is_there;
     sound &= !wrong("threads", threads.is_some())
@@ -246,9 +244,9 @@ pub(super) fn device_fields(
         && !wrong("bandwidth", given.bandwidth.is_some());
     let rates = match rates::complete(kind, arch, threads, given) {
         Ok(rates) => Some(rates),
-        Err(rule) => {
+        Err(remedy) => {
             if sound {
-                fields.fault(fields.at, Problem::NoRates { owner: fields.owner.clone(), rule });
+                fields.fault(fields.at, Problem::NoRates { owner: fields.owner.clone(), remedy });
             }
             None
         }
@@ -267,6 +265,14 @@ pub(super) fn device_fields(
         streams_weights: weights.unwrap_or_default(),
         node,
     })
+}
+
+/// Notes a key that means nothing for devices of a kind.
+fn check_applies(fields: &mut Fields<'_, '_, '_>, kind: Kind, key: &'static str, applies: fn(Kind) -> bool) {
+    if fields.get(key).is_some() && !applies(kind) {
+        let (owner, kinds) = (fields.owner.clone(), device::names(applies));
+        fields.fault(fields.at(key), Problem::NotForThisKind { owner, key, kinds });
+    }
 }
 
 struct Ids<'d> {

@@ -1,4 +1,5 @@
 use super::{units::FlopsPerSecond, *};
+use crate::device::CUDA;
 use proptest::prelude::*;
 
 /// The messages for a text, without the file's name.
@@ -62,7 +63,7 @@ bus = 'pcie0'
     assert_eq!(cpu.rates.f32, FlopsPerSecond(16.0 * 2.5e9 * 64.0));
     let expected = Device {
         id: "gpu".to_owned(),
-        kind: DeviceKind::Cuda,
+        kind: CUDA,
         memory: Bytes(80 << 30),
         batch_sizes: vec![1, 4, 16],
         arch: Some("sm_90".to_owned()),
@@ -362,7 +363,7 @@ fn gpus_may_stream_their_weights() {
     let system = System::parse("s.toml", &format!("{cpu}{gpu}")).unwrap();
     assert_eq!(
         system.warnings,
-        ["device 'g' streams its weights, but no [[link]] leads there from a cpu: what that takes is not counted"]
+        ["device 'g' streams its weights, but no [[link]] leads there from the host: what that takes is not counted"]
     );
     let error = System::parse("s.toml", &format!("{cpu}weights = 'streamed'\n")).unwrap_err().to_string();
     assert!(error.contains("weights"), "{error}");

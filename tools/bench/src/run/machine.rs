@@ -5,7 +5,7 @@ use super::{
     build::{WEIGHTS, original, output_of, program, write},
     launch::{Launched, launch},
 };
-use divi_cost::system::{DeviceKind, System};
+use divi_cost::{device::MemorySpace, system::System};
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -15,7 +15,7 @@ use std::{
 pub(super) struct Machine {
     system: PathBuf,
     /// Whether copies need none of the processors that compute.
-    has_gpus: bool,
+    has_accelerators: bool,
     pub(super) seconds: f64,
     choices: PathBuf,
 }
@@ -31,8 +31,8 @@ impl Machine {
         command.arg(format!("--system={}", settings.system)).arg(format!("--system-out={}", system.display()));
         output_of(command, "links")?;
         let known = System::load(&system.display().to_string()).map_err(|error| error.to_string())?;
-        let has_gpus = known.devices.iter().any(|device| device.kind == DeviceKind::Cuda);
-        Ok(Self { system, has_gpus, seconds: settings.seconds, choices })
+        let has_accelerators = known.devices.iter().any(|device| device.kind.memory() == MemorySpace::Device);
+        Ok(Self { system, has_accelerators, seconds: settings.seconds, choices })
     }
 
     /// Measures a model's tasks, at so many inputs at once if there are batches, and returns the system that knows of it.
@@ -57,7 +57,7 @@ impl Machine {
 
     /// What a stage of a pipeline costs here, as an option of `divi-opt`.
     pub(super) fn pipeline_cost(&self) -> &'static str {
-        if self.has_gpus { "--pipeline-cost=overlap" } else { "--pipeline-cost=serial" }
+        if self.has_accelerators { "--pipeline-cost=overlap" } else { "--pipeline-cost=serial" }
     }
 
     /// Runs a bundle, on GPUs by the algorithms that were measured.

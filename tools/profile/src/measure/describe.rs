@@ -1,6 +1,6 @@
 //! A system as a description (TOML).
 
-use divi_cost::system::{Contention, Device, DeviceKind, Execution, System};
+use divi_cost::system::{Contention, Device, Execution, System};
 use serde_json::json;
 use std::{
     fmt::Write,
@@ -45,7 +45,7 @@ fn described(device: &Device, folder: &Path) -> String {
             ("memory", Some(device.memory.0.to_string())),
             ("batch_sizes", Some(format!("{:?}", device.batch_sizes))),
             ("arch", device.arch.as_deref().map(quoted)),
-            ("threads", device.threads.filter(|_| device.kind == DeviceKind::Cpu).map(|threads| threads.to_string())),
+            ("threads", device.threads.filter(|_| device.kind.uses_threads()).map(|threads| threads.to_string())),
             ("flops", flops(rates.f32.0)),
             ("flops_f64", flops(rates.f64.0)),
             ("flops_f16", flops(rates.f16.0)),

@@ -79,7 +79,7 @@ impl Job<'_> {
             }
             Compiled::Bundle { batch } => batch,
         };
-        let in_flight = self.kind.is_beside_gpus.then_some(IN_LINE);
+        let in_flight = self.kind.is_beside_accelerators.then_some(IN_LINE);
         let options = Options { choices: self.settings.choices.clone(), in_flight, ..Options::default() };
         let runtime = Runtime::load(folder, options).map_err(|error| self.failed(&error.to_string()))?;
         // What is mapped stays, and an interrupt leaves nothing behind.
@@ -94,7 +94,8 @@ impl Job<'_> {
         let measure = || {
             let rounds = Rounds::new(&runtime)?;
             let stable = rounds.until_stable(self.settings.time_limit, |spans| times(&tasks, spans), tell)?;
-            let whole = if self.kind.is_beside_gpus { rounds.whole_run_of_a_line()? } else { rounds.whole_run()? };
+            let whole =
+                if self.kind.is_beside_accelerators { rounds.whole_run_of_a_line()? } else { rounds.whole_run()? };
             Ok((stable, whole))
         };
         let (stable, whole): (Stable, f64) = measure().map_err(|error: String| self.failed(&error))?;
@@ -107,7 +108,7 @@ impl Job<'_> {
             stable.rounds,
             if stable.is_sure { "" } else { ", not stable when time was up" }
         );
-        let of_stages = if self.kind.is_beside_gpus { whole * STAGE } else { whole };
+        let of_stages = if self.kind.is_beside_accelerators { whole * STAGE } else { whole };
         let scale = self.kind.processor.scale(stable.times.iter().sum(), of_stages);
         let measured = tasks.into_iter().zip(stable.times).filter_map(|(task, micros)| {
             let micros = ((micros * scale * 1e3).round() / 1e3).max(LEAST_MICROS);

@@ -1,24 +1,37 @@
 //! Devices that are alike: what one takes, the others take.
 
-use divi_cost::system::{Device, DeviceKind, System};
-use divi_runtime::{cpu, hal::DeviceInfo};
+use divi_cost::{
+    device::{self, MemorySpace},
+    system::{Device, System},
+};
+use divi_runtime::hal::DeviceInfo;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Kind {
     pub(super) processor: Processor,
+    /// Name of the product.
+    pub(super) product: String,
     /// Indices in the system.
     pub(super) devices: Vec<usize>,
-    /// What a model may take in bytes. Of CPUs, what all of them have, since one of them has the machine for itself.
+    /// Bytes that a model may take. Devices with the host's memory have what all of them have, since one at a time runs.
     pub(super) memory: u64,
-    /// Whether it is of CPUs in a system that has GPUs, too.
-    pub(super) is_beside_gpus: bool,
+    /// True if its memory is the host's and others of the system have memory of their own.
+    pub(super) is_beside_accelerators: bool,
 }
 
-/// What devices have to have in common.
+/// Properties that devices must share to be measured as one.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Processor {
-    Cpu { threads: u32 },
-    Gpu { arch: String, name: String },
+pub(super) struct Processor {
+    pub(super) kind: device::Kind,
+    pub(super) variant: Variant,
+}
+
+/// Property that tells devices of one kind apart.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Variant {
+    /// Of a kind that computes with threads of the host.
+    Threads(u32),
+    Arch(String),
 }
 
 /// The kinds of a system, in the order in which it has them, and what cannot be measured here, with the reason.
@@ -29,45 +42,49 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// For a machine that has these GPUs, or why it has none.
-    pub(super) fn of(system: &System, gpus: &Result<Vec<DeviceInfo>, String>) -> Result<Self, String> {
-        let cpus = system.devices.iter().filter(|device| device.kind == DeviceKind::Cpu);
-        let cpu_memory = cpus.fold(0, |sum: u64, device| sum.saturating_add(device.memory.0)).min(1 << 60);
-        let mut found = Self { kinds: vec![], left_out: vec![] };
+    /// For a machine that has these devices of each kind, or the reason why it has none.
+    pub(super) fn of(
+        system: &System,
+        found: impl Fn(device::Kind) -> Result<Vec<DeviceInfo>, String>,
+    ) -> Result<Self, String> {
+        let is_on_host = |device: &Device| device.kind.memory() == MemorySpace::Host;
+        let on_host = system.devices.iter().filter(|device| is_on_host(device));
+        let host_memory = on_host.fold(0, |sum: u64, device| sum.saturating_add(device.memory.0)).min(1 << 60);
+        let has_accelerators = !system.devices.iter().all(is_on_host);
+        let mut kinds = Self { kinds: vec![], left_out: vec![] };
         for (index, device) in system.devices.iter().enumerate() {
-            let (processor, memory) = match device.kind {
-                DeviceKind::Cpu => (cpu_of(device)?, cpu_memory),
-                DeviceKind::Cuda => match gpu_of(device, gpus) {
-                    Ok(processor) => (processor, device.memory.0),
-                    Err(reason) => {
-                        found.left_out.push(format!("{} is left as described: {reason}", device.id));
-                        continue;
-                    }
-                },
+            let memory = if is_on_host(device) { host_memory } else { device.memory.0 };
+            let threads = if device.kind.uses_threads() { Some(threads_of(device)?) } else { None };
+            let (variant, product) = match first_device(device, threads, &found) {
+                Ok(first) => first,
+                Err(reason) => {
+                    kinds.left_out.push(format!("{} is left as described: {reason}", device.id));
+                    continue;
+                }
             };
-            match found.kinds.iter_mut().find(|kind| kind.processor == processor) {
+            let processor = Processor { kind: device.kind, variant };
+            match kinds.kinds.iter_mut().find(|kind| kind.processor == processor) {
                 Some(kind) => {
                     kind.devices.push(index);
                     kind.memory = kind.memory.min(memory);
                 }
                 None => {
-                    let is_beside_gpus = device.kind == DeviceKind::Cpu
-                        && system.devices.iter().any(|device| device.kind == DeviceKind::Cuda);
-                    found.kinds.push(Kind { processor, devices: vec![index], memory, is_beside_gpus });
+                    let is_beside_accelerators = is_on_host(device) && has_accelerators;
+                    kinds.kinds.push(Kind { processor, product, devices: vec![index], memory, is_beside_accelerators });
                 }
             }
         }
-        match found.kinds.is_empty() {
+        match kinds.kinds.is_empty() {
             true => {
-                let reasons = found.left_out.join("; ");
+                let reasons = kinds.left_out.join("; ");
                 Err(format!("system '{}' has nothing that can be measured here: {reasons}", system.name))
             }
-            false => Ok(found),
+            false => Ok(kinds),
         }
     }
 }
 
-fn cpu_of(device: &Device) -> Result<Processor, String> {
+fn threads_of(device: &Device) -> Result<u32, String> {
     let cores = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
     let threads = device.threads.unwrap_or(cores);
     if threads > cores {
@@ -76,74 +93,89 @@ fn cpu_of(device: &Device) -> Result<Processor, String> {
             device.id
         ));
     }
-    Ok(Processor::Cpu { threads })
+    Ok(threads)
 }
 
-/// A bundle with one GPU has the machine's first.
-fn gpu_of(device: &Device, gpus: &Result<Vec<DeviceInfo>, String>) -> Result<Processor, String> {
-    let gpus = gpus.as_ref().map_err(Clone::clone)?;
-    let first = gpus.first().ok_or("this machine has no GPU")?;
-    let arch = device.arch.clone().unwrap_or_default();
-    match arch.trim_end_matches(|letter: char| letter.is_ascii_lowercase()) == first.arch {
-        true => Ok(Processor::Gpu { arch, name: first.name.clone() }),
-        false => Err(format!(
-            "it is {arch}, but this machine's first GPU ({}) is {}; CUDA_VISIBLE_DEVICES can make another one the first",
-            first.name, first.arch
-        )),
+/// The product that runs a bundle with one device of a kind: the machine's first. Without threads, its architecture must be that of
+/// the description.
+fn first_device(
+    device: &Device,
+    threads: Option<u32>,
+    found: impl Fn(device::Kind) -> Result<Vec<DeviceInfo>, String>,
+) -> Result<(Variant, String), String> {
+    let kind = device.kind;
+    let first = found(kind)?.into_iter().next().ok_or_else(|| format!("this machine has no {kind} device"))?;
+    if let Some(threads) = threads {
+        return Ok((Variant::Threads(threads), first.name));
     }
+    let arch = device.arch.clone().unwrap_or_default();
+    if kind.runs_on(&arch, &first.arch) {
+        return Ok((Variant::Arch(arch), first.name));
+    }
+    let select = |variable: &str| format!("; {variable} can make another one the first");
+    Err(format!(
+        "it is {arch}, but this machine's first {kind} device ({}) is {}{}",
+        first.name,
+        first.arch,
+        kind.visibility_variable().map_or_else(String::new, select)
+    ))
 }
 
 impl Kind {
-    /// What profiles call it. `divi-profile fit` knows CPUs by the first word.
+    /// Name in profiles.
     pub(super) fn name(&self) -> String {
-        match &self.processor {
-            Processor::Cpu { .. } => format!("CPU, {}: {}", self.text(), cpu::name()),
-            Processor::Gpu { name, .. } => name.clone(),
-        }
+        self.processor.kind.profile_name(&self.text(), Some(&self.product))
     }
 
     /// What tells it from others: `4 threads`, or `sm_90`.
     pub(super) fn text(&self) -> String {
-        match &self.processor {
-            Processor::Cpu { threads: 1 } => "1 thread".to_owned(),
-            Processor::Cpu { threads } => format!("{threads} threads"),
-            Processor::Gpu { arch, .. } => arch.clone(),
+        match &self.processor.variant {
+            Variant::Threads(1) => "1 thread".to_owned(),
+            Variant::Threads(threads) => format!("{threads} threads"),
+            Variant::Arch(arch) => arch.clone(),
         }
     }
 }
 
 impl Processor {
-    /// How many times longer tasks take than they were measured to, one by one, where all of a run takes so long. Threads of a CPU
-    /// wait for each other, which is longer in the mean than at best; GPUs measure tasks so that they add up.
+    /// True if tensors and weights are in the host's memory.
+    pub(super) fn is_on_host(&self) -> bool {
+        self.kind.memory() == MemorySpace::Host
+    }
+
+    /// Factor by which tasks of a run take longer than they were measured to one by one. Threads of the host wait for each other,
+    /// which is longer in the mean than at best; accelerators measure tasks so that they add up.
     pub(super) fn scale(&self, tasks: f64, run: f64) -> f64 {
-        match self {
-            Self::Cpu { .. } if tasks > 0.0 => (run / tasks).max(1.0),
+        match self.variant {
+            Variant::Threads(_) if tasks > 0.0 => (run / tasks).max(1.0),
             _ => 1.0,
         }
     }
 
     /// One device of its own in a system description.
     pub(super) fn described(&self, memory: u64) -> String {
-        let (kind, rest) = match self {
-            Self::Cpu { threads } => ("cpu", format!("threads = {threads}")),
-            Self::Gpu { arch, .. } => ("cuda", format!("arch = \"{arch}\"")),
+        let kind = self.kind;
+        let rest = match &self.variant {
+            Variant::Threads(threads) => format!("threads = {threads}"),
+            Variant::Arch(arch) => format!("arch = \"{arch}\""),
         };
         format!("[[device]]\nid = \"{kind}0\"\nkind = \"{kind}\"\nmemory = {memory}\n{rest}\n")
     }
 
     /// One device of its own in a plan.
     pub(super) fn declared(&self, name: &str) -> String {
-        let rest = match self {
-            Self::Cpu { threads } => format!("kind = \"cpu\", threads = {threads} : i64"),
-            Self::Gpu { arch, .. } => format!("kind = \"cuda\", arch = \"{arch}\""),
+        let rest = match &self.variant {
+            Variant::Threads(threads) => format!("threads = {threads} : i64"),
+            Variant::Arch(arch) => format!("arch = \"{arch}\""),
         };
-        format!("divi.device @{name} {{{rest}, memory = {} : i64}}", 1_u64 << 40)
+        format!("divi.device @{name} {{kind = \"{}\", {rest}, memory = {} : i64}}", self.kind, 1_u64 << 40)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use divi_cost::device::CPU;
 
     fn system(devices: &[(&str, &str)]) -> System {
         let device = |(index, (kind, rest)): (usize, &(&str, &str))| {
@@ -153,36 +185,46 @@ mod tests {
         System::parse("s.toml", &text).unwrap()
     }
 
-    fn h200() -> Result<Vec<DeviceInfo>, String> {
-        Ok(vec![DeviceInfo { name: "NVIDIA H200".into(), arch: "sm_90".into() }])
+    fn cpu(kind: device::Kind) -> Option<Result<Vec<DeviceInfo>, String>> {
+        (kind == CPU).then(|| Ok(vec![DeviceInfo { name: "Xeon".into(), arch: "x86_64".into() }]))
+    }
+
+    /// A machine with a CPU and a GPU.
+    fn h200(kind: device::Kind) -> Result<Vec<DeviceInfo>, String> {
+        cpu(kind).unwrap_or_else(|| Ok(vec![DeviceInfo { name: "NVIDIA H200".into(), arch: "sm_90".into() }]))
+    }
+
+    /// A machine with a CPU alone.
+    fn none(kind: device::Kind) -> Result<Vec<DeviceInfo>, String> {
+        cpu(kind).unwrap_or_else(|| Err("this machine has no CUDA driver".to_owned()))
     }
 
     #[test]
     fn devices_that_are_alike_are_one_kind() {
         let cpu = ("cpu", "threads = 1");
-        let found = Kinds::of(&system(&[cpu, ("cuda", "arch = \"sm_90a\""), cpu]), &h200()).unwrap();
+        let found = Kinds::of(&system(&[cpu, ("cuda", "arch = \"sm_90a\""), cpu]), h200).unwrap();
         let [cpus, gpus] = &found.kinds[..] else { panic!("{found:?}") };
         assert_eq!((&cpus.devices[..], cpus.memory, cpus.text()), (&[0, 2][..], 2 << 30, "1 thread".to_owned()));
         assert_eq!((&gpus.devices[..], gpus.memory, gpus.text()), (&[1][..], 1 << 30, "sm_90a".to_owned()));
-        assert_eq!(gpus.name(), "NVIDIA H200");
-        assert!(found.left_out.is_empty() && cpus.is_beside_gpus && !gpus.is_beside_gpus);
+        assert_eq!((&cpus.name()[..], &gpus.name()[..]), ("CPU, 1 thread: Xeon", "NVIDIA H200"));
+        assert!(found.left_out.is_empty() && cpus.is_beside_accelerators && !gpus.is_beside_accelerators);
         for kind in &found.kinds {
             let again = System::parse("again.toml", &kind.processor.described(kind.memory)).unwrap();
-            assert_eq!(Kinds::of(&again, &h200()).unwrap().kinds[0].processor, kind.processor);
+            assert_eq!(Kinds::of(&again, h200).unwrap().kinds[0].processor, kind.processor);
         }
     }
 
     #[test]
     fn what_cannot_be_measured_is_said() {
-        let (a100, none) = (("cuda", "arch = \"sm_80\""), Err("this machine has no CUDA driver".to_owned()));
-        let found = Kinds::of(&system(&[("cpu", "threads = 1"), a100]), &none).unwrap();
+        let a100 = ("cuda", "arch = \"sm_80\"");
+        let found = Kinds::of(&system(&[("cpu", "threads = 1"), a100]), none).unwrap();
         assert_eq!(found.left_out, ["d1 is left as described: this machine has no CUDA driver"]);
         assert_eq!(
-            Kinds::of(&system(&[a100]), &h200()).unwrap_err(),
+            Kinds::of(&system(&[a100]), h200).unwrap_err(),
             "system 's.toml' has nothing that can be measured here: d0 is left as described: it is sm_80, but this \
-             machine's first GPU (NVIDIA H200) is sm_90; CUDA_VISIBLE_DEVICES can make another one the first"
+             machine's first cuda device (NVIDIA H200) is sm_90; CUDA_VISIBLE_DEVICES can make another one the first"
         );
-        let message = Kinds::of(&system(&[("cpu", "threads = 60000")]), &none).unwrap_err();
+        let message = Kinds::of(&system(&[("cpu", "threads = 60000")]), none).unwrap_err();
         assert!(message.starts_with("device 'd0' has 60000 threads, this machine "), "{message}");
     }
 }

@@ -59,14 +59,14 @@ impl Measured {
     }
 }
 
-/// The links between devices that are measured. Those from GPU to GPU are none of them: a bundle of two needs two GPUs.
+/// The links between devices that are measured: those with an end in the host's memory. A bundle of two accelerators needs two.
 pub(super) fn pairs(system: &System, kinds: &[Kind]) -> Vec<Pair> {
     let processor = |device| kinds.iter().find(|kind| kind.devices.contains(&device)).map(|kind| &kind.processor);
     let mut pairs: Vec<Pair> = vec![];
     for (index, link) in system.links.iter().enumerate() {
         let (Some(from), Some(to)) = (processor(link.from), processor(link.to)) else { continue };
         let processors = [from.clone(), to.clone()];
-        if processors.iter().all(|processor| matches!(processor, Processor::Gpu { .. })) {
+        if !processors.iter().any(Processor::is_on_host) {
             continue;
         }
         match pairs.iter_mut().find(|pair| pair.processors == processors) {
@@ -126,8 +126,8 @@ fn plan(pair: &Pair, bytes: u64) -> String {
         )
     };
     let [from, to] = &pair.processors;
-    // Inputs are on the host, which is the first CPU.
-    let has_inputs = matches!(from, Processor::Cpu { .. });
+    // Inputs are on the host.
+    let has_inputs = from.is_on_host();
     let (first, bring) = match has_inputs {
         true => ("%x", String::new()),
         false => ("%i", format!("%i = divi.transfer %x from @to to @from : {ty}\n")),
@@ -149,8 +149,10 @@ fn plan(pair: &Pair, bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kind::Variant;
     use super::*;
     use crate::arguments::Arguments;
+    use divi_cost::device::{CPU, CUDA};
 
     #[test]
     fn what_is_on_no_line_is_told() {
@@ -168,8 +170,8 @@ mod tests {
     fn plans_compile_for_all_pairs() {
         let line = ["-o", "p.json", "--system-out=s.toml", "--cpu=x86-64-v3"].map(str::to_owned);
         let settings = Settings::of(&Arguments::read(&line, super::super::settings::OPTIONS).unwrap()).unwrap();
-        let cpu = Processor::Cpu { threads: 1 };
-        let gpu = Processor::Gpu { arch: "sm_90".into(), name: "NVIDIA H200".into() };
+        let cpu = Processor { kind: CPU, variant: Variant::Threads(1) };
+        let gpu = Processor { kind: CUDA, variant: Variant::Arch("sm_90".into()) };
         for processors in [[cpu.clone(), cpu.clone()], [cpu.clone(), gpu.clone()], [gpu, cpu]] {
             let scratch = Scratch::new().unwrap();
             let folder = scratch.join("bundle");

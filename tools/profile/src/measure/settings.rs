@@ -130,8 +130,9 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kind::Processor;
+    use super::super::kind::{Processor, Variant};
     use super::*;
+    use divi_cost::device::CPU;
 
     fn settings(options: &[&str]) -> Result<Settings, String> {
         let line: Vec<String> =
@@ -150,8 +151,9 @@ mod tests {
     #[test]
     fn each_kind_has_a_profile() {
         let settings = settings(&["--cpu=x86-64-v3"]).unwrap();
-        let kind =
-            Kind { processor: Processor::Cpu { threads: 4 }, devices: vec![1], memory: 1, is_beside_gpus: false };
+        let processor = Processor { kind: CPU, variant: Variant::Threads(4) };
+        let product = "Xeon".to_owned();
+        let kind = Kind { processor, product, devices: vec![1], memory: 1, is_beside_accelerators: false };
         assert_eq!(settings.profile(0, &kind), Path::new("p.json"));
         assert_eq!(settings.profile(1, &kind), Path::new("p.4-threads.json"));
         assert!(settings.runtime().ends_with(", x86-64-v3"));

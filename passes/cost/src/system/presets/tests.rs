@@ -1,5 +1,8 @@
 use super::*;
-use crate::system::{DeviceKind, System};
+use crate::{
+    device::{CPU, CUDA},
+    system::System,
+};
 
 fn systems() -> impl Iterator<Item = System> {
     PRESETS.iter().map(|preset| System::load(preset.name).unwrap_or_else(|error| panic!("{error}")))
@@ -52,7 +55,7 @@ fn presets_are_what_they_are_called() {
     let kinds = |name: &str| {
         let system = System::load(name).unwrap();
         let count = |kind| system.devices.iter().filter(|device| device.kind == kind).count();
-        (count(DeviceKind::Cpu), count(DeviceKind::Cuda))
+        (count(CPU), count(CUDA))
     };
     assert_eq!(kinds("cpu-2"), (2, 0));
     assert_eq!(kinds("cpu+h200"), (1, 1));

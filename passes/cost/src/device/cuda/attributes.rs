@@ -1,22 +1,22 @@
 //! From what a CUDA driver says about a GPU to how fast it is.
 
-use crate::system::{
-    Rates,
-    rates::Architecture,
-    units::{Bytes, BytesPerSecond, FlopsPerSecond},
+use super::architecture::Architecture;
+use crate::{
+    device::Rates,
+    system::units::{Bytes, BytesPerSecond, FlopsPerSecond},
 };
 
 /// A GPU, and how it reaches the others.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Gpu {
-    pub attributes: Attributes,
+pub(super) struct Gpu {
+    pub(super) attributes: Attributes,
     /// One for each GPU, itself included.
-    pub peers: Vec<Peer>,
+    pub(super) peers: Vec<Peer>,
 }
 
 /// How one GPU reaches another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peer {
+pub(super) enum Peer {
     /// Only through the host's memory.
     None,
     Pcie,
@@ -25,34 +25,34 @@ pub enum Peer {
 
 /// What the driver says. What it does not say is zero, and an architecture's usual figure takes its place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Attributes {
-    pub name: String,
-    pub memory: Bytes,
+pub(super) struct Attributes {
+    pub(super) name: String,
+    pub(super) memory: Bytes,
     /// The compute capability, times ten.
-    pub capability: u32,
-    pub multiprocessors: u32,
+    pub(super) capability: u32,
+    pub(super) multiprocessors: u32,
     /// The highest one.
-    pub clock_khz: u32,
-    pub memory_clock_khz: u32,
-    pub memory_bus_bits: u32,
+    pub(super) clock_khz: u32,
+    pub(super) memory_clock_khz: u32,
+    pub(super) memory_bus_bits: u32,
     /// How much slower f64 is than f32.
-    pub f64_ratio: u32,
+    pub(super) f64_ratio: u32,
     /// Where the kernel knows it.
-    pub pcie: Option<Pcie>,
+    pub(super) pcie: Option<Pcie>,
 }
 
 /// The way to the host.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pcie {
-    pub gigatransfers_per_second: f64,
-    pub lanes: u32,
+pub(super) struct Pcie {
+    pub(super) gigatransfers_per_second: f64,
+    pub(super) lanes: u32,
 }
 
 /// What pinned copies get of a link's raw rate: 54.2 of 63 GB/s on an H200 (test/profiles/h200_transfers.json).
 const COPY_EFFICIENCY: f64 = 0.86;
 
 impl Attributes {
-    pub fn rates(&self) -> Rates {
+    pub(super) fn rates(&self) -> Rates {
         let architecture = Architecture::nearest(self.capability);
         let cycles = f64::from(self.clock_khz) * 1e3 * f64::from(self.multiprocessors);
         // A fused multiply-add is two operations.
@@ -69,14 +69,14 @@ impl Attributes {
     }
 
     /// What copies between the host's memory and this GPU's get.
-    pub fn host_bandwidth(&self) -> BytesPerSecond {
+    pub(super) fn host_bandwidth(&self) -> BytesPerSecond {
         let usual =
             Pcie { gigatransfers_per_second: transfers(Architecture::nearest(self.capability).pcie), lanes: 16 };
         BytesPerSecond(self.pcie.unwrap_or(usual).bytes_per_second() * COPY_EFFICIENCY)
     }
 
     /// What copies to a GPU get that an NVLink leads to.
-    pub fn nvlink_bandwidth(&self) -> BytesPerSecond {
+    pub(super) fn nvlink_bandwidth(&self) -> BytesPerSecond {
         BytesPerSecond(Architecture::nearest(self.capability).nvlink().0 * COPY_EFFICIENCY)
     }
 }

@@ -1,24 +1,24 @@
 //! How fast this CPU is at most, from what it says about itself.
 
-use super::{Rates, text};
-use crate::system::{
-    rates::{CORE_BYTES_PER_SECOND, DEFAULT_HERTZ, Gains, flops_per_cycle},
-    units::{BytesPerSecond, FlopsPerSecond},
+use super::{CORE_BYTES_PER_SECOND, DEFAULT_HERTZ, flops_per_cycle};
+use crate::{
+    device::{Gains, Rates, detect::text},
+    system::units::{BytesPerSecond, FlopsPerSecond},
 };
 
 /// What is known about a CPU.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cpu {
+pub(super) struct Processor {
     /// Those that this process may use.
-    pub threads: u32,
+    pub(super) threads: u32,
     /// How many of them share a core, and with it the units that compute.
-    pub threads_per_core: u32,
-    pub sockets: u32,
-    pub hertz: f64,
+    pub(super) threads_per_core: u32,
+    pub(super) sockets: u32,
+    pub(super) hertz: f64,
     /// Whether the vendor is AMD: its memory and vector units come in other sizes.
-    pub is_amd: bool,
+    pub(super) is_amd: bool,
     /// Sold for servers, with more channels of memory.
-    pub is_server: bool,
+    pub(super) is_server: bool,
     features: Features,
     /// Not x86-64.
     is_arm: bool,
@@ -35,8 +35,8 @@ struct Features {
     amx: bool,
 }
 
-impl Cpu {
-    pub fn of_this_machine() -> Self {
+impl Processor {
+    pub(super) fn of_this_machine() -> Self {
         // Affinity and quotas of cgroups are taken into account by the standard library.
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         let threads = u32::try_from(threads).unwrap_or(u32::MAX);
@@ -78,7 +78,7 @@ impl Cpu {
     }
 
     /// As LLVM names it.
-    pub fn arch(&self) -> &'static str {
+    pub(super) fn arch(&self) -> &'static str {
         match self.features {
             _ if self.is_arm => "generic",
             Features { avx512: true, .. } => "x86-64-v4",
@@ -88,7 +88,7 @@ impl Cpu {
     }
 
     /// Peak rates of so many threads, as if each had a core for itself as long as there are any.
-    pub fn rates(&self, threads: u32) -> Rates {
+    pub(super) fn rates(&self, threads: u32) -> Rates {
         let cores = f64::from(threads.min(self.threads.div_ceil(self.threads_per_core)));
         // AMD's vectors of 512 bits take two cycles up to Zen 4, and Zen 5 cannot be told apart here.
         let halved = self.is_amd && self.features.avx512;
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_xeon_of_today() {
-        let cpu = Cpu::from_cpuinfo(2, XEON, false);
+        let cpu = Processor::from_cpuinfo(2, XEON, false);
         assert_eq!((cpu.threads, cpu.threads_per_core, cpu.sockets, cpu.hertz), (2, 1, 1, 2.1e9));
         assert_eq!(cpu.arch(), "x86-64-v4");
         let rates = cpu.rates(2);
@@ -165,7 +165,7 @@ mod tests {
     fn hyperthreads_share_a_core() {
         let text = "vendor_id : GenuineIntel\nmodel name : Intel(R) Xeon(R) CPU E5-2698 v4 @ 2.20GHz\nphysical id : 1\n\
             siblings : 40\ncpu cores : 20\nflags : avx avx2 fma\nbogomips : 4395.00\n";
-        let cpu = Cpu::from_cpuinfo(80, text, false);
+        let cpu = Processor::from_cpuinfo(80, text, false);
         assert_eq!((cpu.threads_per_core, cpu.sockets, cpu.hertz, cpu.arch()), (2, 2, 2.2e9, "x86-64-v3"));
         assert_eq!(cpu.rates(80).f32, FlopsPerSecond(40.0 * 2.2e9 * 32.0));
         assert_eq!(cpu.rates(40), cpu.rates(80), "each has a core");
@@ -176,7 +176,7 @@ mod tests {
     fn an_epyc_computes_with_half_vectors() {
         let text = "vendor_id : AuthenticAMD\nmodel name : AMD EPYC 9654 96-Core Processor\nsiblings : 192\ncpu cores : 96\n\
             flags : avx avx2 fma avx512f avx512dq avx512cd avx512bw avx512vl avx512_vnni avx512_bf16\nbogomips : 4799.93\n";
-        let cpu = Cpu::from_cpuinfo(192, text, false);
+        let cpu = Processor::from_cpuinfo(192, text, false);
         assert_eq!((cpu.arch(), cpu.hertz), ("x86-64-v4", 2.4e9));
         assert_eq!(cpu.rates(192).f32, FlopsPerSecond(96.0 * 2.4e9 * 32.0));
     }
@@ -186,7 +186,7 @@ mod tests {
         let garbled =
             "flags\nsiblings : x\ncpu cores : 0\nbogomips : -inf\nphysical id : 4294967295\nmodel name : @ NaNGHz";
         for (text, is_arm) in [("", false), ("", true), (garbled, false), (garbled, true)] {
-            let rates = Cpu::from_cpuinfo(3, text, is_arm).rates(3);
+            let rates = Processor::from_cpuinfo(3, text, is_arm).rates(3);
             assert!(rates.f32.0 > 1e9 && rates.f32.0.is_finite() && rates.bandwidth.0 > 1e9, "{rates:?}");
         }
     }

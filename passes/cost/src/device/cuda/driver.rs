@@ -1,10 +1,7 @@
 //! The CUDA driver, loaded if it is there. Only questions that need no context are asked, so no GPU is woken for long.
 
-use super::{
-    cuda::{Attributes, Gpu, Pcie, Peer},
-    text,
-};
-use crate::system::units::Bytes;
+use super::attributes::{Attributes, Gpu, Pcie, Peer};
+use crate::{device::detect::text, system::units::Bytes};
 use libloading::Library;
 use std::{
     ffi::{CStr, c_char, c_int, c_uint},

@@ -1,7 +1,6 @@
 //! How much memory this process may use.
 
-use super::text;
-use crate::system::units::Bytes;
+use crate::{device::detect::text, system::units::Bytes};
 use std::path::Path;
 
 /// The machine's memory, or less if a control group says so.
