@@ -98,6 +98,8 @@ pub fn convert(text: &str, conversion: &Conversion) -> Result<Problem, Error> {
     let bandwidth = (0..count).map(|from| (0..count).map(|to| link(from, to)).collect()).collect();
 
     let mut problem = Problem::new(conversion.name.clone(), devices, bandwidth);
+    // The first CPU, which follows the accelerators.
+    problem.set_host(if cpus > 0 { accelerators } else { 0 });
     problem.nodes = graph
         .nodes
         .iter()

@@ -36,6 +36,9 @@ pub struct Problem {
     #[serde(rename = "L", default = "one")]
     pub inputs: u32,
     pub devices: Vec<Device>,
+    /// The device that has the model's inputs, its outputs and all parameters: see [`Problem::host`].
+    #[serde(default)]
+    pub(crate) host: Option<usize>,
     /// From device (row) to device (column): none is infinite, zero is no link.
     pub bandwidth: Vec<Vec<Option<BytesPerMicro>>>,
     #[serde(default)]
@@ -201,6 +204,7 @@ impl Problem {
             name: name.into(),
             inputs: 1,
             devices,
+            host: None,
             bandwidth,
             link_latency: None,
             bus: None,
@@ -217,6 +221,16 @@ impl Problem {
             cold: None,
             meta: None,
         }
+    }
+
+    /// The device that has the model's inputs, its outputs and all parameters.
+    pub fn host(&self) -> usize {
+        self.host.unwrap_or_else(|| read::default_host(&self.devices))
+    }
+
+    /// Sets the host. What a file without it means is left out of the canonical text.
+    pub fn set_host(&mut self, host: usize) {
+        self.host = (host != read::default_host(&self.devices)).then_some(host);
     }
 
     /// The tensors, whichever way the file has them. With `edges`, tensor `i` is what node `i` computes.

@@ -36,6 +36,32 @@ fn the_problem_itself_is_fine() {
 }
 
 #[test]
+fn the_host_is_a_device() {
+    let host = |host: &str| ("\"bandwidth\":[", format!("\"host\":{host},\"bandwidth\":["));
+    let (place, text) = host("2");
+    refuses(&[(place, &text)], "host: is device 2, but there are 2");
+    let (place, text) = host("1");
+    assert_eq!(message(&[(place, &text)]), "nothing is wrong");
+}
+
+/// The text of problems whose host is the one that a file without it has stays the same.
+#[test]
+fn the_host_is_written_where_names_do_not_say_it() {
+    let mut problem = Problem::read(PROBLEM).unwrap();
+    assert_eq!(problem.host(), 0);
+    let text = problem.write();
+    problem.set_host(0);
+    assert_eq!(problem.write(), text);
+    problem.set_host(1);
+    let again = Problem::read(&problem.write()).unwrap();
+    assert_eq!((again.host(), again.cold_start().cold.map(|cold| cold.host)), (1, Some(1)));
+    assert_eq!(again, problem);
+    problem.devices.swap(0, 1);
+    problem.set_host(1);
+    assert!(!problem.write().contains("\"host\""), "the first that is called a cpu");
+}
+
+#[test]
 fn text_that_is_no_problem() {
     refuses(&[("divi-problem/1", "divi-problem/9")], "not divi-problem/1: format: unknown variant `divi-problem/9`");
     refuses(&[("\"weight\":4", "\"weight\":\"4\"")], "not divi-problem/1: nodes[1].weight: invalid type: string \"4\"");

@@ -71,6 +71,10 @@ impl Problem {
         if self.devices.is_empty() {
             findings.push(Finding::new("devices", "there are none, so nothing can run"));
         }
+        if let Some(host) = self.host.filter(|host| *host >= self.devices.len()) {
+            let message = format!("is device {host}, but there are {}", self.devices.len());
+            findings.push(Finding::new("host", message));
+        }
         if self.inputs == 0 || self.inputs > MOST_INPUTS {
             findings
                 .push(Finding::new("L", format!("{} queued inputs; at least 1, at most {MOST_INPUTS}", self.inputs)));

@@ -57,11 +57,10 @@ impl Cold {
 }
 
 impl Problem {
-    /// The same problem with all parameters in the host's memory: that of the first device that is called a cpu, else of the
-    /// first. A device that reads them there takes as long as they take over the link, unless the task itself takes longer.
+    /// The same problem with all parameters in the host's memory. A device that reads them there takes as long as they take over
+    /// the link, unless the task itself takes longer.
     pub fn cold_start(&self) -> Self {
-        let host = self.devices.iter().position(|device| device.name.starts_with("cpu")).unwrap_or(0);
-        self.cold_start_from(host)
+        self.cold_start_from(self.host())
     }
 
     /// The same with all parameters in the memory of a device.

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Deserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 
-use super::{FORMAT, Problem};
+use super::{Device, FORMAT, Problem};
 use crate::error::Error;
 use crate::units::Micros;
 
@@ -15,6 +15,12 @@ impl Problem {
     pub fn read(text: &str) -> Result<Self, Error> {
         crate::json::read(text, FORMAT)
     }
+}
+
+/// The host of a file that does not give it: files were written without it, with a device whose name says so or the first as the
+/// host.
+pub(super) fn default_host(devices: &[Device]) -> usize {
+    devices.iter().position(|device| device.name.starts_with("cpu")).unwrap_or(0)
 }
 
 /// Batch sizes are keys of an object, so they are text; a size that is given twice would be dropped without a word.

@@ -14,6 +14,9 @@ impl Problem {
         object.key("name", &string(&self.name));
         object.key("L", &self.inputs.to_string());
         object.key("devices", &list(&self.devices, device));
+        if let Some(host) = self.host {
+            object.key("host", &host.to_string());
+        }
         object.key("bandwidth", &matrix(&self.bandwidth));
         if let Some(latency) = &self.link_latency {
             object.key("link_latency", &matrix(latency));

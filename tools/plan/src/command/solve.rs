@@ -30,7 +30,7 @@ Writes a plan, and on stderr what it costs, what is proven, and how long it took
   --inputs=N           how many inputs are queued, instead of what the problem says; 1 is latency
   --contention=NAME    what transfers on one bus do to each other, instead of what the problem says: off,
                        exclusive (one at a time) or shared (they share its bandwidth)
-  --cold               parameters are in the memory of the first cpu and come with the input (latency)
+  --cold               parameters are in the host's memory and come with the input (latency)
   --resident=R         the same once more, with a share R of what was copied still where it was
   --write-problem=FILE the problem that was solved, where --cold has changed it, for divi-plan verify
   --k=N                how many stages a pipeline may have, instead of what the problem says
