@@ -1,7 +1,7 @@
 // RUN: mlir-opt --load-dialect-plugin=%libdivi --split-input-file --verify-diagnostics %s
 
 // Tests that divi's verifiers speak in mlir-opt.
-// expected-error @below {{'divi.device' op has kind "tpu": divi knows cpu and cuda}}
+// expected-error @below {{'divi.device' op has kind "tpu": expected one of cpu, cuda}}
 divi.device @tpu0 {kind = "tpu", memory = 1 : i64}
 
 // -----

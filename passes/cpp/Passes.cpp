@@ -332,7 +332,12 @@ struct Canonicalize : impl::CanonicalizeBase<Canonicalize> {
 #include "Passes.h.inc"
 } // namespace divi
 
-extern "C" void diviRegisterPasses() { divi::registerDiviPasses(); }
+extern "C" void diviInstallDeviceKinds();
+
+extern "C" void diviRegisterPasses() {
+  diviInstallDeviceKinds();
+  divi::registerDiviPasses();
+}
 
 // For the driver, whose options may hold what the text of a pipeline cannot: spaces, commas, braces.
 extern "C" MlirPass diviCreateInferShapes(int64_t batch, MlirStringRef shapes, MlirStringRef dims) {

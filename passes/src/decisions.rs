@@ -94,11 +94,11 @@ fn decision(task: MlirOperation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::new_context;
     use crate::{
         ir::set_attribute,
         tasks::{Tasks, entry},
     };
-    use divi_dialect::new_context;
     use melior::{Context, ir::Module};
 
     const PLANNED: &str = r#"

@@ -29,8 +29,33 @@ pub mod weights;
 
 pub use ir::Failure;
 
+use divi_cost::device::{self, MemorySpace};
+use divi_dialect::{DeviceKindInfo, DeviceKinds, set_device_kinds};
+use melior::Context;
+
 unsafe extern "C" {
     fn diviRegisterPasses();
+}
+
+/// Makes a context with divi's dialects and `func`, for work on one thread. Verifiers know the registered device kinds.
+pub fn new_context() -> Context {
+    install_device_kinds();
+    divi_dialect::new_context()
+}
+
+/// Lets the verifiers of the `divi` dialect ask the registry of device kinds.
+fn install_device_kinds() {
+    set_device_kinds(DeviceKinds { find: |name| device::find(name).map(kind_info), names: || device::names(|_| true) });
+}
+
+fn kind_info(kind: device::Kind) -> DeviceKindInfo {
+    DeviceKindInfo { has_host_memory: kind.memory() == MemorySpace::Host, streams_weights: kind.streams_weights() }
+}
+
+/// Called by `diviRegisterPasses`, which every program that runs passes calls first.
+#[unsafe(no_mangle)]
+extern "C" fn diviInstallDeviceKinds() {
+    install_device_kinds();
 }
 
 /// Registers every pass under its `divi-…` name. MLIR's registry is one for all threads, and does not guard itself.

@@ -9,9 +9,9 @@ pub mod trial;
 
 use bytes::Bytes;
 use divi_dialect::ExternalAttribute;
-pub use divi_dialect::new_context as context;
 use divi_onnx::Tensor;
 use divi_passes::import::{self, Error, Options, Source, Warning};
+pub use divi_passes::new_context as context;
 pub use divi_readers::{memory, random};
 use melior::{
     Context, StringRef,

@@ -2,11 +2,19 @@
 
 #include "Divi.h"
 
+#include "mlir/CAPI/Support.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace divi;
+
+// Written in Rust: see src/kind.rs.
+extern "C" {
+bool diviDeviceKindIsKnown(MlirStringRef name, void (*sink)(MlirStringRef, void *), void *user);
+bool diviDeviceKindHasHostMemory(MlirStringRef name);
+bool diviDeviceKindStreamsWeights(MlirStringRef name);
+}
 
 /// `-> type` for one result, `-> (types)` for several, nothing for none.
 static ParseResult parseResults(OpAsmParser &parser, SmallVectorImpl<Type> &types) {
@@ -53,13 +61,13 @@ static DeviceOp findDevice(Operation *op, FlatSymbolRefAttr name, SymbolTableCol
   return {};
 }
 
-/// Where the model's inputs arrive: the first cpu, or the first device where there is no cpu.
+/// Where the model's inputs arrive: the first device whose memory is the host's, or the first of all if there is none.
 static DeviceOp hostDevice(Operation *op) {
   auto module = op->getParentOfType<ModuleOp>();
   if (!module)
     return {};
   for (DeviceOp device : module.getOps<DeviceOp>())
-    if (device.getKind() == "cpu")
+    if (diviDeviceKindHasHostMemory(wrap(device.getKind())))
       return device;
   auto devices = module.getOps<DeviceOp>();
   return devices.empty() ? DeviceOp() : *devices.begin();
@@ -118,8 +126,10 @@ static LogicalResult verifyExplicitBlock(Operation *op) {
 }
 
 LogicalResult DeviceOp::verify() {
-  if (getKind() != "cpu" && getKind() != "cuda")
-    return emitOpError() << "has kind \"" << getKind() << "\": divi knows cpu and cuda";
+  std::string known;
+  auto keep = [](MlirStringRef names, void *user) { static_cast<std::string *>(user)->assign(names.data, names.length); };
+  if (!diviDeviceKindIsKnown(wrap(getKind()), keep, &known))
+    return emitOpError() << "has kind \"" << getKind() << "\": expected one of " << known;
   if (static_cast<int64_t>(getMemory()) <= 0)
     return emitOpError() << "has " << static_cast<int64_t>(getMemory()) << " bytes of memory: it must be positive";
   if (std::optional<ArrayAttr> sizes = getBatchSizes())
@@ -129,8 +139,8 @@ LogicalResult DeviceOp::verify() {
   if (std::optional<StringRef> weights = getWeights()) {
     if (*weights != "resident" && *weights != "streamed")
       return emitOpError() << "has weights \"" << *weights << "\": they are resident or streamed";
-    if (*weights == "streamed" && getKind() != "cuda")
-      return emitOpError() << "streams its weights, but is no GPU: a " << getKind() << " reads them where they are";
+    if (*weights == "streamed" && !diviDeviceKindStreamsWeights(wrap(getKind())))
+      return emitOpError() << "has weights \"streamed\": a " << getKind() << " device reads them where they are";
   }
   if (std::optional<uint64_t> node = getNode(); node && static_cast<int64_t>(*node) < 0)
     return emitOpError() << "is part of node " << static_cast<int64_t>(*node) << ": nodes are counted from 0";

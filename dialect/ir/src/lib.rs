@@ -7,6 +7,7 @@ mod attribute;
 mod diagnostic;
 mod elements;
 mod ffi;
+mod kind;
 pub mod node;
 mod text;
 mod types;
@@ -15,6 +16,7 @@ mod verify;
 pub use attribute::{BatchAttribute, BatchCost, CostAttribute, ExternalAttribute, MoveAttribute};
 pub use diagnostic::{emit_error, emit_warning};
 pub use elements::{dense_elements, dense_resource, elements_of};
+pub use kind::{DeviceKindInfo, DeviceKinds, set_device_kinds};
 pub use text::text;
 pub use types::{
     contained_type, element_type, element_type_of, optional_type, sequence_type, tensor_type, tensor_type_of,

@@ -1,7 +1,7 @@
 // RUN: divi-opt %s --split-input-file --verify-diagnostics
 
 // Tests that devices are of a kind that divi knows.
-// expected-error @below {{has kind "tpu": divi knows cpu and cuda}}
+// expected-error @below {{has kind "tpu": expected one of cpu, cuda}}
 divi.device @tpu0 {kind = "tpu", memory = 1 : i64}
 
 // -----
@@ -891,8 +891,8 @@ func.func @weights_elsewhere() attributes {divi.weights = "disk"} {
 
 // -----
 
-// Tests that weights are streamed to GPUs alone.
-// expected-error @below {{'divi.device' op streams its weights, but is no GPU: a cpu reads them where they are}}
+// Tests that weights are streamed to devices with memory of their own.
+// expected-error @below {{'divi.device' op has weights "streamed": a cpu device reads them where they are}}
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64, weights = "streamed"}
 
 // -----

@@ -1,6 +1,6 @@
 use super::fingerprint;
+use crate::new_context;
 use crate::tasks::entry;
-use divi_dialect::new_context;
 use melior::ir::Module;
 use std::fmt::Write;
 

@@ -1,11 +1,11 @@
 //! The planner has a verifier, too, of problems and plans: both must say the same of plans of random graphs, good and bad.
 
 use super::verify_plan;
+use crate::new_context;
 use crate::{
     cost::Posed,
     partition::{Options, partition, planned_inputs, read_plan},
 };
-use divi_dialect::new_context;
 use divi_planner::{Objective, Terms, plan::Limit, problem::Contention, random::Random, verify_under};
 use melior::{Context, ir::Module};
 use std::{cell::RefCell, fmt::Write, rc::Rc};

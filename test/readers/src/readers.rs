@@ -168,7 +168,7 @@ mod model {
     pub(super) fn read(bytes: &[u8]) -> Result<bool, String> {
         // After a panic the context may be inconsistent, so it is put back only after success.
         let taken = CONTEXT.with_borrow_mut(Option::take).filter(|(_, used)| *used < MODELS_A_CONTEXT);
-        let (context, used) = taken.unwrap_or_else(|| (divi_dialect::new_context(), 0));
+        let (context, used) = taken.unwrap_or_else(|| (divi_passes::new_context(), 0));
         let outcome = import_into(&context, bytes);
         CONTEXT.set(Some((context, used + 1)));
         outcome

@@ -75,7 +75,7 @@ fn defaults() -> Result<Vec<Row>, String> {
 fn measure(path: &Path, repeats: usize) -> Result<Duration, String> {
     let mut samples = vec![];
     for _ in 0..=repeats {
-        let context = divi_dialect::new_context();
+        let context = divi_passes::new_context();
         let start = Instant::now();
         let source = Source::open(path).map_err(|error| error.to_string())?;
         let module = import(&context, &source, &Options::default()).map_err(|error| error.to_string())?;

@@ -139,7 +139,7 @@ extern "C" fn diviImportOnnx(
 }
 
 fn bytecode(source: &Source, options: &Options, quiet: bool) -> Result<Vec<u8>, String> {
-    let context = divi_dialect::new_context();
+    let context = divi_passes::new_context();
     let (module, warnings) = import(&context, source, options).map_err(|error| error.to_string())?;
     if !quiet {
         for warning in warnings {

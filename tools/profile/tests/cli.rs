@@ -210,7 +210,7 @@ fn errors_say_what_is_wrong() {
     fails(&["fit"], "", "fit needs at least one profile or table (see --help)");
     fails(&["fit", "--frob", "x"], "", "unknown option '--frob' (see --help)");
     fails(&["fit", "no/such.json"], "", "no/such.json: No such file or directory (os error 2)");
-    fails(&["convert", "-"], r#"{"rows": []}"#, "-: unknown field 'rows'; there are gpu, cpu_threads, note, models");
+    fails(&["convert", "-"], r#"{"rows": []}"#, "-: unknown field 'rows'; there are cpu_threads, gpu, note, models");
     fails(&["fit", "-"], "{}", "-: field 'format' is missing");
     let empty = r#"{"format": "divi-profile/1", "device": "d", "runtime": "r", "entries": []}"#;
     fails(&["fit", "-"], empty, "no measured operator to fit a model to");

@@ -111,7 +111,7 @@ impl Case {
         let opset = OperatorSetIdProto { domain: None, version: Some(self.opset) };
         let (graph, opset_import) = (Some(self.graph), vec![opset]);
         let model = ModelProto { ir_version: Some(3), graph, opset_import, ..Default::default() };
-        let context = divi_dialect::new_context();
+        let context = crate::new_context();
         let source = Source::from_memory("test", model.encode_to_vec().into());
         let (module, _) = import(&context, &source, &Options::default()).map_err(|error| error.to_string())?;
         let text = module.as_operation().to_string();

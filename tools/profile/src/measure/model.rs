@@ -41,7 +41,7 @@ pub(super) fn compile(
     settings: &Settings,
 ) -> Result<Compiled, String> {
     let fail = |message: String| format!("{}: {message}", model.display());
-    let context = divi_dialect::new_context();
+    let context = divi_passes::new_context();
     let source = Source::open(model).map_err(|error| error.to_string())?;
     let options = import::Options {
         batch: Some(batch.unwrap_or(1).into()),
@@ -76,7 +76,7 @@ pub(super) fn compile(
 
 /// Compiles a plan that is written down into a folder.
 pub(super) fn compile_plan(name: &str, text: &str, folder: &Path, settings: &Settings) -> Result<(), String> {
-    let context = divi_dialect::new_context();
+    let context = divi_passes::new_context();
     with_messages(&context, || {
         let module = Module::parse(&context, text).ok_or(Failure)?;
         emit_bundle(module.as_operation().to_raw(), folder, &bundle_options(name, settings))
