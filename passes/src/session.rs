@@ -30,7 +30,7 @@ pub struct Planned {
     pub staged: Plan,
     /// What each node is: the kind of a task; `input` or `output`.
     pub kinds: Vec<String>,
-    /// `cpu` or `cuda`.
+    /// Kind of each device.
     pub device_kinds: Vec<String>,
     /// The operators that each node was made of, by name.
     pub members: Vec<Vec<String>>,

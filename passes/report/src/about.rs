@@ -9,7 +9,7 @@ pub struct About {
     pub title: Option<String>,
     /// Of each task: `conv_bn_relu`.
     pub task_kinds: Vec<String>,
-    /// Of each device: `cpu`, `cuda`.
+    /// Kind of each device, as in IR.
     pub device_kinds: Vec<String>,
     /// How many operators each task is made of.
     pub operators: Vec<usize>,

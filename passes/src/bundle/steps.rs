@@ -15,6 +15,7 @@ use crate::{
     tasks::{entry, keeps_weights_on_host, task_name},
 };
 use divi_codegen::{Program, StageProgram, backends, graph::Value as GraphValue, program::tensor};
+use divi_cost::device::{self, MemorySpace};
 use divi_dialect::CostAttribute;
 use divi_runtime::bundle::{Action, Device, Link, Mode, Objective, Port, Step, Task, Value};
 use melior::ir::Attribute;
@@ -150,12 +151,13 @@ impl Walk<'_, '_> {
         Err(Failure)
     }
 
-    /// Weights come to GPUs from the host.
+    /// Weights come from the host to devices with memory of their own.
     fn find_inward_links(&mut self) {
         let host = self.device_names[self.host()];
         for (device, name) in self.program.devices.iter_mut().zip(&self.device_names) {
             let is_inward = |link: &&MlirOperation| (symbol(**link, "from"), symbol(**link, "to")) == (host, *name);
-            let Some(&link) = self.links.iter().find(is_inward).filter(|_| device.kind == "cuda") else { continue };
+            let is_copied = device::find(&device.kind).is_some_and(|kind| kind.memory() == MemorySpace::Device);
+            let Some(&link) = self.links.iter().find(is_inward).filter(|_| is_copied) else { continue };
             let number = |name| attribute(link, name).and_then(float_attribute);
             let numbers = number("bandwidth").zip(number("latency"));
             device.inward = numbers.map(|(bytes_per_s, latency)| Link { bytes_per_s, latency_us: latency * 1e6 });
@@ -166,9 +168,9 @@ impl Walk<'_, '_> {
         self.device_names.iter().position(|device| *device == name)
     }
 
-    /// Where inputs and outputs are: the first CPU, or else the first device.
+    /// Where inputs and outputs are.
     fn host(&self) -> usize {
-        self.program.devices.iter().position(|device| device.kind == "cpu").unwrap_or(0)
+        device::host(self.program.devices.iter().map(|device| &device.kind[..]))
     }
 
     /// The device of those that read an argument without a transfer.

@@ -46,7 +46,7 @@ pub(crate) struct Posed {
     pub(crate) host: usize,
     /// What each task is, in the words of costs.
     pub(crate) kinds: Vec<String>,
-    /// `cpu` or `cuda`.
+    /// Name of the device's kind.
     pub(crate) device_kinds: Vec<String>,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Builder<'a> {
         };
         let mut devices: Vec<Device> = costs.devices.iter().enumerate().map(device).collect();
         let count = devices.len();
-        let host = costs.devices.iter().position(|device| device.kind == "cpu").unwrap_or(0);
+        let host = divi_cost::device::host(costs.devices.iter().map(|device| &device.kind[..]));
         // What takes no time is not cut into batches: the queue as a whole is one that only such tasks take.
         if inputs > 1 && !devices[host].batch_sizes.contains(&inputs) {
             devices[host].batch_sizes.push(inputs);
@@ -146,6 +146,7 @@ impl<'a> Builder<'a> {
         let bandwidth = (0..count).map(|from| (0..count).map(|to| (from != to).then_some(0.0)).collect()).collect();
         let name = attribute(module, "sym_name").and_then(string_attribute).unwrap_or("main");
         let mut problem = Problem::new(name, devices, bandwidth);
+        problem.set_host(host);
         problem.inputs = inputs;
         problem.memory_model = MemoryModel::Liveness;
         problem.machines = machines(&costs.devices);

@@ -14,6 +14,7 @@ use crate::{
     steps::{integer, integers, symbol},
     tasks::{definer, entry},
 };
+use divi_cost::device;
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
@@ -156,12 +157,12 @@ fn functions(module: MlirOperation) -> FxHashMap<&'static str, MlirOperation> {
     named.collect()
 }
 
-/// Where inputs and outputs are: the first CPU, or else the first device.
+/// Where inputs and outputs are.
 fn host(module: MlirOperation) -> &'static str {
     let all = blocks(module).into_iter().flat_map(operations);
     let devices: Vec<_> = all.filter(|&operation| operation_name(operation) == "divi.device").collect();
-    let is_cpu = |device: &&MlirOperation| attribute(**device, "kind").and_then(string_attribute) == Some("cpu");
-    let host = devices.iter().find(is_cpu).or(devices.first());
+    let kind = |&device: &MlirOperation| attribute(device, "kind").and_then(string_attribute).unwrap_or_default();
+    let host = devices.get(device::host(devices.iter().map(kind)));
     host.and_then(|&device| attribute(device, "sym_name")).and_then(string_attribute).unwrap_or_default()
 }
 

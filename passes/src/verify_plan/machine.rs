@@ -19,7 +19,7 @@ pub(super) struct Device {
 /// A device is known by its position.
 pub(super) struct Machine {
     pub(super) devices: Vec<Device>,
-    /// Where the model's inputs are and its outputs go: the first cpu, or else the first device.
+    /// Where the model's inputs are and its outputs go.
     pub(super) host: usize,
     pub(super) contention: Contention,
     /// Whether parameters are in the host's memory when an input comes.
@@ -55,8 +55,8 @@ impl Machine {
                 .add(module, "has no divi.device, so that no plan can hold: start from the module that was planned");
             return None;
         }
-        let is_cpu = |operation: MlirOperation| attribute(operation, "kind").and_then(string_attribute) == Some("cpu");
-        let host = declared.iter().position(|&operation| is_cpu(operation)).unwrap_or(0);
+        let kind = |&device: &MlirOperation| attribute(device, "kind").and_then(string_attribute).unwrap_or_default();
+        let host = divi_cost::device::host(declared.iter().map(kind));
         let contention = match attribute(module, "divi.contention").and_then(string_attribute) {
             Some("exclusive") => Contention::Exclusive,
             Some("shared") => Contention::Shared,
