@@ -20,13 +20,13 @@ pub fn register(backend: Box<dyn TargetBackend>) -> bool {
 /// Returns the back end of a kind of device.
 pub fn find(kind: &str) -> Option<&'static dyn TargetBackend> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    BUILT_IN.iter().chain(registered.iter()).copied().find(|backend| backend.kind() == kind)
+    BUILT_IN.iter().chain(registered.iter()).copied().find(|backend| backend.kind().name() == kind)
 }
 
 /// Returns the kinds that code is generated for, in the order of their registration.
 pub fn kinds() -> Vec<String> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    BUILT_IN.iter().chain(registered.iter()).map(|backend| backend.kind().to_owned()).collect()
+    BUILT_IN.iter().chain(registered.iter()).map(|backend| backend.kind().name().to_owned()).collect()
 }
 
 /// Returns the back end of the host, which computes constants.

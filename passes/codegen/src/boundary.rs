@@ -11,6 +11,7 @@ use crate::{
     layout::{Ends, Form},
     program::Program,
 };
+use divi_cost::device::MemorySpace;
 use divi_runtime::bundle::{Action, Step, Tensor};
 
 /// The forms of a program's values: the same for a value, its copies on other devices, and the ends of stages that it is at.
@@ -24,7 +25,9 @@ pub(crate) struct Borders {
 }
 
 impl Borders {
-    pub(crate) fn of(program: &Program) -> Self {
+    /// Assigns row-major layouts wherever no other is possible: at the model's inputs and outputs, at slices and gathers, and at stages of
+    /// devices that do not accept blocked ones.
+    pub(crate) fn of(program: &Program, accepts_blocked: &dyn Fn(usize) -> bool) -> Self {
         let mut count = program.values.len();
         let mut stages = vec![];
         for stage in &program.stages {
@@ -53,6 +56,11 @@ impl Borders {
                 }
                 Action::Launch { .. } | Action::Transfer { .. } => {}
             }
+        }
+        for (number, stage) in program.stages.iter().enumerate().filter(|(_, stage)| !accepts_blocked(stage.device)) {
+            let [first, _, end] = borders.stages[number];
+            debug_assert_eq!(end - first, stage.graph.inputs.len() + stage.graph.outputs.len());
+            (first..end).for_each(|end| borders.set(end, Form::Dense));
         }
         for port in program.inputs.iter().chain(&program.outputs) {
             borders.set(port.value, Form::Dense);
@@ -111,22 +119,23 @@ impl Borders {
     }
 }
 
-/// Of each stage's outputs, whether copies to GPUs are all that read it.
-pub(crate) fn outputs_for_gpus(program: &Program) -> Vec<Vec<bool>> {
-    let mut is_for_gpus = vec![true; program.values.len()];
-    let is_gpus = |value: usize| program.devices[program.values[value].device].kind == "cuda";
+/// Returns for each output of each stage whether only copies to memory of other devices read it. `memory` returns the memory space of a
+/// device.
+pub(crate) fn streamed_outputs(program: &Program, memory: &dyn Fn(usize) -> MemorySpace) -> Vec<Vec<bool>> {
+    let mut is_streamed = vec![true; program.values.len()];
+    let has_own_memory = |value: usize| memory(program.values[value].device) == MemorySpace::Device;
     for Step { action, .. } in &program.steps {
         match action {
-            Action::Transfer { output, .. } if is_gpus(*output) => {}
-            _ => action.reads().iter().for_each(|&value| is_for_gpus[value] = false),
+            Action::Transfer { output, .. } if has_own_memory(*output) => {}
+            _ => action.reads().iter().for_each(|&value| is_streamed[value] = false),
         }
     }
-    program.outputs.iter().for_each(|port| is_for_gpus[port.value] = false);
+    program.outputs.iter().for_each(|port| is_streamed[port.value] = false);
     // A stage that runs several times has several values at each end.
     let mut stages: Vec<_> = program.stages.iter().map(|stage| vec![true; stage.graph.outputs.len()]).collect();
     for Step { action, .. } in &program.steps {
         if let Action::Launch { stage, outputs, .. } = action {
-            stages[*stage].iter_mut().zip(outputs).for_each(|(all, &value)| *all &= is_for_gpus[value]);
+            stages[*stage].iter_mut().zip(outputs).for_each(|(all, &value)| *all &= is_streamed[value]);
         }
     }
     stages

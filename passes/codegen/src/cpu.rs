@@ -14,13 +14,15 @@ mod pool;
 mod tests;
 
 use crate::{
-    backend::{Reason, TargetBackend},
-    error::Result,
+    backend::{BoundaryLayouts, Code, CompiledStage, Executable, Reason, StageCompiler, StageInput, TargetBackend},
+    error::{Error, Result},
     graph::{Id, Node, Value},
+    host::HostModule,
     layout::{Blocked, Form, Margin},
     lowering::{Hooks, Lowering},
     ops, stage,
 };
+use divi_cost::device::{self, Kind};
 use divi_onnx::DType;
 use divi_runtime::bundle::Device;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -32,12 +34,8 @@ const LINE: usize = 64;
 pub(crate) struct CpuBackend;
 
 impl TargetBackend for CpuBackend {
-    fn kind(&self) -> &str {
-        "cpu"
-    }
-
-    fn supports_device(&self, _: &Device) -> std::result::Result<(), Reason> {
-        Ok(())
+    fn kind(&self) -> Kind {
+        device::CPU
     }
 
     fn has_operator(&self, op: &str) -> bool {
@@ -46,6 +44,28 @@ impl TargetBackend for CpuBackend {
 
     fn supports(&self, node: &Node, values: &[Value]) -> std::result::Result<(), Reason> {
         Ok(stage::check(node, values, &CpuHooks, None)?)
+    }
+
+    fn boundary_layouts(&self) -> BoundaryLayouts {
+        BoundaryLayouts::Assigned
+    }
+
+    fn compiler(&self, _: &[&Device]) -> Box<dyn StageCompiler> {
+        Box::new(CpuCompiler)
+    }
+}
+
+/// Stages of CPUs are part of the host's code.
+struct CpuCompiler;
+
+impl StageCompiler for CpuCompiler {
+    fn compile(&mut self, stage: StageInput<'_>, host: &mut HostModule) -> std::result::Result<CompiledStage, Error> {
+        let boundary = stage.boundary();
+        Ok(stage::lower(stage.graph, boundary, &CpuHooks, host, None)?.compiled(Code::Host))
+    }
+
+    fn finish(self: Box<Self>, _: &[&CompiledStage]) -> std::result::Result<Vec<Executable>, Error> {
+        Ok(vec![])
     }
 }
 

@@ -5,30 +5,38 @@ mod blocks;
 mod concat;
 mod conv;
 mod finish;
+mod intrinsics;
+mod launch;
 mod matmul;
+mod ptx;
 mod rows;
 mod tile;
 
 use crate::{
-    backend::{Reason, TargetBackend},
+    backend::{BoundaryLayouts, Code, CompiledStage, Executable, Reason, StageCompiler, StageInput, TargetBackend},
     chain,
     error::{Error, Result},
     graph::{Id, Node, Value},
+    host::HostModule,
     kernels::Kernels,
     layout::Blocked,
-    lowering::{Hooks, Lowering},
-    ops, stage,
+    lowering::{Hooks, Lowering, Simt},
+    machine_code, ops, stage,
     target::Gpu,
 };
+use divi_cost::device::{self, Kind};
 use divi_onnx::DType;
-use divi_runtime::bundle::Device;
+use divi_runtime::{
+    bundle::{self, Device},
+    drivers::cuda::{self as cuda_driver, launch::Launch},
+};
 
 /// Back end of CUDA devices.
 pub(crate) struct CudaBackend;
 
 impl TargetBackend for CudaBackend {
-    fn kind(&self) -> &str {
-        "cuda"
+    fn kind(&self) -> Kind {
+        device::CUDA
     }
 
     fn supports_device(&self, device: &Device) -> std::result::Result<(), Reason> {
@@ -40,12 +48,60 @@ impl TargetBackend for CudaBackend {
     }
 
     fn supports(&self, node: &Node, values: &[Value]) -> std::result::Result<(), Reason> {
-        Ok(stage::check(node, values, &CudaHooks, Some(&mut Kernels::unbuilt_simt()))?)
+        let simt = Simt { kernels: &mut Kernels::unbuilt_simt(), payload: launch::payload };
+        Ok(stage::check(node, values, &CudaHooks, Some(simt))?)
+    }
+
+    fn boundary_layouts(&self) -> BoundaryLayouts {
+        BoundaryLayouts::Any
+    }
+
+    fn compiler(&self, devices: &[&Device]) -> Box<dyn StageCompiler> {
+        let mut gpus: Vec<Gpu> = vec![];
+        // Devices that code cannot be generated for have no stages.
+        for gpu in devices.iter().filter_map(|device| gpu(device).ok()) {
+            if !gpus.contains(&gpu) {
+                gpus.push(gpu);
+            }
+        }
+        Box::new(CudaCompiler { kernels: Kernels::simt(), gpus })
+    }
+}
+
+/// Kernels of all stages, and the architectures that they are compiled for.
+struct CudaCompiler {
+    kernels: Kernels,
+    gpus: Vec<Gpu>,
+}
+
+impl StageCompiler for CudaCompiler {
+    fn compile(&mut self, stage: StageInput<'_>, host: &mut HostModule) -> std::result::Result<CompiledStage, Error> {
+        let gpu = gpu(stage.device)?;
+        let executable = self.gpus.iter().position(|known| *known == gpu).ok_or_else(|| {
+            Error::Internal(format!("stage '{}' is on a device that is not one of the program's", stage.name))
+        })?;
+        let boundary = stage.boundary();
+        let simt = Simt { kernels: &mut self.kernels, payload: launch::payload };
+        Ok(stage::lower(stage.graph, boundary, &CudaHooks, host, Some(simt))?.compiled(Code::Own(executable)))
+    }
+
+    fn finish(mut self: Box<Self>, stages: &[&CompiledStage]) -> std::result::Result<Vec<Executable>, Error> {
+        let calls = stages.iter().flat_map(|stage| &stage.calls);
+        let signatures = calls.map(|call| Launch::of(call).map(|launch| launch.signatures(call)));
+        let signatures = signatures.collect::<std::result::Result<Vec<_>, _>>().map_err(Error::Internal)?;
+        let signatures = machine_code::signature_lines(signatures.into_iter().flatten());
+        let codes = ptx::compile(&mut self.kernels, &self.gpus, &signatures)?;
+        let executables = self.gpus.iter().zip(codes).map(|(gpu, bytes)| {
+            let target = cuda_driver::Target { arch: gpu.arch.clone() };
+            let bundle::Executable { format, file, target } = target.executable(format!("{}.ptx", gpu.arch));
+            Executable { format, file, target, bytes }
+        });
+        Ok(executables.collect())
     }
 }
 
 /// Returns the architecture that code for a device is generated for.
-pub(crate) fn gpu(device: &Device) -> std::result::Result<Gpu, Error> {
+fn gpu(device: &Device) -> std::result::Result<Gpu, Error> {
     let arch = device.arch.as_ref().ok_or_else(|| {
         Error::Target(format!("device '{}' does not say which GPU it is: give its arch, as sm_90", device.id))
     })?;

@@ -6,7 +6,6 @@
 mod arithmetic;
 mod control;
 mod function;
-mod gpu;
 mod math;
 mod memory;
 mod small_float;
@@ -14,7 +13,6 @@ mod vector;
 
 pub(crate) use arithmetic::Compare;
 pub(crate) use function::{Form, Grid, Kernel, Signature};
-pub(crate) use gpu::shared_name;
 
 use divi_onnx::DType;
 use melior::StringRef;
@@ -48,7 +46,7 @@ pub(crate) struct Builder {
     last_constant: Cell<Option<MlirOperation>>,
     form: Form,
     /// Bytes of the memory that the threads of a GPU's block share.
-    shared: Cell<u64>,
+    pub(crate) shared: Cell<u64>,
     /// Where the kernel keeps its status, if it can fail.
     status: Cell<Option<V>>,
     /// Buffers that whole lines are written to past the caches, and whether any was.
@@ -159,21 +157,21 @@ impl Builder {
         self.lanes_of(ty).map_or(element, |lanes| self.vector_of(lanes, element))
     }
 
-    fn parsed_type(&self, text: &str) -> Type {
+    pub(crate) fn parsed_type(&self, text: &str) -> Type {
         // SAFETY: the context is alive, the text outlives the call.
         Type(unsafe { mlirTypeParseGet(self.context, StringRef::new(text).to_raw()) })
     }
 
     // --- Operations -------------------------------------------------------------------------------------------------
 
-    fn attribute(&self, text: &str) -> MlirAttribute {
+    pub(crate) fn attribute(&self, text: &str) -> MlirAttribute {
         // SAFETY: the context is alive, the text outlives the call.
         let attribute = unsafe { mlirAttributeParseGet(self.context, StringRef::new(text).to_raw()) };
         debug_assert!(!attribute.ptr.is_null(), "{text} is no attribute");
         attribute
     }
 
-    fn named(&self, name: &str, attribute: MlirAttribute) -> MlirNamedAttribute {
+    pub(crate) fn named(&self, name: &str, attribute: MlirAttribute) -> MlirNamedAttribute {
         // SAFETY: the context is alive, the name outlives the call.
         unsafe { mlirNamedAttributeGet(mlirIdentifierGet(self.context, StringRef::new(name).to_raw()), attribute) }
     }
@@ -200,7 +198,7 @@ impl Builder {
     }
 
     /// Appends an operation.
-    fn append(
+    pub(crate) fn append(
         &self,
         name: &str,
         operands: &[V],

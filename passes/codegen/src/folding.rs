@@ -4,6 +4,7 @@
 //! Weights that come from a seed are made at load, so what is computed of those is computed at load, too.
 
 use crate::{
+    backends,
     compile::compile,
     constants,
     error::Error,
@@ -174,7 +175,8 @@ fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<
         stages.push(StageProgram { name: stage.name.clone(), device: 0, tasks: vec![task], graph });
     }
     let outputs = values.iter().enumerate().map(|(value, it)| Port { name: it.name.clone(), value }).collect();
-    let device = Device { id: "cpu0".into(), kind: "cpu".into(), memory: u64::MAX / 2, ..Device::default() };
+    let host = backends::host().kind().name().to_owned();
+    let device = Device { id: "host".into(), kind: host, memory: u64::MAX / 2, ..Device::default() };
     let constants = Program {
         model: "constants".into(),
         objective: Objective { mode: Mode::Latency, inputs: 1, predicted_us: None, bound_us: None },

@@ -27,8 +27,8 @@ impl Kernels {
         Self::with(target.lanes, target.registers, true)
     }
 
-    /// Those of GPUs, whose registers hold one element.
-    pub(crate) fn of_gpu() -> Self {
+    /// Kernels of a SIMT device, whose registers hold one element.
+    pub(crate) fn simt() -> Self {
         Self::with(1, 255, false)
     }
 

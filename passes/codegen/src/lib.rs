@@ -18,6 +18,7 @@ mod epilogue;
 pub mod error;
 mod folding;
 pub mod graph;
+pub mod host;
 mod kernels;
 mod layout;
 mod lowering;

@@ -7,7 +7,7 @@ mod hooks;
 mod images;
 mod order;
 
-pub(crate) use calls::{Phase, Way};
+pub(crate) use calls::{Phase, Simt, SimtKernel, Way};
 pub(crate) use hooks::Hooks;
 
 use crate::{
@@ -22,7 +22,6 @@ use calls::PendingCall;
 use divi_onnx::{DType, Tensor};
 use divi_runtime::{
     bundle::{Buffer, Call},
-    drivers::cuda::launch::Launch,
     prepare::Expression,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -48,8 +47,8 @@ enum Storage {
 /// What the lowering of operators works on.
 pub(crate) struct Lowering<'a> {
     kernels: &'a mut Kernels,
-    /// The kernels of the GPU that the stage is for.
-    gpu: Option<&'a mut Kernels>,
+    /// Kernels of the SIMT device that the stage is for.
+    simt: Option<Simt<'a>>,
     pool: &'a mut Pool,
     values: Vec<Value>,
     storage: Vec<Storage>,
@@ -83,12 +82,7 @@ pub(crate) struct Lowered {
 
 impl<'a> Lowering<'a> {
     /// With the values of a graph; nothing is placed yet, and nothing called.
-    pub(crate) fn of(
-        graph: &mut Graph,
-        kernels: &'a mut Kernels,
-        gpu: Option<&'a mut Kernels>,
-        pool: &'a mut Pool,
-    ) -> Self {
+    pub(crate) fn of(graph: &mut Graph, kernels: &'a mut Kernels, simt: Option<Simt<'a>>, pool: &'a mut Pool) -> Self {
         let Graph { nodes, outputs, .. } = &*graph;
         let mut readers: FxHashMap<Id, Vec<usize>> = FxHashMap::default();
         let reads = nodes.iter().enumerate().flat_map(|(i, node)| node.inputs.iter().flatten().map(move |&id| (id, i)));
@@ -98,7 +92,7 @@ impl<'a> Lowering<'a> {
         let values = std::mem::take(&mut graph.values);
         Self {
             kernels,
-            gpu,
+            simt,
             pool,
             storage: vec![Storage::Unplaced; values.len()],
             values,
@@ -169,7 +163,7 @@ impl<'a> Lowering<'a> {
 
     /// Whether a GPU runs what is lowered now.
     pub(crate) fn is_simt(&self) -> bool {
-        self.gpu.is_some() && !self.is_preparing
+        self.simt.is_some() && !self.is_preparing
     }
 
     /// How many neighbours one iteration computes where that is of use: on a GPU, each is a thread's.
@@ -354,9 +348,8 @@ impl<'a> Lowering<'a> {
                 extent: call.extent,
                 grain: call.grain,
                 task: call.task,
-                // CPUs run calls one after the other.
-                after: if call.launch.is_some() { after } else { vec![] },
-                payload: call.launch.as_ref().map(Launch::to_payload).unwrap_or_default(),
+                after,
+                payload: call.payload,
             }
         });
         Lowered { calls: calls.collect(), arena: plan.bytes }

@@ -1,8 +1,4 @@
-//! From kernels to a shared object, or to PTX: MLIR's lowering, LLVM, the linker.
-
-mod gpu;
-
-pub(crate) use gpu::compile as compile_for_gpu;
+//! From kernels to machine code: MLIR's lowering, LLVM, and the linker of shared objects.
 
 use crate::{emit::Kernel, error::Error, kernels::Kernels, target::Target};
 use divi_runtime::drivers::cpu::SIGNATURES;
@@ -23,6 +19,7 @@ use melior::{
 };
 use mlir_sys::*;
 use std::{
+    collections::BTreeSet,
     ffi::c_void,
     path::{Path, PathBuf},
     process::Command,
@@ -81,7 +78,7 @@ pub(crate) fn compile(
 }
 
 /// Gets MLIR and LLVM ready, once, and a context for translation.
-fn initialize(context: &Context) {
+pub(crate) fn initialize(context: &Context) {
     static INITIALIZED: Once = Once::new();
     INITIALIZED.call_once(|| {
         register_all_passes();
@@ -147,7 +144,7 @@ fn signature_module<'c>(context: &'c Context, signatures: &str) -> Module<'c> {
 ///
 /// # Safety
 /// The block is alive.
-unsafe fn append_last(context: &Context, body: MlirBlock, text: &str) {
+pub(crate) unsafe fn append_last(context: &Context, body: MlirBlock, text: &str) {
     // SAFETY: what is parsed is alive until it is destroyed, and nobody owns what is removed from it.
     unsafe {
         let parsed = mlirModuleCreateParse(context.to_raw(), StringRef::new(text).to_raw());
@@ -203,12 +200,12 @@ fn compile_module(module: &Module<'_>, target: &Target, object: &Path) -> Result
         .map_err(|error| internal("LLVM cannot write an object", &error.to_string()))
 }
 
-fn internal(what: &str, problem: &dyn std::fmt::Display) -> Error {
+pub(crate) fn internal(what: &str, problem: &dyn std::fmt::Display) -> Error {
     Error::Internal(format!("{what}: {problem}"))
 }
 
 /// LLVM's form of a module.
-fn translate<'c>(
+pub(crate) fn translate<'c>(
     module: &Module<'_>,
     context: &'c LlvmContext,
     machine: &TargetMachine,
@@ -227,7 +224,7 @@ fn translate<'c>(
     Ok(llvm)
 }
 
-fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine) -> Result<(), Error> {
+pub(crate) fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine) -> Result<(), Error> {
     llvm.verify().map_err(|error| internal("LLVM finds fault with kernels", &error.to_string()))?;
     let options = PassBuilderOptions::create();
     llvm.run_passes("default<O2>", machine, options).map_err(|error| internal("LLVM", &error.to_string()))
@@ -255,7 +252,7 @@ fn target_machine(target: &Target) -> Result<TargetMachine, Error> {
     machine_of(TRIPLE, &target.llvm_cpu, &target.llvm_features)
 }
 
-fn machine_of(triple: &str, processor: &str, features: &str) -> Result<TargetMachine, Error> {
+pub(crate) fn machine_of(triple: &str, processor: &str, features: &str) -> Result<TargetMachine, Error> {
     let triple = TargetTriple::create(triple);
     let llvm = LlvmTarget::from_triple(&triple).map_err(|error| Error::Internal(error.to_string()))?;
     llvm.create_target_machine(
@@ -284,4 +281,10 @@ fn link(objects: &[PathBuf], output: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Internal(format!("the linker failed: {}", String::from_utf8_lossy(&result.stderr).trim())))
+}
+
+/// Returns signatures sorted, each once, a line each.
+pub(crate) fn signature_lines(signatures: impl Iterator<Item = String>) -> String {
+    let lines: BTreeSet<_> = signatures.collect();
+    lines.into_iter().map(|line| line + "\n").collect()
 }

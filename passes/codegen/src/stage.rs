@@ -1,12 +1,14 @@
 //! Lowering of a stage: its nodes one after the other, between its inputs and its outputs.
 
 use crate::{
+    backend::{Code, CompiledStage, StageInput},
     constants,
     error::{Error, Result},
     graph::{Graph, Id, Node, Value},
+    host::HostModule,
     kernels::Kernels,
     layout::{Blocked, Ends, Form},
-    lowering::{Hooks, Lowered, Lowering},
+    lowering::{Hooks, Lowered, Lowering, Simt},
     ops,
     pool::Pool,
     slow::SlowNode,
@@ -21,14 +23,6 @@ pub(crate) struct Boundary<'a> {
     pub(crate) is_streamed: &'a [bool],
 }
 
-/// Kernels that a stage adds its own to.
-pub(crate) struct Sets<'a> {
-    /// Kernels of the host, which compute constants once, and the stage itself if `simt` is `None`.
-    pub(crate) host: &'a mut Kernels,
-    pub(crate) simt: Option<&'a mut Kernels>,
-    pub(crate) pool: &'a mut Pool,
-}
-
 /// A stage as calls of kernels.
 pub(crate) struct LoweredStage {
     pub(crate) calls: Lowered,
@@ -38,15 +32,29 @@ pub(crate) struct LoweredStage {
     pub(crate) slow: Vec<SlowNode>,
 }
 
+impl LoweredStage {
+    pub(crate) fn compiled(self, code: Code) -> CompiledStage {
+        let Self { calls: Lowered { arena, calls }, layouts, slow } = self;
+        CompiledStage { arena, calls, payload: serde_json::Value::Null, code, layouts, slow }
+    }
+}
+
+impl<'a> StageInput<'a> {
+    pub(crate) fn boundary(&self) -> Boundary<'a> {
+        Boundary { layouts: self.layouts, is_streamed: self.is_streamed }
+    }
+}
+
 /// Lowers the graph of a stage.
 pub(crate) fn lower(
     mut graph: Graph,
     boundary: Boundary<'_>,
     hooks: &dyn Hooks,
-    sets: Sets<'_>,
+    host: &mut HostModule,
+    simt: Option<Simt<'_>>,
 ) -> std::result::Result<LoweredStage, Error> {
     widen(&mut graph);
-    let mut cx = Lowering::of(&mut graph, sets.host, sets.simt, sets.pool);
+    let mut cx = Lowering::of(&mut graph, &mut host.kernels, simt, &mut host.pool);
     let Graph { nodes, inputs, outputs, .. } = graph;
     let Boundary { layouts, is_streamed } = boundary;
     cx.set_margins(hooks.margins(&cx, &nodes));
@@ -72,13 +80,13 @@ pub(crate) fn check(
     node: &Node,
     values: &[Value],
     hooks: &dyn Hooks,
-    simt: Option<&mut Kernels>,
+    simt: Option<Simt<'_>>,
 ) -> std::result::Result<(), Error> {
     let graph = Graph::of_node(node, values);
     let layouts = Ends::row_major(graph.inputs.len(), graph.outputs.len());
     let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; graph.outputs.len()] };
-    let sets = Sets { host: &mut Kernels::unbuilt(), simt, pool: &mut Pool::default() };
-    lower(graph, boundary, hooks, sets).map(drop)
+    let mut host = HostModule { kernels: Kernels::unbuilt(), pool: Pool::default() };
+    lower(graph, boundary, hooks, &mut host, simt).map(drop)
 }
 
 /// Lowers the node at a position, and perhaps some behind it. Returns their number.

@@ -3,12 +3,11 @@
 use crate::{
     cpu::CpuHooks,
     graph::{Constant, Graph, Id, Node, Value},
-    kernels::Kernels,
+    host::HostModule,
     layout::Ends,
     lowering::Lowered,
     machine_code,
-    pool::Pool,
-    stage::{self, Boundary, Sets},
+    stage::{self, Boundary},
     target::Target,
 };
 use divi_onnx::{Attr, Attributes, DType, Tensor};
@@ -78,10 +77,9 @@ impl Graph {
         let layouts = Ends::row_major(self.inputs.len(), self.outputs.len());
         let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; self.outputs.len()] };
         let sizes = self.outputs.iter().map(|id| self.values[id.0].bytes() as usize);
-        let lower = |kernels: &mut Kernels, pool: &mut Pool| {
-            kernels.has_library = has_library;
-            let sets = Sets { host: kernels, simt: None, pool };
-            let lowered = stage::lower(self.clone(), boundary, &CpuHooks, sets);
+        let lower = |host: &mut HostModule| {
+            host.kernels.has_library = has_library;
+            let lowered = stage::lower(self.clone(), boundary, &CpuHooks, host, None);
             lowered.map(|stage| stage.calls).map_err(|error| error.to_string())
         };
         let inputs: Vec<&[u8]> = inputs.iter().map(|tensor| &tensor.bytes()[..]).collect();
@@ -97,7 +95,7 @@ impl Graph {
 /// Compiles and runs what was lowered for a CPU: the bytes of its outputs, whose sizes are given.
 pub(crate) fn run(
     target: &Target,
-    lower: impl FnOnce(&mut Kernels, &mut Pool) -> Result<Lowered, String>,
+    lower: impl FnOnce(&mut HostModule) -> Result<Lowered, String>,
     inputs: &[&[u8]],
     outputs: &[usize],
 ) -> Result<Vec<Vec<u8>>, String> {
@@ -105,10 +103,8 @@ pub(crate) fn run(
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("divi-codegen-{}-{number}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let mut kernels = Kernels::new(target);
-    let mut pool = Pool::default();
-    let outcome = lower(&mut kernels, &mut pool)
-        .and_then(|lowered| run_in(&folder, target, &mut kernels, &mut pool, &lowered, inputs, outputs));
+    let mut host = HostModule::new(target);
+    let outcome = lower(&mut host).and_then(|lowered| run_in(&folder, target, &mut host, &lowered, inputs, outputs));
     fs::remove_dir_all(&folder).unwrap();
     outcome
 }
@@ -116,18 +112,17 @@ pub(crate) fn run(
 fn run_in(
     folder: &Path,
     target: &Target,
-    kernels: &mut Kernels,
-    pool: &mut Pool,
+    host: &mut HostModule,
     lowered: &Lowered,
     inputs: &[&[u8]],
     outputs: &[usize],
 ) -> Result<Vec<Vec<u8>>, String> {
     let library = folder.join("kernels.so");
-    machine_code::compile(kernels, target, "", folder, &library).map_err(|error| error.to_string())?;
-    let prepare = std::mem::take(&mut pool.prepare);
+    machine_code::compile(&mut host.kernels, target, "", folder, &library).map_err(|error| error.to_string())?;
+    let prepare = std::mem::take(&mut host.pool.prepare);
     // SAFETY: the library has kernels alone, which do nothing when they are loaded.
     let library = unsafe { libloading::Library::new(&library) }.map_err(|error| error.to_string())?;
-    let mut constants: Vec<Aligned> = pool.evaluate()?.into_iter().map(|bytes| Aligned::of(&bytes)).collect();
+    let mut constants: Vec<Aligned> = host.pool.evaluate()?.into_iter().map(|bytes| Aligned::of(&bytes)).collect();
     let mut inputs: Vec<Aligned> = inputs.iter().map(|bytes| Aligned::of(bytes)).collect();
     let mut outputs: Vec<Aligned> = outputs.iter().map(|&size| Aligned::of(&vec![0xee; size])).collect();
     let mut arena = Aligned::of(&vec![0xdd; lowered.arena as usize]);

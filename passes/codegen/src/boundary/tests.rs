@@ -1,10 +1,11 @@
-use super::outputs_for_gpus;
+use super::streamed_outputs;
 use crate::{
     Options, Program, StageProgram, Target,
     bundle::write,
     graph::{Graph, Id},
     program::tensor,
 };
+use divi_cost::device;
 use divi_onnx::{Attr, DType, Tensor};
 use divi_runtime::{
     Runtime, TensorData,
@@ -144,9 +145,9 @@ fn what_only_gpus_read_is_known() {
         stages.push(stage(&format!("stage {i}"), i, graph));
     }
     let mut program = program(stages);
-    assert_eq!(outputs_for_gpus(&program), [vec![false; 3], vec![false; 2], vec![false]]);
+    assert_eq!(streamed(&program), [vec![false; 3], vec![false; 2], vec![false]]);
     program.devices[1].kind = "cuda".into();
-    assert_eq!(outputs_for_gpus(&program), [vec![true; 3], vec![false; 2], vec![false]]);
+    assert_eq!(streamed(&program), [vec![true; 3], vec![false; 2], vec![false]]);
     let of_first = program.steps.iter().find_map(|step| match &step.action {
         Action::Launch { stage: 0, outputs, .. } => Some(outputs.clone()),
         _ => None,
@@ -163,11 +164,15 @@ fn what_only_gpus_read_is_known() {
     let positions = vec![0];
     program.steps.push(step(Action::Slice { input: cut, output: part, positions, of: 1, axis: 0, outer: 1 }));
     program.outputs.push(Port { name: "also".into(), value: output });
-    assert_eq!(outputs_for_gpus(&program)[0], [false, true, false]);
+    assert_eq!(streamed(&program)[0], [false, true, false]);
     // The same stage once more, for a CPU.
     let outputs = [0; 3].map(|device| more(&mut program, device));
     let elsewhere = more(&mut program, 2);
     program.steps.push(step(Action::Launch { stage: 0, inputs: vec![0], outputs: outputs.to_vec() }));
     program.steps.push(step(Action::Transfer { input: outputs[1], output: elsewhere }));
-    assert_eq!(outputs_for_gpus(&program)[0], [false; 3]);
+    assert_eq!(streamed(&program)[0], [false; 3]);
+}
+
+fn streamed(program: &Program) -> Vec<Vec<bool>> {
+    streamed_outputs(program, &|device| device::find(&program.devices[device].kind).unwrap().memory())
 }

@@ -3,11 +3,10 @@
 use super::CpuHooks;
 use crate::{
     graph::{Graph, Id},
-    kernels::Kernels,
+    host::HostModule,
     layout::{Blocked, Ends, Form, Margin},
-    pool::Pool,
     slow::SlowNode,
-    stage::{self, Boundary, Sets},
+    stage::{self, Boundary},
     target::Target,
     testing::{floats, run},
 };
@@ -299,12 +298,10 @@ fn computed_weights_are_packed() {
 
 /// The nodes of a graph that are lowered without a fast kernel.
 fn slow_nodes(graph: &Graph) -> Vec<SlowNode> {
-    let mut kernels = Kernels::new(&Target::named("native").unwrap());
+    let mut host = HostModule::new(&Target::named("native").unwrap());
     let layouts = Ends::row_major(graph.inputs.len(), graph.outputs.len());
-    let mut pool = Pool::default();
-    let sets = Sets { host: &mut kernels, simt: None, pool: &mut pool };
     let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; graph.outputs.len()] };
-    stage::lower(graph.clone(), boundary, &CpuHooks, sets).unwrap().slow
+    stage::lower(graph.clone(), boundary, &CpuHooks, &mut host, None).unwrap().slow
 }
 
 /// In images of short rows, threads have planes; in images of long rows, they have rows of all planes.
@@ -423,13 +420,13 @@ fn handed_on(
         Form::Dense | Form::Free => graph.values[id.0].bytes() as usize,
     });
     let mut streamed = 0;
-    let lower = |kernels: &mut Kernels, pool: &mut Pool| {
+    let lower = |host: &mut HostModule| {
         let boundary = Boundary { layouts: &ends, is_streamed: for_gpus };
-        let lowered = stage::lower(graph.clone(), boundary, &CpuHooks, Sets { host: kernels, simt: None, pool });
+        let lowered = stage::lower(graph.clone(), boundary, &CpuHooks, host, None);
         // SAFETY: the functions are alive as long as the kernels.
         let text = |function| unsafe { OperationRef::from_raw(function) }.to_string();
         let streams = |text: &String| text.contains("nontemporal") && text.contains("sfence");
-        streamed = kernels.built().iter().map(|kernel| text(kernel.function)).filter(streams).count();
+        streamed = host.kernels.built().iter().map(|kernel| text(kernel.function)).filter(streams).count();
         lowered.map(|stage| stage.calls).map_err(|error| error.to_string())
     };
     let bytes = run(&Target::named(cpu).unwrap(), lower, &inputs, &sizes.collect::<Vec<_>>()).unwrap();

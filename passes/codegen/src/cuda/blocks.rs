@@ -81,8 +81,8 @@ mod tests {
         let size = graph.values[to.0].bytes() as usize;
         let outputs = run(
             &Target::named("x86-64-v3").unwrap(),
-            |kernels, pool| {
-                let mut cx = Lowering::of(&mut graph, kernels, None, pool);
+            |host| {
+                let mut cx = Lowering::of(&mut graph, &mut host.kernels, None, &mut host.pool);
                 cx.place_at_input(from, 0);
                 cx.place_at_output(to, 0);
                 call(&mut cx, from, to);

@@ -3,6 +3,7 @@
 
 use super::{
     finish::Finish,
+    launch::launch,
     tile::{Plan, Side, load_if, multiply, own_place, up},
 };
 use crate::{
@@ -142,7 +143,7 @@ impl Work {
         let phases = if plan.splits > 1 { &parts[..] } else { &whole[..] };
         let rest = [Phase { extent: count, way: each_way, body: &finish_sums }];
         let library = self.library(cx, program).map(|(way, is_all)| (way, if is_all { &[][..] } else { &rest[..] }));
-        cx.launch(&operands, &writes, phases, library);
+        launch(cx, &operands, &writes, phases, library);
     }
 
     /// A tile of one group's filters by one image's pixels; `take` gets each sum with its coordinates.

@@ -2,6 +2,7 @@
 
 use super::{
     finish::Finish,
+    launch::launch,
     rows::across_warp,
     tile::{Plan, Side, multiply, own_place, up},
 };
@@ -190,7 +191,7 @@ impl Work {
         let rest = [Phase { extent: count, way: each, body: &finish_sums }];
         let library = self.library(program, bias.is_some());
         let library = library.map(|(way, is_all)| (way, if is_all { &[][..] } else { &rest[..] }));
-        cx.launch(&operands, &writes, phases, library);
+        launch(cx, &operands, &writes, phases, library);
     }
 
     /// A tile; `take` gets each sum with its number.

@@ -1,5 +1,6 @@
 //! Rows of neighbours that a block of threads works on together: sums, largest elements, and what is relative to them.
 
+use super::launch::launch;
 use crate::{
     emit::{Builder, Signature, V},
     error::Result,
@@ -33,7 +34,7 @@ fn block_a_row(
     output: Id,
     body: &dyn Fn(&Builder, &Signature<'_>),
 ) {
-    cx.launch(reads, &[output], &[Phase { extent: count, way: Way::Blocks(threads as u32), body }], None);
+    launch(cx, reads, &[output], &[Phase { extent: count, way: Way::Blocks(threads as u32), body }], None);
 }
 
 /// One number of all threads of a warp, combined; all of them get it.

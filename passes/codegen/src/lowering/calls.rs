@@ -4,12 +4,9 @@ use super::{Lowering, Storage};
 use crate::{
     emit::{Builder, Grid, Signature},
     graph::Id,
-    kernels::THREADS,
+    kernels::{Kernels, THREADS},
 };
-use divi_runtime::{
-    bundle::Call,
-    drivers::cuda::launch::{Launch, Library, LibraryCall, Then},
-};
+use divi_runtime::bundle::Call;
 
 /// A call before its buffers are placed.
 pub(super) struct PendingCall {
@@ -19,13 +16,30 @@ pub(super) struct PendingCall {
     pub(super) extent: i64,
     pub(super) grain: i64,
     pub(super) task: usize,
-    pub(super) launch: Option<Launch>,
+    /// Payload for the driver of the device.
+    pub(super) payload: serde_json::Value,
 }
 
 /// Blocks beyond these do more than one round.
 const MOST_BLOCKS: u64 = 1 << 20;
 
-/// A kernel of a GPU.
+/// Kernels of a SIMT device, and the payload by which its driver launches one.
+pub(crate) struct Simt<'a> {
+    pub(crate) kernels: &'a mut Kernels,
+    pub(crate) payload: fn(&SimtKernel) -> serde_json::Value,
+}
+
+/// A kernel of a SIMT device with its grid.
+#[derive(Clone, Debug)]
+pub(crate) struct SimtKernel {
+    pub(crate) name: String,
+    pub(crate) blocks: u32,
+    pub(crate) threads: u32,
+    pub(crate) extent: i64,
+    pub(crate) can_fail: bool,
+}
+
+/// A kernel of a SIMT device, before it is built.
 pub(crate) struct Phase<'a> {
     pub(crate) extent: i64,
     pub(crate) way: Way,
@@ -89,7 +103,9 @@ impl Lowering<'_> {
                 }
             };
             let way = if is_shared { Way::Alone } else { Way::Iterations };
-            return self.launch(reads, writes, &[Phase { extent, way, body: &body }], None);
+            let kernel = self.add_simt_kernel(&Phase { extent, way, body: &body }, reads, writes);
+            let payload = self.simt.as_ref().map_or_else(Default::default, |simt| (simt.payload)(&kernel));
+            return self.push_launch(kernel, reads, writes, payload);
         }
         let is_streamed: Vec<_> = writes.iter().map(|&id| self.is_streamed(id)).collect();
         let (kernel, ..) = self.kernels.add(None, false, buffers, |b, signature| {
@@ -99,7 +115,8 @@ impl Lowering<'_> {
         });
         let (reads, writes) = (reads.to_vec(), writes.to_vec());
         let grain = grain.clamp(1, extent);
-        let call = PendingCall { kernel, reads, writes, extent, grain, task: self.task, launch: None };
+        let call =
+            PendingCall { kernel, reads, writes, extent, grain, task: self.task, payload: serde_json::Value::Null };
         if !self.is_preparing {
             return self.calls.push(call);
         }
@@ -125,35 +142,15 @@ impl Lowering<'_> {
         self.is_preparing = before;
     }
 
-    /// Launches kernels, one after the other, on the buffers of `reads`, then those of `writes`. A library may take their place, with
-    /// kernels that finish what it has computed; it knows the first buffers and the last one.
-    pub(crate) fn launch(
-        &mut self,
-        reads: &[Id],
-        writes: &[Id],
-        phases: &[Phase<'_>],
-        library: Option<(Library, &[Phase<'_>])>,
-    ) {
-        let Some((first, rest)) = phases.split_first() else { return };
-        let (kernel, can_fail) = self.add_phase(first, reads, writes);
-        let then = rest.iter().map(|phase| self.then(phase, reads, writes)).collect();
-        let library = library.map(|(way, phases)| LibraryCall {
-            way,
-            then: phases.iter().map(|phase| self.then(phase, reads, writes)).collect(),
-        });
-        let (blocks, threads) = first.grid();
-        let launch = Some(Launch { blocks, threads, can_fail, then, library });
+    /// Adds a call that launches a SIMT kernel on the buffers of `reads`, then those of `writes`.
+    pub(crate) fn push_launch(&mut self, kernel: SimtKernel, reads: &[Id], writes: &[Id], payload: serde_json::Value) {
         let (reads, writes, task) = (reads.to_vec(), writes.to_vec(), self.task);
-        self.calls.push(PendingCall { kernel, reads, writes, extent: first.extent, grain: 1, task, launch });
+        let SimtKernel { name: kernel, extent, .. } = kernel;
+        self.calls.push(PendingCall { kernel, reads, writes, extent, grain: 1, task, payload });
     }
 
-    fn then(&mut self, phase: &Phase<'_>, reads: &[Id], writes: &[Id]) -> Then {
-        let (blocks, threads) = phase.grid();
-        Then { kernel: self.add_phase(phase, reads, writes).0, blocks, threads, extent: phase.extent }
-    }
-
-    /// The name of a phase's kernel, and whether it can fail.
-    fn add_phase(&mut self, phase: &Phase<'_>, reads: &[Id], writes: &[Id]) -> (String, bool) {
+    /// Builds the kernel of a phase.
+    pub(crate) fn add_simt_kernel(&mut self, phase: &Phase<'_>, reads: &[Id], writes: &[Id]) -> SimtKernel {
         const MOST: i64 = i32::MAX as i64;
         let is_narrow = phase.extent < MOST && reads.iter().chain(writes).all(|&id| self.count(id) < MOST);
         let grid = match phase.way {
@@ -161,8 +158,11 @@ impl Lowering<'_> {
             Way::Blocks(threads) => Grid::Blocks(threads),
             Way::Alone => Grid::Blocks(1),
         };
-        let kernels = self.gpu.as_mut().expect("only stages of GPUs are launched");
+        let simt = self.simt.as_mut().expect("only stages of SIMT devices are launched");
         let buffers = reads.len() + writes.len();
-        kernels.add(Some(grid), is_narrow, buffers, |b, signature| (phase.body)(b, &signature))
+        let (name, can_fail) =
+            simt.kernels.add(Some(grid), is_narrow, buffers, |b, signature| (phase.body)(b, &signature));
+        let (blocks, threads) = phase.grid();
+        SimtKernel { name, blocks, threads, extent: phase.extent, can_fail }
     }
 }

@@ -23,7 +23,7 @@ impl Lowering<'_> {
     /// The order in which calls run, with their times, for the arena. Calls of a CPU run one after the other; a GPU's run as soon as
     /// what they read is there, so that those of one time can run together.
     pub(super) fn ordered(&self, calls: Vec<PendingCall>) -> Vec<(usize, PendingCall)> {
-        if self.gpu.is_none() {
+        if self.simt.is_none() {
             return calls.into_iter().enumerate().collect();
         }
         let (mut written, mut read) = (FxHashMap::<Id, usize>::default(), FxHashMap::<Id, usize>::default());
@@ -48,7 +48,7 @@ impl Lowering<'_> {
     /// For each call of a GPU, those before it whose memory it touches, where one of the two writes; without those that others
     /// of them wait for.
     pub(super) fn dependencies(&self, calls: &[(usize, PendingCall)], plan: &Plan) -> Vec<Vec<usize>> {
-        if self.gpu.is_none() {
+        if self.simt.is_none() {
             return vec![vec![]; calls.len()];
         }
         let touches: Vec<Vec<Touch>> = calls.iter().map(|(_, call)| self.touches(call, plan)).collect();

@@ -1,6 +1,6 @@
-//! What threads of a GPU know of each other.
+//! Intrinsics of NVVM: special registers, barriers, shared memory, shuffles, wide loads and stores.
 
-use super::{Builder, Type, V};
+use crate::emit::{Builder, Type, V};
 
 impl Builder {
     fn special(&self, register: &str) -> V {

@@ -1,10 +1,11 @@
 //! From kernels to PTX.
 
-use super::{append_last, initialize, internal, machine_of, optimize, translate};
+use super::intrinsics::shared_name;
 use crate::{
-    emit::{Grid, Kernel, shared_name},
+    emit::{Grid, Kernel},
     error::Error,
     kernels::{Kernels, THREADS},
+    machine_code::{append_last, initialize, internal, machine_of, optimize, translate},
     target::Gpu,
 };
 use divi_runtime::drivers::cuda::SIGNATURE_COMMENT;
@@ -19,7 +20,7 @@ use melior::{
     ir::{Location, Module},
 };
 use mlir_sys::*;
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::collections::BTreeSet;
 
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
 /// How LLVM calls the convention of functions that the driver launches.
@@ -33,19 +34,14 @@ fn threads(kernel: &Kernel) -> u32 {
     }
 }
 
-/// Compiles kernels for each of some GPUs into a file of PTX, where `place` says.
-/// `signatures` are those of all calls, a line each, which become comments.
-pub(crate) fn compile(
-    kernels: &mut Kernels,
-    gpus: &[Gpu],
-    signatures: &str,
-    place: impl Fn(&Gpu) -> PathBuf,
-) -> Result<(), Error> {
+/// Compiles kernels into PTX for each of some GPUs. `signatures` are those of all calls, a line each, which become comments.
+pub(super) fn compile(kernels: &mut Kernels, gpus: &[Gpu], signatures: &str) -> Result<Vec<Vec<u8>>, Error> {
     initialize(kernels.context());
     let mut taken = kernels.take();
     taken.sort_by(|a, b| a.name.cmp(&b.name));
     let entries: Vec<(String, u32)> = taken.iter().map(|kernel| (kernel.name.clone(), threads(kernel))).collect();
     let module = module(kernels.context(), taken);
+    let mut codes = vec![];
     for gpu in gpus {
         let llvm_context = LlvmContext::create();
         let machine = machine_of(TRIPLE, &gpu.arch, gpu.ptx)?;
@@ -70,11 +66,9 @@ pub(crate) fn compile(
         let text = text.as_slice();
         let text = text.strip_suffix(&[0]).unwrap_or(text);
         let comments: String = signatures.lines().map(|line| format!("{SIGNATURE_COMMENT}{line}\n")).collect();
-        let text = [comments.as_bytes(), text].concat();
-        let path = place(gpu);
-        fs::write(&path, text).map_err(|problem| Error::Write { path, problem })?;
+        codes.push([comments.as_bytes(), text].concat());
     }
-    Ok(())
+    Ok(codes)
 }
 
 /// A module with kernels, the functions that the driver launches, and the memory that blocks share.
