@@ -9,11 +9,13 @@ pub mod dtype;
 pub mod fold;
 pub mod infer;
 pub mod node;
+pub mod operators;
 pub mod schema;
 pub mod shape;
 pub mod tensor;
 
 pub use dtype::DType;
 pub use node::{Attr, Attributes, Error, Node, Value};
+pub use operators::Op;
 pub use shape::{Dim, Shape, Symbol, TensorType};
 pub use tensor::Tensor;
