@@ -8,13 +8,14 @@ mod tests;
 use crate::{
     decisions::short,
     ir::{
-        arguments_of, attribute, blocks, operands, operation_name, operations, results, string_attribute,
+        arguments_of, attribute, blocks, op_of, operands, operation_name, operations, results, string_attribute,
         symbol_attribute, text, type_of,
     },
     tasks::is_constant,
 };
 use constant::Attributes;
 use divi_dialect::node::is_none;
+use divi_onnx::Op;
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
@@ -24,17 +25,6 @@ type Hash = [u8; 32];
 
 /// The hash of a value that is not there.
 const ABSENT: Hash = [1; 32];
-
-/// Operators whose results are not told by their operands: the node's name says which is which.
-const RANDOM: [&str; 7] = [
-    "onnx.Bernoulli",
-    "onnx.Dropout",
-    "onnx.Multinomial",
-    "onnx.RandomNormal",
-    "onnx.RandomNormalLike",
-    "onnx.RandomUniform",
-    "onnx.RandomUniformLike",
-];
 
 /// 16 hexadecimal digits that say what a function of a module computes; `None` if constants were elided from the text, so
 /// that nobody can say.
@@ -188,5 +178,6 @@ fn is_known_by_name(operation: MlirOperation) -> bool {
         let context = mlirOperationGetContext(operation);
         mlirContextIsRegisteredOperation(context, mlirIdentifierStr(mlirOperationGetName(operation)))
     };
-    !is_registered || results(operation).is_empty() || RANDOM.contains(&operation_name(operation))
+    let is_random = op_of(operation).is_some_and(Op::is_random);
+    !is_registered || results(operation).is_empty() || is_random
 }

@@ -2,7 +2,7 @@
 
 pub(crate) use divi_dialect::{emit_error as error, emit_warning as warning, text};
 use divi_dialect::{tensor_type, tensor_type_of};
-use divi_onnx::TensorType;
+use divi_onnx::{Op, TensorType};
 use melior::{
     Context, StringRef,
     ir::{Type, TypeLike},
@@ -31,6 +31,14 @@ pub(crate) fn operation_name<'a>(operation: MlirOperation) -> &'a str {
     // SAFETY: an operation's name lives as long as its context.
     unsafe { text(mlirIdentifierStr(mlirOperationGetName(operation))) }
 }
+
+/// The operator of the table that an operation is; `None` for other dialects and for operations that are no operators.
+pub(crate) fn op_of(operation: MlirOperation) -> Option<Op> {
+    Op::from_operation(operation_name(operation))
+}
+
+/// The operation that holds a constant.
+pub(crate) const ONNX_CONSTANT: &str = Op::Constant.operation_name();
 
 /// An attribute by name; `None` if the operation does not have it.
 pub(crate) fn attribute(operation: MlirOperation, name: &str) -> Option<MlirAttribute> {

@@ -1,7 +1,7 @@
 //! Constants whose bytes lie in files: passes `divi-verify-weights` and `divi-rebase-weights`, and the files as inputs.
 
 use crate::{
-    ir::{Failure, attribute, describe, error, operation_name, run, walk},
+    ir::{Failure, ONNX_CONSTANT, attribute, describe, error, operation_name, run, walk},
     paths::relative,
 };
 use divi_dialect::{ExternalAttribute, elements_of};
@@ -36,7 +36,7 @@ pub(crate) unsafe fn path<'a>(string: MlirStringRef) -> &'a Path {
 fn constants(module: MlirOperation) -> Vec<(MlirOperation, Attribute<'static>)> {
     let mut constants = vec![];
     walk(module, &mut |operation| {
-        if operation_name(operation) == "onnx.Constant"
+        if operation_name(operation) == ONNX_CONSTANT
             && let Some(value) = attribute(operation, "value")
         {
             // SAFETY: the attribute lives as long as the context, which outlives the pass.

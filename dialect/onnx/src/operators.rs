@@ -25,6 +25,8 @@ use std::fmt;
 /// A row of the table.
 struct Row {
     name: &'static str,
+    /// Name of the MLIR operation.
+    operation: &'static str,
     family: Family,
     infer: Option<InferRule>,
     fold: Option<FoldRule>,
@@ -68,6 +70,7 @@ macro_rules! operators {
         pub(super) const ROWS: &[Row] = &[$(
             Row {
                 name: stringify!($name),
+                operation: concat!("onnx.", stringify!($name)),
                 family: Family::$family,
                 infer: column!(InferRule, $infer),
                 fold: column!(FoldRule, $fold),
@@ -123,13 +126,18 @@ impl Op {
         ALL
     }
 
-    fn row(self) -> &'static Row {
+    const fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }
 
     /// Name in the `onnx` dialect, without the dialect: `Conv`.
     pub fn name(self) -> &'static str {
         self.row().name
+    }
+
+    /// Name of the MLIR operation: `onnx.Conv`.
+    pub const fn operation_name(self) -> &'static str {
+        self.row().operation
     }
 
     pub fn family(self) -> Family {

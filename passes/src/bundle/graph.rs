@@ -3,7 +3,7 @@
 use super::constants::Constants;
 use crate::{
     ir::{
-        Failure, arguments_of, attribute, blocks, describe, error, operands, operation_name, operations, results,
+        Failure, ONNX_CONSTANT, arguments_of, attribute, blocks, describe, error, operands, operation_name, operations, results,
         string_attribute, tensor_type_of_value,
     },
     tasks::{definer, is_constant},
@@ -85,7 +85,7 @@ pub(super) fn read_task(task: MlirOperation, constants: &Constants<'_>) -> Resul
             continue;
         }
         match definer(operand).filter(|&definer| is_constant(definer)) {
-            Some(definer) if matches!(operation_name(definer), "onnx.Constant" | "onnx.NoValue") => {
+            Some(definer) if matches!(operation_name(definer), ONNX_CONSTANT | "onnx.NoValue") => {
                 reader.operation(definer)?;
             }
             Some(_) => {
@@ -159,7 +159,7 @@ impl<'a, 'b> Reader<'a, 'b> {
                 self.values.insert(results(operation)[0].ptr, None);
                 Ok(())
             }
-            "onnx.Constant" => {
+            ONNX_CONSTANT => {
                 let constant = self.constants.find(operation).map_err(|message| Refusal { operation, message })?;
                 self.value(operation, results(operation)[0], Some(constant)).map(drop)
             }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     ir::{
-        Failure, arguments_of, attribute, blocks, describe, dictionary_entry, error, float_attribute,
+        Failure, ONNX_CONSTANT, arguments_of, attribute, blocks, describe, dictionary_entry, error, float_attribute,
         integer_attribute, operands, operation_name, operations, results, signature_attribute, string_attribute,
         symbol_attribute, uses,
     },
@@ -218,7 +218,7 @@ impl Walk<'_, '_> {
     fn step(&mut self, operation: MlirOperation) -> Result<(), Failure> {
         let (action, takes_us) = match operation_name(operation) {
             "func.return" | "onnx.Return" | "onnx.NoValue" => return Ok(()),
-            "onnx.Constant" => return self.constant(operation),
+            ONNX_CONSTANT => return self.constant(operation),
             "divi.launch" => self.launch(operation)?,
             "divi.transfer" => {
                 let input = self.places(operation)?[0];

@@ -14,13 +14,16 @@ use crate::{
         tensor_proto::TensorProto,
     },
     ir::{
-        Failure, arguments_of, attribute, blocks, describe, error, integer_attribute, operands, operation_name,
-        operations, results, signature_attribute, string_attribute, uses,
+        Failure, ONNX_CONSTANT, arguments_of, attribute, blocks, describe, error, integer_attribute, operands,
+        operation_name, operations, results, signature_attribute, string_attribute, uses,
     },
     tasks::definer,
 };
 use divi_dialect::node::is_none;
-use divi_onnx::schema::{self, Schema};
+use divi_onnx::{
+    Op,
+    schema::{self, Schema},
+};
 use mlir_sys::*;
 use prost::Message;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -206,7 +209,7 @@ impl<'a, 'b> Exporter<'a, 'b> {
                         self.values.insert(result.ptr, String::new());
                     }
                 }
-                "onnx.Constant" => self.constant(operation, graph)?,
+                ONNX_CONSTANT => self.constant(operation, graph)?,
                 _ => self.node(operation, graph)?,
             }
         }
@@ -276,8 +279,6 @@ impl<'a, 'b> Exporter<'a, 'b> {
         check_operator(operation)?;
         match operation_name(operation).strip_prefix("onnx.") {
             None => Err("is no operator of ONNX".into()),
-            Some("BatchNormalizationInferenceMode") => Ok(("", "BatchNormalization")),
-            Some("MaxPoolSingleOut") => Ok(("", "MaxPool")),
             Some("Custom") => {
                 let op = text("function_name").ok_or("does not say which operator it is")?;
                 let domain = text("domain_name").unwrap_or_default();
@@ -288,7 +289,7 @@ impl<'a, 'b> Exporter<'a, 'b> {
                 }
                 Ok((domain, op))
             }
-            Some(op) => Ok(("", op)),
+            Some(op) => Ok(("", Op::from_name(op).map_or(op, |op| op.exported().name()))),
         }
     }
 
@@ -313,10 +314,10 @@ impl<'a, 'b> Exporter<'a, 'b> {
             input
         } else {
             let own = name.unwrap_or_else(|wanted| self.names.unique(&wanted));
-            self.need(schema::find("Identity"), 1, &[], &[origin]);
+            self.need(schema::find(Op::Identity.name()), 1, &[], &[origin]);
             graph.nodes.push(NodeProto {
                 name: Some(self.node_names.unique(&format!("{own}_identity"))),
-                op_type: Some("Identity".to_owned()),
+                op_type: Some(Op::Identity.name().to_owned()),
                 input: vec![input],
                 output: vec![own.clone()],
                 ..NodeProto::default()

@@ -1,10 +1,11 @@
 //! How to make up constants whose files are not there: what each is for, by who reads it.
 
 use crate::ir::{
-    array_attribute, attribute, blocks, integer_attribute, operation_name, results, tensor_type_of_value, uses, walk,
+    ONNX_CONSTANT, array_attribute, attribute, blocks, integer_attribute, op_of, operation_name, results,
+    tensor_type_of_value, uses, walk,
 };
 use divi_dialect::ExternalAttribute;
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 use divi_runtime::random_weights::{Element, Recipe, Role};
 use melior::ir::Attribute;
 use mlir_sys::*;
@@ -23,7 +24,7 @@ impl Recipes {
     pub fn of(module: MlirOperation) -> Self {
         let mut roles = FxHashMap::default();
         walk(module, &mut |operation| {
-            if operation_name(operation) != "onnx.Constant" {
+            if operation_name(operation) != ONNX_CONSTANT {
                 return;
             }
             // SAFETY: the attribute is alive.
@@ -86,55 +87,72 @@ fn role_in(user: MlirOperation, operand: usize, value: MlirValue) -> Option<Role
     let shape = || -> Option<Vec<u64>> {
         tensor_type_of_value(value)?.static_shape()?.into_iter().map(|size| u64::try_from(size).ok()).collect()
     };
-    match (name.strip_prefix("onnx.")?, operand) {
+    match (Op::from_operation(name)?, operand) {
         (
-            "Cast" | "CastLike" | "Concat" | "Expand" | "Flatten" | "Identity" | "Pad" | "Reshape" | "Slice" | "Split"
-            | "Squeeze" | "Tile" | "Transpose" | "Unsqueeze",
+            Op::Cast
+            | Op::CastLike
+            | Op::Concat
+            | Op::Expand
+            | Op::Flatten
+            | Op::Identity
+            | Op::Pad
+            | Op::Reshape
+            | Op::Slice
+            | Op::Split
+            | Op::Squeeze
+            | Op::Tile
+            | Op::Transpose
+            | Op::Unsqueeze,
             _,
         ) => of_results(),
 
-        ("Conv" | "DeformConv", 1) => weight(shape().map(|shape| shape.iter().skip(1).product())),
-        ("ConvTranspose", 1) => weight(shape().map(|shape| transposed_fan_in(user, &shape))),
-        ("Conv" | "ConvTranspose" | "Gemm", 2) | ("DeformConv", 3) | ("LSTM" | "GRU" | "RNN", 3..) => Some(Role::Shift),
-        ("LSTM" | "GRU" | "RNN", 1 | 2) => weight(shape().and_then(|shape| shape.last().copied())),
-        ("Gemm", 0 | 1) => {
+        (Op::Conv | Op::DeformConv, 1) => weight(shape().map(|shape| shape.iter().skip(1).product())),
+        (Op::ConvTranspose, 1) => weight(shape().map(|shape| transposed_fan_in(user, &shape))),
+        (Op::Conv | Op::ConvTranspose | Op::Gemm, 2) | (Op::DeformConv, 3) | (Op::LSTM | Op::GRU | Op::RNN, 3..) => {
+            Some(Role::Shift)
+        }
+        (Op::LSTM | Op::GRU | Op::RNN, 1 | 2) => weight(shape().and_then(|shape| shape.last().copied())),
+        (Op::Gemm, 0 | 1) => {
             let transposed = attribute(user, if operand == 0 { "transA" } else { "transB" });
             let is_transposed = transposed.and_then(integer_attribute).is_some_and(|flag| flag != 0);
             weight(shape().and_then(|shape| shape.get(usize::from((operand == 0) != is_transposed)).copied()))
         }
-        ("MatMul", 0) => weight(shape().and_then(|shape| shape.last().copied())),
-        ("MatMul", 1) => weight(shape().and_then(|shape| shape.get(shape.len().saturating_sub(2)).copied())),
-        ("Einsum", _) => weight(shape().and_then(|shape| shape.into_iter().max())),
+        (Op::MatMul, 0) => weight(shape().and_then(|shape| shape.last().copied())),
+        (Op::MatMul, 1) => weight(shape().and_then(|shape| shape.get(shape.len().saturating_sub(2)).copied())),
+        (Op::Einsum, _) => weight(shape().and_then(|shape| shape.into_iter().max())),
 
-        ("BatchNormalization" | "BatchNormalizationInferenceMode", 4) => Some(Role::Variance),
-        ("BatchNormalization" | "BatchNormalizationInferenceMode", 3) => Some(Role::Shift),
+        (Op::BatchNormalization | Op::BatchNormalizationInferenceMode, 4) => Some(Role::Variance),
+        (Op::BatchNormalization | Op::BatchNormalizationInferenceMode, 3) => Some(Role::Shift),
         (op, 1) if is_normalization(op) => Some(Role::Scale),
         (op, 2) if is_normalization(op) => Some(Role::Shift),
 
-        ("Gather" | "GatherElements" | "GatherND", 0) => Some(Role::Embedding),
-        ("PRelu", 1) => Some(Role::Slope),
-        ("Add" | "Sub" | "Sum", _) => {
-            let is_rooted = |result| uses(result).iter().any(|(user, _)| operation_name(*user) == "onnx.Sqrt");
+        (Op::Gather | Op::GatherElements | Op::GatherND, 0) => Some(Role::Embedding),
+        (Op::PRelu, 1) => Some(Role::Slope),
+        (Op::Add | Op::Sub | Op::Sum, _) => {
+            let is_rooted = |result| uses(result).iter().any(|(user, _)| op_of(*user) == Some(Op::Sqrt));
             Some(if results(user).into_iter().any(is_rooted) { Role::Variance } else { Role::Shift })
         }
-        ("Mul" | "Div" | "Pow", _) => Some(Role::Scale),
-        ("Sqrt" | "Log" | "Reciprocal", _) => Some(Role::Variance),
+        (Op::Mul | Op::Div | Op::Pow, _) => Some(Role::Scale),
+        (Op::Sqrt | Op::Log | Op::Reciprocal, _) => Some(Role::Variance),
 
-        ("DequantizeLinear", 0) => Some(of_results().filter(|&role| role == Role::Shift).unwrap_or(Role::Quantized)),
-        ("QuantizeLinear", 0) => of_results(),
-        ("DequantizeLinear" | "QuantizeLinear", 1) => Some(Role::Step { fan_in: of_results().and_then(fan_in) }),
-        ("QLinearConv" | "QLinearMatMul", 0 | 3) | ("ConvInteger" | "MatMulInteger", 0 | 1) => Some(Role::Quantized),
-        ("QLinearConv" | "QLinearMatMul", 1 | 4 | 6) => Some(Role::Step { fan_in: None }),
-        ("QLinearConv", 8) => Some(Role::Shift),
-        ("DequantizeLinear" | "QuantizeLinear", 2)
-        | ("QLinearConv" | "QLinearMatMul", 2 | 5 | 7)
-        | ("ConvInteger" | "MatMulInteger", 2 | 3) => Some(Role::ZeroPoint),
+        (Op::DequantizeLinear, 0) => Some(of_results().filter(|&role| role == Role::Shift).unwrap_or(Role::Quantized)),
+        (Op::QuantizeLinear, 0) => of_results(),
+        (Op::DequantizeLinear | Op::QuantizeLinear, 1) => Some(Role::Step { fan_in: of_results().and_then(fan_in) }),
+        (Op::QLinearConv | Op::QLinearMatMul, 0 | 3) | (Op::ConvInteger | Op::MatMulInteger, 0 | 1) => {
+            Some(Role::Quantized)
+        }
+        (Op::QLinearConv | Op::QLinearMatMul, 1 | 4 | 6) => Some(Role::Step { fan_in: None }),
+        (Op::QLinearConv, 8) => Some(Role::Shift),
+        (Op::DequantizeLinear | Op::QuantizeLinear, 2)
+        | (Op::QLinearConv | Op::QLinearMatMul, 2 | 5 | 7)
+        | (Op::ConvInteger | Op::MatMulInteger, 2 | 3) => Some(Role::ZeroPoint),
         _ => None,
     }
 }
 
-fn is_normalization(op: &str) -> bool {
-    op.ends_with("Normalization") || op == "BatchNormalizationInferenceMode"
+/// Whether an operator takes a scale and a shift behind its first operand.
+fn is_normalization(op: Op) -> bool {
+    op.exported().name().ends_with("Normalization")
 }
 
 fn fan_in(role: Role) -> Option<u64> {

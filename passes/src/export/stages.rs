@@ -8,8 +8,9 @@ use super::{
 use crate::{
     import::proto::{ModelProto, StringStringEntryProto},
     ir::{
-        Failure, arguments_of, attribute, blocks, describe, error, float_attribute, integer_attribute, operands,
-        operation_name, operations, results, signature_attribute, string_attribute, tensor_type_of_value, uses,
+        Failure, ONNX_CONSTANT, arguments_of, attribute, blocks, describe, error, float_attribute, integer_attribute,
+        operands, operation_name, operations, results, signature_attribute, string_attribute, tensor_type_of_value,
+        uses,
     },
     steps::{integer, integers, symbol},
     tasks::{definer, entry},
@@ -90,7 +91,7 @@ impl Stages {
             }
         }
         let (constants, steps): (Vec<_>, Vec<_>) =
-            operations(block).into_iter().partition(|&operation| operation_name(operation) == "onnx.Constant");
+            operations(block).into_iter().partition(|&operation| operation_name(operation) == ONNX_CONSTANT);
         walk.constants_stage(function, constants, host(module))?;
         for operation in steps {
             walk.step(operation)?;

@@ -4,6 +4,7 @@ use crate::{
     ir::operation_name,
     tasks::{definer, outer_value},
 };
+use divi_onnx::{Op, operators::Family};
 use mlir_sys::*;
 
 /// The value that stands behind those of clusters: inside for their results, outside for their arguments.
@@ -46,9 +47,9 @@ pub(super) fn subgraphs(operation: MlirOperation, op: &str) -> Result<Vec<(&'sta
     // SAFETY: the operation is alive, and indices are below the count; lists end with null.
     let regions: Vec<_> =
         unsafe { (0..mlirOperationGetNumRegions(operation)).map(|i| mlirOperationGetRegion(operation, i)).collect() };
-    let names: &[&str] = match op {
-        "If" => &["then_branch", "else_branch"],
-        "Loop" | "Scan" | "SequenceMap" => &["body"],
+    let names: &[&str] = match Op::from_name(op) {
+        Some(Op::If) => &["then_branch", "else_branch"],
+        Some(op) if op.family() == Family::ControlFlow => &["body"],
         _ => &[],
     };
     // SAFETY: regions and blocks are alive; lists end with null.

@@ -177,7 +177,6 @@ impl Fusion<'_> {
     fn start(&mut self, unit: UnitId) {
         let Unit { nodes, role } = &self.units[unit];
         let root = nodes[nodes.len() - 1];
-        let op = self.graph.nodes[root].op;
         let conv_only = self.options.level == Level::Conv;
         let family = match *role {
             UnitRole::Single(Role::View) => Family::Views,
@@ -196,7 +195,7 @@ impl Fusion<'_> {
             UnitRole::Idiom(Meaning::Chain) => String::new(),
             UnitRole::Single(_) => match family {
                 Family::Elementwise => self.softmax_prologue(unit).unwrap_or_default().to_owned(),
-                _ => step_name(op),
+                _ => step_name(&self.graph.nodes[root]),
             },
         };
         let work = self.work(unit);

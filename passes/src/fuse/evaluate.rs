@@ -5,7 +5,7 @@
 
 use super::graph::{Graph, NodeId, Source, ValueId};
 use crate::ir::{attribute, float_attribute, integer_attribute};
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 use std::sync::LazyLock;
 
 const POINTS: usize = 12;
@@ -66,8 +66,9 @@ static ACTIVATIONS: LazyLock<Vec<(&str, [f64; POINTS])>> = LazyLock::new(|| {
 });
 
 /// Whether an operator is more than arithmetic. Every activation has one that is.
-pub(super) fn bends(op: &str) -> bool {
-    matches!(op, "Clip" | "HardSigmoid" | "Max" | "Min") || unary(op).is_some_and(|_| !matches!(op, "Neg" | "Sqrt"))
+pub(super) fn bends(op: Op) -> bool {
+    matches!(op, Op::Clip | Op::HardSigmoid | Op::Max | Op::Min)
+        || unary(op).is_some_and(|_| !matches!(op, Op::Neg | Op::Sqrt))
 }
 
 /// The activation that nodes compute of `input` together; `None` if it is none that has a name.
@@ -117,7 +118,7 @@ fn evaluate(graph: &Graph, nodes: &[NodeId], input: ValueId, points: [f64; POINT
         let result = *node.results.first()?;
         let mut operands = Vec::with_capacity(node.operands.len());
         // A reduction's axes are no number; that they are the right ones, its shape says.
-        let count = if node.op == "ReduceMean" { 1 } else { node.operands.len() };
+        let count = if node.is(Op::ReduceMean) { 1 } else { node.operands.len() };
         for &operand in &node.operands[..count] {
             operands.push(match graph.values[operand].source {
                 Source::Absent => None,
@@ -134,29 +135,30 @@ fn apply(graph: &Graph, id: NodeId, operands: &[Option<Sample>]) -> Option<Sampl
     let node = &graph.nodes[id];
     let number = |name, default: f64| attribute(node.operation, name).and_then(float_attribute).unwrap_or(default);
     let x = (*operands.first()?)?;
-    if let Some(f) = unary(node.op) {
+    let op = node.op?;
+    if let Some(f) = unary(op) {
         return Some(x.map(f));
     }
-    if let Some(f) = binary(node.op) {
+    if let Some(f) = binary(op) {
         let others = operands[1..].iter().copied().collect::<Option<Vec<_>>>()?;
         return Some(others.into_iter().fold(x, |a, b| a.zip(b, f)));
     }
-    match node.op {
+    match op {
         // Rounding to integers is no part of these functions; other floating-point types are only less precise.
-        "Cast" | "Identity" => {
+        Op::Cast | Op::Identity => {
             let to = graph.ty(*node.results.first()?)?.dtype;
             matches!(to, DType::F16 | DType::BF16 | DType::F32 | DType::F64).then_some(x)
         }
-        "Clip" => {
+        Op::Clip => {
             let bound = |index: usize| operands.get(index).copied().flatten();
             let x = bound(1).map_or(x, |low| x.zip(low, f64::max));
             Some(bound(2).map_or(x, |high| x.zip(high, f64::min)))
         }
-        "HardSigmoid" => {
+        Op::HardSigmoid => {
             let (alpha, beta) = (number("alpha", 0.2), number("beta", 0.5));
             Some(x.map(|x| (alpha * x + beta).clamp(0.0, 1.0)))
         }
-        "ReduceMean" => {
+        Op::ReduceMean => {
             let kept = attribute(node.operation, "keepdims").and_then(integer_attribute) != Some(0);
             match x {
                 Sample::Each(values) if kept => Some(Sample::One(values.iter().sum::<f64>() / POINTS as f64)),
@@ -167,33 +169,33 @@ fn apply(graph: &Graph, id: NodeId, operands: &[Option<Sample>]) -> Option<Sampl
     }
 }
 
-fn unary(op: &str) -> Option<fn(f64) -> f64> {
+fn unary(op: Op) -> Option<fn(f64) -> f64> {
     Some(match op {
-        "Abs" => f64::abs,
-        "Erf" => erf,
-        "Exp" => f64::exp,
-        "HardSwish" => |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0),
-        "Log" => f64::ln,
-        "Neg" => |x| -x,
-        "Reciprocal" => f64::recip,
-        "Relu" => |x| x.max(0.0),
-        "Sigmoid" => sigmoid,
-        "Softplus" => softplus,
-        "Sqrt" => f64::sqrt,
-        "Tanh" => f64::tanh,
+        Op::Abs => f64::abs,
+        Op::Erf => erf,
+        Op::Exp => f64::exp,
+        Op::HardSwish => |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0),
+        Op::Log => f64::ln,
+        Op::Neg => |x| -x,
+        Op::Reciprocal => f64::recip,
+        Op::Relu => |x| x.max(0.0),
+        Op::Sigmoid => sigmoid,
+        Op::Softplus => softplus,
+        Op::Sqrt => f64::sqrt,
+        Op::Tanh => f64::tanh,
         _ => return None,
     })
 }
 
-fn binary(op: &str) -> Option<fn(f64, f64) -> f64> {
+fn binary(op: Op) -> Option<fn(f64, f64) -> f64> {
     Some(match op {
-        "Add" | "Sum" => |a, b| a + b,
-        "Div" => |a, b| a / b,
-        "Max" => f64::max,
-        "Min" => f64::min,
-        "Mul" => |a, b| a * b,
-        "Pow" => f64::powf,
-        "Sub" => |a, b| a - b,
+        Op::Add | Op::Sum => |a, b| a + b,
+        Op::Div => |a, b| a / b,
+        Op::Max => f64::max,
+        Op::Min => f64::min,
+        Op::Mul => |a, b| a * b,
+        Op::Pow => f64::powf,
+        Op::Sub => |a, b| a - b,
         _ => return None,
     })
 }

@@ -7,7 +7,7 @@ use super::{
     kind::step_name,
     role::{Anchor, Role},
 };
-use divi_onnx::Dim;
+use divi_onnx::{Dim, Op};
 
 /// How far the epilogue of an anchor has come: anchor, normalization or bias, activation, residual, activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
@@ -53,7 +53,7 @@ impl Fusion<'_> {
             UnitRole::Idiom(Meaning::Activation(name)) if activated != cluster.stage => {
                 Some((name.to_owned(), activated))
             }
-            UnitRole::Single(Role::Elementwise) if matches!(self.graph.nodes[node].op, "Add" | "Sum") => {
+            UnitRole::Single(Role::Elementwise) if matches!(self.graph.nodes[node].op, Some(Op::Add | Op::Sum)) => {
                 let &[a, b] = &self.graph.nodes[node].operands[..] else { return None };
                 let other = if a == value { b } else { a };
                 if anchor.is_some_and(|anchor| self.is_bias(cluster, anchor, value, other)) {
@@ -112,7 +112,7 @@ impl Fusion<'_> {
             UnitRole::Single(Role::Softmax)
                 if cluster.steps.iter().all(|step| matches!(&step[..], "scale" | "mask" | "cast")) =>
             {
-                Some(step_name(self.graph.nodes[nodes[0]].op))
+                Some(step_name(&self.graph.nodes[nodes[0]]))
             }
             _ => None,
         }
@@ -123,16 +123,16 @@ impl Fusion<'_> {
         let &[node] = &self.units[unit].nodes[..] else { return None };
         let node = &self.graph.nodes[node];
         let scalar = |index: usize| node.operands.get(index).is_some_and(|&v| self.graph.is_scalar_constant(v));
-        match node.op {
-            "Mul" if scalar(0) || scalar(1) => Some("scale"),
-            "Div" if scalar(1) => Some("scale"),
-            "Add" | "Where" => Some("mask"),
-            "Cast" => Some("cast"),
+        match node.op? {
+            Op::Mul if scalar(0) || scalar(1) => Some("scale"),
+            Op::Div if scalar(1) => Some("scale"),
+            Op::Add | Op::Where => Some("mask"),
+            Op::Cast => Some("cast"),
             _ => None,
         }
     }
 
     pub(super) fn is_cast(&self, unit: UnitId) -> bool {
-        matches!(self.units[unit].nodes[..], [node] if self.graph.nodes[node].op == "Cast")
+        matches!(self.units[unit].nodes[..], [node] if self.graph.nodes[node].is(Op::Cast))
     }
 }

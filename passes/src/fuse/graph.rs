@@ -1,13 +1,15 @@
 //! A block of a function as fusion sees it: operators, the values between them, and who reads what.
 
 use super::role::{Role, role_of};
-use crate::ir::{attribute, operands, operation_name, operations, results, string_attribute, type_of, uses};
+use crate::ir::{
+    ONNX_CONSTANT, attribute, operands, operation_name, operations, results, string_attribute, type_of, uses,
+};
 use crate::tasks::CONSTANT;
 use divi_dialect::{
     node::{is_none, value_of},
     tensor_type_of,
 };
-use divi_onnx::{Tensor, TensorType, tensor::count_of};
+use divi_onnx::{Op, Tensor, TensorType, tensor::count_of};
 use melior::ir::Type;
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
@@ -61,8 +63,8 @@ impl Decisions {
 
 pub(super) struct Node {
     pub(super) operation: MlirOperation,
-    /// The operator's name without its dialect; empty for other dialects.
-    pub(super) op: &'static str,
+    /// `None` for other dialects and for operators that the table does not have.
+    pub(super) op: Option<Op>,
     /// Also what its regions read.
     pub(super) operands: Vec<ValueId>,
     pub(super) results: Vec<ValueId>,
@@ -71,6 +73,10 @@ pub(super) struct Node {
 }
 
 impl Node {
+    pub(super) fn is(&self, op: Op) -> bool {
+        self.op == Some(op)
+    }
+
     /// Whether it is a cluster of views, which takes no time.
     pub(super) fn is_view_cluster(&self) -> bool {
         let kind = || attribute(self.operation, "kind").and_then(string_attribute);
@@ -195,7 +201,7 @@ impl Builder {
     fn operation(&mut self, operation: MlirOperation) {
         let name = operation_name(operation);
         let source = match name {
-            "onnx.Constant" => Source::Constant,
+            ONNX_CONSTANT => Source::Constant,
             "onnx.NoValue" => Source::Absent,
             _ if attribute(operation, CONSTANT).is_some() => Source::Constant,
             _ => Source::Node(self.graph.nodes.len()),
@@ -211,7 +217,7 @@ impl Builder {
         self.nodes.insert(operation.ptr, self.graph.nodes.len());
         self.graph.nodes.push(Node {
             operation,
-            op: name.strip_prefix("onnx.").unwrap_or_default(),
+            op: Op::from_operation(name),
             operands,
             results,
             role: Role::Opaque,

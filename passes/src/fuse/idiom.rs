@@ -8,7 +8,7 @@ use super::{
     graph::{Graph, NodeId, ValueId},
     role::Role,
 };
-use divi_onnx::Dim;
+use divi_onnx::{Dim, Op};
 
 /// Idioms have at most this many operators; tanh-GELU has eight, LayerNormalization ten with two casts.
 const MAX_NODES: usize = 16;
@@ -120,7 +120,7 @@ impl Finder<'_> {
             }
         }
         region.joins |= self.graph.data(node).count() > 1;
-        region.reduces |= self.graph.nodes[node].op == "ReduceMean";
+        region.reduces |= self.graph.nodes[node].is(Op::ReduceMean);
     }
 
     /// Whether nobody but `readers` reads a node's results.
@@ -141,8 +141,8 @@ impl Finder<'_> {
         let candidate = &self.graph.nodes[node];
         let computes = match candidate.role {
             Role::Activation | Role::Elementwise => true,
-            Role::View => matches!(candidate.op, "Cast" | "Identity"),
-            Role::Plain => candidate.op == "ReduceMean" && self.search.normalizations,
+            Role::View => matches!(candidate.op, Some(Op::Cast | Op::Identity)),
+            Role::Plain => candidate.is(Op::ReduceMean) && self.search.normalizations,
             _ => false,
         };
         computes && !self.taken[node] && candidate.decisions == self.graph.nodes[root].decisions
@@ -159,7 +159,9 @@ impl Finder<'_> {
             }
             return evaluate::normalization(self.graph, nodes, input).map(Meaning::Normalization);
         }
-        if !nodes.iter().any(|&node| evaluate::bends(self.graph.nodes[node].op)) || !self.keep_shape(nodes, input) {
+        if !nodes.iter().any(|&node| self.graph.nodes[node].op.is_some_and(evaluate::bends))
+            || !self.keep_shape(nodes, input)
+        {
             return None;
         }
         // A single operator is an activation by its name.
@@ -181,7 +183,7 @@ impl Finder<'_> {
 
     /// Whether all reductions are over the same dimensions: only their types differ from their operands', and alike.
     fn reduce_alike(&self, nodes: &[NodeId]) -> bool {
-        let mut reductions = nodes.iter().filter(|&&node| self.graph.nodes[node].op == "ReduceMean").map(|&node| {
+        let mut reductions = nodes.iter().filter(|&&node| self.graph.nodes[node].is(Op::ReduceMean)).map(|&node| {
             let reduction = &self.graph.nodes[node];
             let axes = reduction.operands.get(1).and_then(|&axes| self.graph.constant(axes)?.ints());
             let shape = |value| self.graph.ty(value).and_then(|ty| ty.shape.clone());
@@ -205,7 +207,7 @@ impl Finder<'_> {
     /// Exporters widen narrow types before they normalize.
     fn add_cast_before(&self, nodes: &mut Vec<NodeId>, input: ValueId) {
         if let Some(cast) = self.graph.producer(input)
-            && self.graph.nodes[cast].op == "Cast"
+            && self.graph.nodes[cast].is(Op::Cast)
             && self.may_join(cast, nodes[0])
             && self.read_by(cast, nodes)
             && self.fits(nodes, cast)
@@ -216,7 +218,7 @@ impl Finder<'_> {
 
     /// `Mul` and `Add` by constants behind a normalization, and casts between them.
     fn add_scale_and_shift(&self, nodes: &mut Vec<NodeId>) {
-        let mut steps = ["Mul", "Add"].iter();
+        let mut steps = [Op::Mul, Op::Add].iter();
         let mut last = nodes[nodes.len() - 1];
         while let Some(result) = self.graph.output(last) {
             let value = &self.graph.values[result];
@@ -226,7 +228,7 @@ impl Finder<'_> {
                 || !self.graph.output(next).is_some_and(|after| self.graph.same_shape(after, result))
                 || self.graph.data(next).count() != 1
                 || !self.fits(nodes, next)
-                || op != "Cast" && !steps.any(|&step| step == op)
+                || op != Some(Op::Cast) && !steps.any(|&step| Some(step) == op)
             {
                 return;
             }

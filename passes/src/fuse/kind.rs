@@ -2,11 +2,12 @@
 
 use super::{
     cluster::{Cluster, Family, Fusion, UnitRole},
-    graph::NodeId,
+    graph::{Node, NodeId},
     idiom::Meaning,
     role::Role,
 };
-use crate::ir::{attribute, float_attribute};
+use crate::ir::{attribute, float_attribute, operation_name};
+use divi_onnx::Op;
 
 impl Fusion<'_> {
     pub(super) fn kind(&self, cluster: &Cluster, nodes: &[NodeId]) -> String {
@@ -37,17 +38,17 @@ impl Fusion<'_> {
     pub(super) fn activation_name(&self, node: NodeId) -> String {
         let node = &self.graph.nodes[node];
         let alpha = || attribute(node.operation, "alpha").and_then(float_attribute).unwrap_or(1.0);
-        if node.op == "Swish" && alpha() == 1.0 { "silu".to_owned() } else { step_name(node.op) }
+        if node.is(Op::Swish) && alpha() == 1.0 { "silu".to_owned() } else { step_name(node) }
     }
 }
 
 /// What an operator is called in kinds.
-pub(super) fn step_name(op: &str) -> String {
-    match op {
-        "BatchNormalization" | "BatchNormalizationInferenceMode" => "bn".to_owned(),
-        "LayerNormalization" => "layer_norm".to_owned(),
-        "MaxPoolSingleOut" => "maxpool".to_owned(),
-        "RMSNormalization" => "rms_norm".to_owned(),
-        _ => op.to_lowercase(),
+pub(super) fn step_name(node: &Node) -> String {
+    match node.op {
+        Some(Op::BatchNormalization | Op::BatchNormalizationInferenceMode) => "bn".to_owned(),
+        Some(Op::LayerNormalization) => "layer_norm".to_owned(),
+        Some(Op::MaxPoolSingleOut) => "maxpool".to_owned(),
+        Some(Op::RMSNormalization) => "rms_norm".to_owned(),
+        _ => operation_name(node.operation).strip_prefix("onnx.").unwrap_or_default().to_lowercase(),
     }
 }

@@ -3,7 +3,7 @@
 use super::graph::{Graph, NodeId};
 use crate::ir::{array_attribute, attribute, integer_attribute, text};
 use divi_dialect::node::is_none;
-use divi_onnx::{Dim, infer};
+use divi_onnx::{Dim, Op, operators::FusionRole};
 use mlir_sys::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,115 +38,28 @@ impl Anchor {
     }
 }
 
-/// Functions of operand 0, if the other operands are constants.
-const ACTIVATIONS: &[&str] = &[
-    "Celu",
-    "Clip",
-    "Elu",
-    "Gelu",
-    "HardSigmoid",
-    "HardSwish",
-    "LeakyRelu",
-    "Mish",
-    "PRelu",
-    "Relu",
-    "Selu",
-    "Sigmoid",
-    "Softplus",
-    "Softsign",
-    "Swish",
-    "Tanh",
-    "ThresholdedRelu",
-];
-
-/// Computed element by element, with broadcasting.
-const ELEMENTWISE: &[&str] = &[
-    "Abs",
-    "Acos",
-    "Acosh",
-    "Add",
-    "And",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "BitShift",
-    "BitwiseAnd",
-    "BitwiseNot",
-    "BitwiseOr",
-    "BitwiseXor",
-    "Cast",
-    "Ceil",
-    "Cos",
-    "Cosh",
-    "Div",
-    "Equal",
-    "Erf",
-    "Exp",
-    "Floor",
-    "Greater",
-    "GreaterOrEqual",
-    "IsInf",
-    "IsNaN",
-    "Less",
-    "LessOrEqual",
-    "Log",
-    "Max",
-    "Mean",
-    "Min",
-    "Mod",
-    "Mul",
-    "Neg",
-    "Not",
-    "Or",
-    "Pow",
-    "Reciprocal",
-    "Round",
-    "Sign",
-    "Sin",
-    "Sinh",
-    "Sqrt",
-    "Sub",
-    "Sum",
-    "Tan",
-    "Where",
-    "Xor",
-];
-
-/// Operators whose results differ from run to run.
-const RANDOM: &[&str] =
-    &["Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"];
-
 pub(super) fn role_of(graph: &Graph, id: NodeId) -> Role {
     let node = &graph.nodes[id];
     if !may_move(graph, id) {
         return Role::Opaque;
     }
     let others_static = || node.operands.iter().skip(1).all(|&operand| graph.is_static(operand));
-    match node.op {
-        _ if is_view(graph, id) => Role::View,
-        "Conv" => Role::Anchor(Anchor::Conv),
-        "ConvTranspose" => Role::Anchor(Anchor::ConvTranspose),
-        "Gemm" => Role::Anchor(Anchor::Gemm),
-        "MatMul" => Role::Anchor(Anchor::MatMul),
-        "BatchNormalization" | "BatchNormalizationInferenceMode" if !in_inference(graph, id) => Role::Plain,
-        "BatchNormalization" | "BatchNormalizationInferenceMode" => {
-            if others_static() {
-                Role::BatchNorm
-            } else {
-                Role::Elementwise
-            }
-        }
-        "Softmax" | "LogSoftmax" => Role::Softmax,
-        op if ACTIVATIONS.contains(&op) => {
-            if others_static() {
-                Role::Activation
-            } else {
-                Role::Elementwise
-            }
-        }
-        op if ELEMENTWISE.contains(&op) => Role::Elementwise,
-        _ => Role::Plain,
+    if is_view(graph, id) {
+        return Role::View;
+    }
+    let Some(role) = node.op.and_then(Op::fusion_role) else { return Role::Opaque };
+    match role {
+        // A view whose shape is an operand that is not constant computes.
+        FusionRole::Plain | FusionRole::View => Role::Plain,
+        FusionRole::Conv => Role::Anchor(Anchor::Conv),
+        FusionRole::ConvTranspose => Role::Anchor(Anchor::ConvTranspose),
+        FusionRole::Gemm => Role::Anchor(Anchor::Gemm),
+        FusionRole::MatMul => Role::Anchor(Anchor::MatMul),
+        FusionRole::BatchNorm if !in_inference(graph, id) => Role::Plain,
+        FusionRole::BatchNorm if others_static() => Role::BatchNorm,
+        FusionRole::Activation if others_static() => Role::Activation,
+        FusionRole::BatchNorm | FusionRole::Activation | FusionRole::Elementwise => Role::Elementwise,
+        FusionRole::Softmax => Role::Softmax,
     }
 }
 
@@ -154,7 +67,7 @@ pub(super) fn role_of(graph: &Graph, id: NodeId) -> Role {
 /// nothing is said that a cluster could not say.
 fn may_move(graph: &Graph, id: NodeId) -> bool {
     let node = &graph.nodes[id];
-    if !infer::knows(node.op) || RANDOM.contains(&node.op) {
+    if node.op.and_then(Op::fusion_role).is_none() {
         return false;
     }
     let tensor = |&value: &usize| graph.ty(value).is_some() || is_none(graph.values[value].raw);
@@ -186,12 +99,13 @@ fn is_view(graph: &Graph, id: NodeId) -> bool {
     if node.operands[1..].iter().any(|&other| !graph.is_static(other)) {
         return false;
     }
-    match node.op {
-        "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Identity" => true,
-        "Cast" => graph.is_constant(operand) || graph.same_type(operand, result),
-        "Expand" => is_fixed(graph, result) && graph.same_type(operand, result),
-        "Concat" => node.operands.len() == 1,
-        "Transpose" => graph.is_constant(operand) || keeps_order(graph, operand, result, node.operation),
+    let Some(op) = node.op else { return false };
+    match op {
+        _ if op.is_view() => true,
+        Op::Cast => graph.is_constant(operand) || graph.same_type(operand, result),
+        Op::Expand => is_fixed(graph, result) && graph.same_type(operand, result),
+        Op::Concat => node.operands.len() == 1,
+        Op::Transpose => graph.is_constant(operand) || keeps_order(graph, operand, result, node.operation),
         _ => false,
     }
 }

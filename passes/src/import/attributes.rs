@@ -6,7 +6,7 @@ use super::{
     translate::{Result, Translator},
 };
 use bytes::Bytes;
-use divi_onnx::{Attr, Attributes};
+use divi_onnx::{Attr, Attributes, Op};
 
 /// A node's attributes, the subgraphs among them apart.
 #[derive(Default)]
@@ -61,7 +61,7 @@ impl<'m> Translator<'_, 'm> {
                     attributes.graphs.push((name, graph));
                     continue;
                 }
-                AttributeType::SparseTensor if self.current.op == "Constant" => Attr::Other,
+                AttributeType::SparseTensor if self.current.op == Op::Constant.name() => Attr::Other,
                 AttributeType::TypeProto => Attr::Other,
                 other => {
                     return Err(format!(

@@ -1,7 +1,7 @@
 //! Undoing part of an import: what was translated since a checkpoint is taken out of the IR again.
 
 use super::translate::Translator;
-use crate::ir::{operation_name, operations};
+use crate::ir::{ONNX_CONSTANT, operation_name, operations};
 use mlir_sys::*;
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ impl Translator<'_, '_> {
 fn erase_behind(block: MlirBlock, last: Option<MlirOperation>) {
     let is_last = |operation: MlirOperation| last.is_some_and(|last| last.ptr == operation.ptr);
     for operation in operations(block).into_iter().rev().take_while(|&operation| !is_last(operation)) {
-        if !matches!(operation_name(operation), "onnx.Constant" | "onnx.NoValue") {
+        if !matches!(operation_name(operation), ONNX_CONSTANT | "onnx.NoValue") {
             // SAFETY: all that uses its results comes behind it and is gone.
             unsafe { mlirOperationDestroy(operation) };
         }

@@ -7,6 +7,7 @@ use super::{
     tensor_proto::{Elements, TensorProto},
     translate::{Kind, Result, Slot, Translator, ValueId},
 };
+use crate::ir::ONNX_CONSTANT;
 use bytes::Bytes;
 use divi_dialect::ExternalAttribute;
 use divi_onnx::{DType, Dim, Tensor, TensorType, Value};
@@ -136,7 +137,7 @@ impl<'m> Translator<'_, 'm> {
         let location = self.emitter.location(&constant.name);
         let name = self.emitter.string(&constant.name);
         let attributes = [self.emitter.named("onnx_node_name", name), self.emitter.named("value", attribute)];
-        let operation = NewOperation::new("onnx.Constant", location);
+        let operation = NewOperation::new(ONNX_CONSTANT, location);
         let operation = self.emitter.hoist(&NewOperation { results: &[ty], attributes: &attributes, ..operation });
         let value = super::emit::result(operation, 0);
         self.constants.insert(attribute.ptr, value);

@@ -9,7 +9,7 @@ use super::{
     proto::{GraphProto, NodeProto, attribute_proto::AttributeType},
     translate::{Kind, Result, Slot, Translator, ValueId},
 };
-use divi_onnx::{Attributes, DType, Dim, TensorType, Value};
+use divi_onnx::{Attributes, DType, Dim, Op, TensorType, Value};
 use melior::ir::{Block, BlockLike, Region, RegionLike, Type, TypeLike};
 use mlir_sys::*;
 use rustc_hash::FxHashSet;
@@ -32,7 +32,7 @@ impl<'c, 'm> Translator<'c, 'm> {
             let graph = attributes.graphs.iter().find(|(other, _)| *other == name);
             graph.map(|(_, graph)| *graph).ok_or_else(|| format!("needs a subgraph '{name}'"))
         };
-        if node.op_type() == "If" {
+        if node.op_type() == Op::If.name() {
             let branches = [find("then_branch")?, find("else_branch")?];
             let condition = inputs.first().copied().flatten().ok_or("needs a condition")?;
             if let Kind::Tensor(value) = &self.slot(condition).kind
@@ -43,7 +43,7 @@ impl<'c, 'm> Translator<'c, 'm> {
             return self.branch(node, inputs, &attributes.plain, branches, names);
         }
         let body = find("body")?;
-        if node.op_type() == "Loop"
+        if node.op_type() == Op::Loop.name()
             && let Some(results) = self.unroll(node, inputs, body, names)?
         {
             return Ok(results);
@@ -80,10 +80,10 @@ impl<'c, 'm> Translator<'c, 'm> {
         let results = results
             .filter(|results| results.len() >= names.len())
             .ok_or("has branches that do not yield values of the same types for each of its results")?;
-        self.count_opaque("If".into());
+        self.count_opaque(Op::If.name().into());
         let results = results.into_iter().take(names.len()).map(Some).collect();
         let regions = [then_graph.region, else_graph.region].map(Region::into_raw);
-        self.emit_with_regions("If", inputs, attributes, results, &regions)
+        self.emit_with_regions(Op::If.name(), inputs, attributes, results, &regions)
     }
 
     /// The types of a body's parameters, and how many of them are carried from one iteration to the next.
@@ -100,8 +100,8 @@ impl<'c, 'm> Translator<'c, 'm> {
         };
         let mut arguments = vec![];
         let carried;
-        match node.op_type() {
-            "Loop" => {
+        match Op::from_name(node.op_type()) {
+            Some(Op::Loop) => {
                 arguments.push(Kind::Tensor(Value::new(TensorType::scalar(DType::I64))));
                 arguments.push(Kind::Tensor(Value::new(TensorType::scalar(DType::Bool))));
                 let states: Vec<_> = inputs.iter().skip(2).flatten().copied().collect();
@@ -139,7 +139,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         names: Outputs<'_>,
     ) -> Result<Vec<Option<Kind>>> {
         // Loop's body yields whether to go on before anything else.
-        let conditions = usize::from(node.op_type() == "Loop");
+        let conditions = usize::from(node.op_type() == Op::Loop.name());
         if yields.len() < conditions + names.len() {
             return Err(format!(
                 "has {} results, but its body yields {}",
@@ -156,7 +156,7 @@ impl<'c, 'm> Translator<'c, 'm> {
             results.push(Some(match (declared, kind) {
                 (Some(declared), _) => declared.into(),
                 (None, Kind::Other(ty)) => Kind::Other(ty),
-                (None, Kind::Tensor(value)) if node.op_type() == "SequenceMap" => {
+                (None, Kind::Tensor(value)) if node.op_type() == Op::SequenceMap.name() => {
                     Kind::Other(self.sequence_of(&value.ty))
                 }
                 (None, Kind::Tensor(value)) if i < carried => {

@@ -7,7 +7,7 @@ use super::{
     proto::OperatorSetIdProto,
     translate::{Kind, Result, Translator, ValueId},
 };
-use divi_onnx::{Attr, Attributes, DType, Dim, TensorType, Value};
+use divi_onnx::{Attr, Attributes, DType, Dim, Op, TensorType, Value};
 use melior::ir::Type;
 
 impl<'m> Translator<'_, 'm> {
@@ -123,17 +123,17 @@ impl<'m> Translator<'_, 'm> {
             Kind::Tensor(value) => Kind::Tensor(Value::new(value.ty.clone())),
             Kind::Other(ty) => Kind::Other(*ty),
         });
-        let kind = match (op, element) {
-            ("SequenceConstruct" | "SequenceEmpty" | "SplitToSequence", Some(element)) => {
+        let kind = match (Op::from_name(op), element) {
+            (Some(Op::SequenceConstruct | Op::SequenceEmpty | Op::SplitToSequence), Some(element)) => {
                 Some(Kind::Other(self.sequence_of(&element)))
             }
-            ("SequenceInsert" | "SequenceErase" | "Identity" | "StringNormalizer", _) => same,
-            ("SequenceAt" | "ConcatFromSequence" | "OptionalGetElement", Some(element)) => {
+            (Some(Op::SequenceInsert | Op::SequenceErase | Op::Identity | Op::StringNormalizer), _) => same,
+            (Some(Op::SequenceAt | Op::ConcatFromSequence | Op::OptionalGetElement), Some(element)) => {
                 Some(Kind::Tensor(Value::new(TensorType::unranked(element.dtype))))
             }
-            ("SequenceLength", _) => tensor(DType::I64, Some(vec![])),
-            ("OptionalHasElement", _) => tensor(DType::Bool, Some(vec![])),
-            ("RegexFullMatch", _) => tensor(DType::Bool, None),
+            (Some(Op::SequenceLength), _) => tensor(DType::I64, Some(vec![])),
+            (Some(Op::OptionalHasElement), _) => tensor(DType::Bool, Some(vec![])),
+            (Some(Op::RegexFullMatch), _) => tensor(DType::Bool, None),
             _ => None,
         };
         Ok(kind.map(|kind| vec![Some(kind)]))

@@ -7,7 +7,7 @@ use super::{
     translate::{Kind, Result, Translator, ValueId, display_name},
     types::ValueType,
 };
-use divi_onnx::{Attr, Attributes, DType, Tensor};
+use divi_onnx::{Attr, Attributes, DType, Op, Tensor};
 
 /// Iterations that are unrolled.
 pub(crate) const MAX_ITERATIONS: usize = 1024;
@@ -176,11 +176,11 @@ impl<'m> Translator<'_, 'm> {
         let axes = self.constant("axes", Tensor::from_shape(&[0]));
         let mut rows = vec![];
         for &value in values {
-            rows.push(Some(self.apply("Unsqueeze", &[Some(value), Some(axes)], Attributes::default())?));
+            rows.push(Some(self.apply(Op::Unsqueeze.name(), &[Some(value), Some(axes)], Attributes::default())?));
         }
         let mut attributes = Attributes::default();
         attributes.push("axis", Attr::Int(0));
-        self.apply("Concat", &rows, attributes)
+        self.apply(Op::Concat.name(), &rows, attributes)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::ir::{
     results, string_attribute, text, type_of, uses, walk,
 };
 use divi_dialect::tensor_type_of;
-use divi_onnx::{Dim, TensorType};
+use divi_onnx::{Dim, Op, TensorType};
 use melior::{Context, StringRef, ir::Type};
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
@@ -269,7 +269,7 @@ impl Pass<'_> {
         // SAFETY: everything belongs to one context and outlives the call.
         unsafe {
             let location = mlirOperationGetLocation(user);
-            let mut state = mlirOperationStateGet(StringRef::new("onnx.Identity").to_raw(), location);
+            let mut state = mlirOperationStateGet(StringRef::new(Op::Identity.operation_name()).to_raw(), location);
             mlirOperationStateAddOperands(&mut state, 1, &value);
             mlirOperationStateAddResults(&mut state, 1, &r#type);
             Ok(mlirOperationCreate(&mut state))

@@ -6,13 +6,13 @@ mod runs;
 use super::{Rebatched, analysis::Batch, layout::scaled, rules::Change};
 use crate::{
     ir::{
-        arguments_of, attribute, blocks, operands, operation_name, operations, reshaped_type, results, set_attribute,
-        string_attribute, tensor_type_of_value, text, type_of, uses,
+        arguments_of, attribute, blocks, op_of, operands, operation_name, operations, reshaped_type, results,
+        set_attribute, string_attribute, tensor_type_of_value, text, type_of, uses,
     },
     tasks::definer,
 };
 use build::Builder;
-use divi_onnx::{Tensor, node::Content};
+use divi_onnx::{Op, Tensor, node::Content};
 use melior::{Context, StringRef};
 use mlir_sys::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -154,7 +154,8 @@ impl Rewriter<'_> {
         let result = scaled(&ty, axis, self.factor()).expect("the analysis found the size");
         let r#type = reshaped_type(self.context, type_of(value), &result);
         let name = name_of(value).map(|name| format!("{name}#repeat"));
-        let tiled = self.builder(before).result("onnx.Tile", &[value, repeats], r#type, &[], name.as_deref());
+        let tiled =
+            self.builder(before).result(Op::Tile.operation_name(), &[value, repeats], r#type, &[], name.as_deref());
         self.tiles.insert(key, tiled);
         tiled
     }
@@ -176,7 +177,7 @@ impl Rewriter<'_> {
         let sizes = ty.and_then(|ty| ty.static_shape()).expect("the analysis found the sizes");
         let sizes = self.list(before, &sizes);
         let builder = self.builder(before);
-        builder.result("onnx.Reshape", &[value, sizes], r#type, &[builder.int("allowzero", 0)], name)
+        builder.result(Op::Reshape.operation_name(), &[value, sizes], r#type, &[builder.int("allowzero", 0)], name)
     }
 
     fn replace(&mut self, operation: MlirOperation, value: MlirValue) {
@@ -210,7 +211,7 @@ fn erase_unused(value: MlirValue) {
     unsafe {
         if mlirValueIsAOpResult(value) && uses(value).is_empty() {
             let owner = mlirOpResultGetOwner(value);
-            if matches!(operation_name(owner), "onnx.Constant" | "onnx.Concat") {
+            if matches!(op_of(owner), Some(Op::Constant | Op::Concat)) {
                 mlirOperationDestroy(owner);
             }
         }

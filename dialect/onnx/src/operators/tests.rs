@@ -19,7 +19,7 @@ fn rows_are_sorted_and_found() {
     assert!(Op::all().is_sorted());
     for &op in Op::all() {
         assert_eq!(Op::from_name(op.name()), Some(op));
-        assert_eq!(Op::from_operation(&format!("onnx.{op}")), Some(op));
+        assert_eq!(Op::from_operation(op.operation_name()), Some(op));
     }
     for name in ["", "conv", "Conv2", "NoValue", "Return", "Custom"] {
         assert_eq!(Op::from_name(name), None);

@@ -1,6 +1,6 @@
 //! Building operators of the `onnx` dialect.
 
-use crate::ir::named_attribute;
+use crate::ir::{ONNX_CONSTANT, named_attribute};
 use divi_dialect::dense_elements;
 use divi_onnx::Tensor;
 use melior::{Context, StringRef, ir::AttributeLike};
@@ -60,6 +60,6 @@ impl Builder<'_> {
         let value = dense_elements(self.context, tensor).to_raw();
         // SAFETY: elements have a type.
         let r#type = unsafe { mlirAttributeGetType(value) };
-        self.result("onnx.Constant", &[], r#type, &[named_attribute(self.context, "value", value)], name)
+        self.result(ONNX_CONSTANT, &[], r#type, &[named_attribute(self.context, "value", value)], name)
     }
 }

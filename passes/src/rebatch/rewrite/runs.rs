@@ -8,7 +8,7 @@ use crate::{
         layout::{Layout, scaled},
     },
 };
-use divi_onnx::{Dim, TensorType};
+use divi_onnx::{Dim, Op, TensorType};
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
 use std::ffi::c_void;
@@ -105,7 +105,8 @@ impl Rewriter<'_> {
             self.list(before, &[1]),
         ];
         let r#type = of(self, &with_size(&source_ty, at, rest));
-        let part = self.builder(before).result("onnx.Slice", &operands, r#type, &[], suffix("slice").as_deref());
+        let part =
+            self.builder(before).result(Op::Slice.operation_name(), &operands, r#type, &[], suffix("slice").as_deref());
         if outer == 1 {
             return part;
         }
@@ -125,7 +126,13 @@ impl Rewriter<'_> {
         let builder = self.builder(before);
         let r#type = reshaped_type(self.context, type_of(values[0]), ty);
         let name = name.map(|name| format!("{name}#concat"));
-        builder.result("onnx.Concat", values, r#type, &[builder.int("axis", axis as i64)], name.as_deref())
+        builder.result(
+            Op::Concat.operation_name(),
+            values,
+            r#type,
+            &[builder.int("axis", axis as i64)],
+            name.as_deref(),
+        )
     }
 
     /// The runs of a value that has no axis for them, along a new first axis.
@@ -139,7 +146,13 @@ impl Rewriter<'_> {
         for part in self.parts(before, value) {
             let r#type = reshaped_type(self.context, type_of(value), &row);
             let name = name_of(part).map(|name| format!("{name}#row"));
-            rows.push(self.builder(before).result("onnx.Unsqueeze", &[part, axes], r#type, &[], name.as_deref()));
+            rows.push(self.builder(before).result(
+                Op::Unsqueeze.operation_name(),
+                &[part, axes],
+                r#type,
+                &[],
+                name.as_deref(),
+            ));
         }
         let ty = scaled(&row, 0, self.factor()).expect("a new axis is as long as there are runs");
         self.concat(before, &rows, 0, &ty, name_of(value))

@@ -2,8 +2,8 @@
 
 use crate::{
     ir::{
-        arguments_of, attribute, blocks, describe, float_attribute, integer_attribute, integers_attribute, operands,
-        operation_name, operations, results, string_attribute, symbol_attribute,
+        arguments_of, attribute, blocks, describe, float_attribute, integer_attribute, integers_attribute, op_of,
+        operands, operation_name, operations, results, string_attribute, symbol_attribute,
     },
     tasks::{is_constant, reads, task_name},
     verify_plan::{
@@ -13,6 +13,7 @@ use crate::{
         task::Task,
     },
 };
+use divi_onnx::Op;
 use divi_planner::units::Micros;
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
@@ -178,10 +179,7 @@ fn unrolled(tasks: &[MlirOperation], inputs: usize) -> usize {
 
 /// Whether an operator takes inputs apart or puts them together, and is no task of the model.
 fn is_help(operation: MlirOperation) -> bool {
-    let is_kind = matches!(
-        operation_name(operation),
-        "onnx.Slice" | "onnx.Concat" | "onnx.Reshape" | "onnx.Unsqueeze" | "onnx.Tile"
-    );
+    let is_kind = matches!(op_of(operation), Some(Op::Slice | Op::Concat | Op::Reshape | Op::Unsqueeze | Op::Tile));
     let name = attribute(operation, "onnx_node_name").and_then(string_attribute);
     is_kind && attribute(operation, "divi.cost").is_none() && name.is_none_or(|name| name.contains('#'))
 }
