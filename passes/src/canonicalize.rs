@@ -6,9 +6,9 @@ mod placement;
 mod reorder;
 mod same;
 
-use crate::ir::{Failure, blocks, operands, operation_name, operations, results, run, uses};
+use crate::ir::{Failure, blocks, op_of, operands, operation_name, operations, results, run, uses};
 use divi_dialect::node::{attributes_of, is_none, present_results, value_of};
-use divi_onnx::{Node, Value, infer};
+use divi_onnx::{Node, Op, Value};
 use melior::{Context, ContextRef, ir::operation::OperationRef};
 use mlir_sys::*;
 use same::Scopes;
@@ -97,8 +97,11 @@ impl Round<'_> {
     }
 
     fn operation(&mut self, operation: MlirOperation) {
-        let Some(op) = operator(operation) else { return };
-        if let Some(value) = self.simplify(operation, op) {
+        let op = operator(operation);
+        if op.is_none() && !is_no_value(operation) {
+            return;
+        }
+        if let Some(value) = op.and_then(|op| self.simplify(operation, op)) {
             let Some(&result) = results(operation).first() else { return };
             // SAFETY: both values are alive.
             unsafe { mlirValueReplaceAllUsesOfWith(result, value) };
@@ -109,7 +112,7 @@ impl Round<'_> {
                 return;
             }
         }
-        if is_random(operation, op) || !blocks(operation).is_empty() {
+        if op.is_some_and(|op| is_random(operation, op)) || !blocks(operation).is_empty() {
             return;
         }
         if let Some(other) = self.scopes.find_or_add(operation) {
@@ -124,8 +127,8 @@ impl Round<'_> {
     }
 
     /// Simplifies an operator. The value is what its first result is, if that is known to be computed already.
-    fn simplify(&mut self, operation: MlirOperation, op: &str) -> Option<MlirValue> {
-        if matches!(op, "Constant" | "NoValue") || results(operation).is_empty() {
+    fn simplify(&mut self, operation: MlirOperation, op: Op) -> Option<MlirValue> {
+        if op == Op::Constant || results(operation).is_empty() {
             return None;
         }
         if reorder::merge(self.context, operation, op) {
@@ -143,25 +146,26 @@ fn type_of(value: MlirValue) -> MlirType {
     crate::ir::type_of(value)
 }
 
-/// The name of an operator that divi knows all about, without the dialect.
-fn operator<'a>(operation: MlirOperation) -> Option<&'a str> {
-    let op = operation_name(operation).strip_prefix("onnx.")?;
-    (op == "NoValue" || infer::knows(op)).then_some(op)
+/// The operator that an operation is, if there is inference for it.
+fn operator(operation: MlirOperation) -> Option<Op> {
+    op_of(operation).filter(|op| op.is_inferred())
+}
+
+/// Whether an operation stands for an absent operand.
+fn is_no_value(operation: MlirOperation) -> bool {
+    operation_name(operation) == "onnx.NoValue"
 }
 
 /// Whether an operator may compute something else each time.
-fn is_random(operation: MlirOperation, op: &str) -> bool {
+fn is_random(operation: MlirOperation, op: Op) -> bool {
     match op {
-        "Bernoulli" | "Multinomial" | "RandomNormal" | "RandomNormalLike" | "RandomUniform" | "RandomUniformLike" => {
-            true
-        }
-        "Dropout" => !with_node(operation, op, noop::is_inference).unwrap_or(false),
-        _ => false,
+        Op::Dropout => !with_node(operation, op, noop::is_inference).unwrap_or(false),
+        _ => op.is_random(),
     }
 }
 
 /// Calls `f` with what is known of an operator; `None` if it takes something that is no tensor.
-fn with_node<R>(operation: MlirOperation, op: &str, f: impl FnOnce(&Node<'_>) -> R) -> Option<R> {
+fn with_node<R>(operation: MlirOperation, op: Op, f: impl FnOnce(&Node<'_>) -> R) -> Option<R> {
     let mut values: Vec<Option<Value>> = vec![];
     for operand in operands(operation) {
         match value_of(operand) {
@@ -182,7 +186,7 @@ fn remove_dead(operation: MlirOperation, counts: &mut Counts) {
         for inner in operations(block).into_iter().rev() {
             remove_dead(inner, counts);
             let unused = results(inner).into_iter().all(|result| uses(result).is_empty());
-            if unused && operator(inner).is_some() && blocks(inner).is_empty() {
+            if unused && (is_no_value(inner) || operator(inner).is_some()) && blocks(inner).is_empty() {
                 // SAFETY: nothing uses the operation, and the loop over its block has a list of its own.
                 unsafe { mlirOperationDestroy(inner) };
                 counts.dead += 1;

@@ -6,9 +6,9 @@ use crate::{
     import::{Options, list_names},
     input_shapes,
     ir::{
-        Failure, arguments_of, attribute, blocks, blocks_in_order, describe, error, named_attribute, operands,
-        operation_name, operations, reshaped_type, results, run, signature_attribute, string_attribute, text, type_of,
-        uses, warning,
+        Failure, ONNX_CONSTANT, arguments_of, attribute, blocks, blocks_in_order, describe, error, named_attribute,
+        operands, operation_name, operations, reshaped_type, results, run, signature_attribute, string_attribute, text,
+        type_of, uses, warning,
     },
 };
 use divi_dialect::{
@@ -16,7 +16,7 @@ use divi_dialect::{
     node::{attributes_of, is_none, present_results, value_of},
     tensor_type_of,
 };
-use divi_onnx::{Dim, Node, Symbol, Tensor, TensorType, Value, fold, infer, node::Content};
+use divi_onnx::{Dim, Node, Op, Symbol, Tensor, TensorType, Value, fold, infer, node::Content};
 use functions::Functions;
 use melior::{
     ContextRef, StringRef,
@@ -203,18 +203,18 @@ impl Pass<'_> {
     }
 
     fn operation(&mut self, operation: MlirOperation) -> Result<(), Failure> {
-        let Some(op) = operation_name(operation).strip_prefix("onnx.") else { return Ok(()) };
-        if op == "Constant" {
-            return Ok(());
-        }
-        if !infer::knows(op) {
-            if !STRUCTURE.contains(&op) {
-                self.opaque.entry(op).or_insert_with(|| (0, describe(operation))).0 += 1;
+        let Some(name) = operation_name(operation).strip_prefix("onnx.") else { return Ok(()) };
+        let Some(op) = Op::from_name(name).filter(|op| op.is_inferred()) else {
+            if !STRUCTURE.contains(&name) {
+                self.opaque.entry(name).or_insert_with(|| (0, describe(operation))).0 += 1;
             }
+            return Ok(());
+        };
+        if op == Op::Constant {
             return Ok(());
         }
         let (operands, results) = (operands(operation), results(operation));
-        if let ("Identity", &[operand], &[result]) = (op, &operands[..], &results[..])
+        if let (Op::Identity, &[operand], &[result]) = (op, &operands[..], &results[..])
             && self.identity(operation, operand, result)
         {
             return Ok(());
@@ -324,7 +324,7 @@ impl Pass<'_> {
             // SAFETY: everything belongs to one context; the block takes ownership of the constant.
             unsafe {
                 let location = mlirOperationGetLocation(operation);
-                let mut state = mlirOperationStateGet(StringRef::new("onnx.Constant").to_raw(), location);
+                let mut state = mlirOperationStateGet(StringRef::new(ONNX_CONSTANT).to_raw(), location);
                 let value = dense_elements(self.context, tensor).to_raw();
                 let mut attributes = vec![named_attribute(self.context, "value", value)];
                 attributes.extend(

@@ -2,10 +2,10 @@
 //! cluster; constants are none, they are wherever they are read.
 
 use crate::ir::{
-    Failure, arguments_of, array_attribute, attribute, blocks, describe, error, operands, operation_name, operations,
-    results, string_attribute, symbol_attribute, text, type_of, walk,
+    Failure, ONNX_CONSTANT, arguments_of, array_attribute, attribute, blocks, describe, error, op_of, operands,
+    operation_name, operations, results, string_attribute, symbol_attribute, text, type_of, walk,
 };
-use divi_cost::{Class, class};
+use divi_cost::Class;
 use divi_dialect::MoveAttribute;
 use melior::ir::Attribute;
 use mlir_sys::*;
@@ -65,7 +65,7 @@ pub(crate) fn is_constant(operation: MlirOperation) -> bool {
     attribute(operation, CONSTANT).is_some()
         || matches!(
             operation_name(operation),
-            "onnx.Constant" | "onnx.NoValue" | "arith.constant" | "tensor.empty" | "tosa.const" | "tosa.const_shape"
+            ONNX_CONSTANT | "onnx.NoValue" | "arith.constant" | "tensor.empty" | "tosa.const" | "tosa.const_shape"
         )
 }
 
@@ -263,7 +263,7 @@ fn is_memory(value: MlirValue) -> bool {
 /// operation's name.
 pub(crate) fn task_name<'a>(task: MlirOperation) -> &'a str {
     let node_name = |operation| attribute(operation, "onnx_node_name").and_then(string_attribute);
-    let is_work = |member: &MlirOperation| class(operation_name(*member).trim_start_matches("onnx.")) != Class::View;
+    let is_work = |member: &MlirOperation| op_of(*member).is_none_or(|op| op.class() != Class::View);
     let first_worker = || members(task).into_iter().find(is_work).and_then(node_name);
     let first_member = || {
         let members = array_attribute(attribute(task, "divi.members")?)?;

@@ -5,7 +5,7 @@ use divi_dialect::{
     node::{attributes_of, is_none, present_results, value_of},
     tensor_type_of,
 };
-use divi_onnx::{Dim, Node, Value, fold, infer, node::Content};
+use divi_onnx::{Dim, Node, Op, Value, fold, infer, node::Content};
 use divi_passes::import::Options;
 use melior::ir::{Module, Type, operation::OperationRef};
 use mlir_sys::*;
@@ -130,9 +130,7 @@ fn check_result_types(operation: MlirOperation, batch: Batch) {
 
 /// Whether folding could still replace an operation: all that it takes is constant, and then so are its results.
 fn folds(operation: MlirOperation, op: &str) -> bool {
-    if !infer::knows(op) {
-        return false;
-    }
+    let Some(op) = Op::from_name(op).filter(|op| op.is_inferred()) else { return false };
     // SAFETY: the operation is alive, and indices are below the count.
     let operands: Vec<_> =
         unsafe { (0..mlirOperationGetNumOperands(operation)).map(|i| mlirOperationGetOperand(operation, i)).collect() };

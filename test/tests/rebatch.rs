@@ -2,7 +2,7 @@
 //! each.
 
 use divi_dialect::{node::is_none, tensor_type_of};
-use divi_onnx::{Node, infer};
+use divi_onnx::{Node, Op, infer};
 use divi_passes::{
     canonicalize::canonicalize,
     export,
@@ -87,8 +87,8 @@ fn every_operator_of_a_model_can_be_inferred_at_another_batch() {
             let rebatched = Rebatched::of(function(&module), factor).unwrap();
             assert!(rebatched.repeated().is_empty());
             divi_test::walk(&module, &mut |operation| {
-                let Some(op) = divi_test::operation_name(operation).strip_prefix("onnx.") else { return };
-                if op != "Constant" && infer::knows(op) {
+                let Some(op) = Op::from_operation(divi_test::operation_name(operation)) else { return };
+                if op != Op::Constant && op.is_inferred() {
                     check_inference(&rebatched, operation, op);
                     inferred += 1;
                 }
@@ -99,7 +99,7 @@ fn every_operator_of_a_model_can_be_inferred_at_another_batch() {
     assert!(inferred > 10_000, "{inferred}");
 }
 
-fn check_inference(rebatched: &Rebatched, operation: MlirOperation, op: &str) {
+fn check_inference(rebatched: &Rebatched, operation: MlirOperation, op: Op) {
     let operands = rebatched.operands_of(operation);
     let inputs: Vec<_> = operands.iter().map(Option::as_ref).collect();
     // SAFETY: the operation is alive, and indices are below the count.

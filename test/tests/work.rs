@@ -1,11 +1,11 @@
 //! The work of every model of `test/models` can be counted, and is what others say of the same networks.
 
-use divi_cost::{Class, Work, work};
+use divi_cost::{Class, Work, opaque, work};
 use divi_dialect::{
     node::{attributes_of, is_none, present_results, value_of},
     tensor_type_of,
 };
-use divi_onnx::{Node, TensorType, Value};
+use divi_onnx::{Node, Op, TensorType, Value};
 use divi_passes::import::Options;
 use divi_test::node_cases::{Category, for_each_case, node_cases};
 use melior::ir::{Type, operation::OperationRef};
@@ -54,8 +54,15 @@ fn work_of(operation: MlirOperation, op: &str) -> Result<Work, String> {
     let constant: Vec<_> = operands.iter().map(|&operand| is_constant(operand)).collect();
     // SAFETY: the operation is alive.
     let attributes = attributes_of(&unsafe { OperationRef::from_raw(operation) });
-    let node = Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) };
-    work(&node, &result_types(operation), &constant).map_err(|error| format!("{op}: {error}"))
+    let outputs = present_results(operation);
+    let counted = match Op::from_name(op) {
+        Some(op) => {
+            let node = Node { op, inputs: &inputs, attributes: &attributes, outputs };
+            work(&node, &result_types(operation), &constant)
+        }
+        None => opaque(&inputs, &result_types(operation), &constant),
+    };
+    counted.map_err(|error| format!("{op}: {error}"))
 }
 
 fn total(name: &str, batch: Option<u64>) -> Total {

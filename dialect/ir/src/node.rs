@@ -1,7 +1,7 @@
 //! Operations of the `onnx` dialect as shape inference sees them.
 
 use crate::{elements_of, tensor_type_of, text};
-use divi_onnx::{Attr, Attributes, Node, Tensor, Value, fold, infer, node::Content};
+use divi_onnx::{Attr, Attributes, Node, Op, Tensor, Value, fold, infer, node::Content};
 use melior::ir::{
     Attribute, AttributeLike, Type,
     operation::{OperationLike, OperationRef},
@@ -11,10 +11,10 @@ use mlir_sys::*;
 /// Constants up to this many bytes are looked into: shapes, axes, scales, not weights.
 pub const SMALL_CONSTANT: u64 = 8 * 1024;
 
-/// The operator's name without its dialect (`Conv`); `None` for other dialects.
-pub fn operator<'a>(operation: &impl OperationLike<'a, 'a>) -> Option<&'a str> {
+/// The operator of the table that an operation is; `None` for other dialects and for operations that are no operators.
+pub fn operator<'a>(operation: &impl OperationLike<'a, 'a>) -> Option<Op> {
     // SAFETY: the operation is alive; its name lives as long as the context.
-    unsafe { text(mlirIdentifierStr(mlirOperationGetName(operation.to_raw()))) }.strip_prefix("onnx.")
+    Op::from_operation(unsafe { text(mlirIdentifierStr(mlirOperationGetName(operation.to_raw()))) })
 }
 
 /// What is known of an MLIR value: its type and, for a small constant, its elements.
@@ -26,7 +26,7 @@ pub fn value_of(value: MlirValue) -> Option<Value> {
     unsafe {
         if mlirValueIsAOpResult(value) {
             let owner = OperationRef::from_raw(mlirOpResultGetOwner(value));
-            if operator(&owner) == Some("Constant")
+            if operator(&owner) == Some(Op::Constant)
                 && let Some(tensor) = constant_of(&owner)
             {
                 result = Value::constant(tensor);
@@ -41,7 +41,7 @@ fn constant_of(operation: &OperationRef<'_, '_>) -> Option<Tensor> {
     if let Ok(value) = operation.attribute("value") {
         return elements_of(value, SMALL_CONSTANT);
     }
-    let node = Node { op: "Constant", inputs: &[], attributes: &attributes_of(operation), outputs: 1 };
+    let node = Node { op: Op::Constant, inputs: &[], attributes: &attributes_of(operation), outputs: 1 };
     match fold::fold(&node, &infer::infer(&node).ok()?).into_iter().next()?? {
         Content::Constant(tensor) => Some(tensor),
         Content::Partial(_) => None,

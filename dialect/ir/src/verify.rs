@@ -3,9 +3,9 @@
 use crate::{
     emit_error,
     node::{attributes_of, is_none, operator, present_results, value_of},
-    tensor_type, tensor_type_of,
+    tensor_type, tensor_type_of, text,
 };
-use divi_onnx::{Node, infer};
+use divi_onnx::{Node, Op, infer};
 use melior::ir::{
     Type,
     operation::{OperationLike, OperationRef},
@@ -41,8 +41,9 @@ extern "C" fn diviOnnxVerifyByInference(operation: MlirOperation) -> bool {
     match verdict.unwrap_or_else(|_| Err("cannot be verified: shape inference panicked; please report this".into())) {
         Ok(()) => true,
         Err(message) => {
-            let name = operator(&operation).unwrap_or_default();
-            emit_error(operation.to_raw(), &format!("'onnx.{name}' op {message}"));
+            // SAFETY: the operation is alive; its name lives as long as the context.
+            let name = unsafe { text(mlirIdentifierStr(mlirOperationGetName(operation.to_raw()))) };
+            emit_error(operation.to_raw(), &format!("'{name}' op {message}"));
             false
         }
     }
@@ -50,9 +51,7 @@ extern "C" fn diviOnnxVerifyByInference(operation: MlirOperation) -> bool {
 
 fn check(operation: OperationRef<'_, '_>) -> Result<(), String> {
     // Constants have a verifier of their own; most operators without a rule are no operators (Return, NoValue).
-    if !operator(&operation).is_some_and(|op| op != "Constant" && infer::knows(op)) {
-        return Ok(());
-    }
+    let Some(op) = operator(&operation).filter(|&op| op != Op::Constant && op.is_inferred()) else { return Ok(()) };
     let raw = operation.to_raw();
     let mut operands = Vec::with_capacity(operation.operand_count());
     for i in 0..operation.operand_count() {
@@ -67,12 +66,7 @@ fn check(operation: OperationRef<'_, '_>) -> Result<(), String> {
     }
     let inputs: Vec<_> = operands.iter().map(Option::as_ref).collect();
     let attributes = attributes_of(&operation);
-    let node = Node {
-        op: operator(&operation).unwrap_or_default(),
-        inputs: &inputs,
-        attributes: &attributes,
-        outputs: present_results(raw),
-    };
+    let node = Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(raw) };
     let inferred = infer::infer(&node).map_err(|error| error.to_string())?;
     for (i, expected) in inferred.iter().enumerate().take(operation.result_count()) {
         // SAFETY: the operation is alive, and the index is below the count.

@@ -24,7 +24,7 @@ mod testing;
 mod unary;
 mod walk;
 
-use crate::{DType, Dim, Node, TensorType, node::Content, tensor::count_of};
+use crate::{DType, Dim, Node, Op, TensorType, node::Content, operators::FoldRule, tensor::count_of};
 
 /// Results with more elements are not computed, operands with more are not decoded.
 pub const MAX_ELEMENTS: usize = 65_536;
@@ -32,8 +32,13 @@ pub const MAX_ELEMENTS: usize = 65_536;
 /// A partly known tensor has at most this many elements: shapes are short.
 pub const MAX_PARTIAL: usize = 64;
 
-/// Evaluates an operator with one result.
-type Folder = fn(&Node<'_>) -> Option<Content>;
+/// Evaluates an operator.
+enum Folder {
+    /// With one result.
+    Single(fn(&Node<'_>) -> Option<Content>),
+    /// With so many results.
+    Several(fn(&Node<'_>, usize) -> Option<Vec<Option<Content>>>),
+}
 
 /// What becomes known of each result's elements, given the types that inference found. Results about which nothing is
 /// known yield `None` or, at the end of the list, are left out: the list is empty, and costs no allocation, where nothing
@@ -44,16 +49,16 @@ pub fn fold(node: &Node<'_>, results: &[TensorType]) -> Vec<Option<Content>> {
     if !worth_a_look(node, results) {
         return Vec::new();
     }
-    if node.op == "Split" {
-        return match slice::split(node, results.len()) {
+    match node.op.fold_rule().map(function) {
+        Some(Folder::Several(folder)) => match folder(node, results.len()) {
             Some(parts) => parts.into_iter().zip(results).map(|(part, ty)| part.filter(|c| agrees(c, ty))).collect(),
             None => Vec::new(),
-        };
-    }
-    let Some(ty) = results.first() else { return Vec::new() };
-    match folder(node.op).and_then(|folder| folder(node)) {
-        Some(content) if agrees(&content, ty) => vec![Some(content)],
-        _ => Vec::new(),
+        },
+        Some(Folder::Single(folder)) => match results.first().map(|ty| (folder(node), ty)) {
+            Some((Some(content), ty)) if agrees(&content, ty) => vec![Some(content)],
+            _ => Vec::new(),
+        },
+        None => Vec::new(),
     }
 }
 
@@ -65,11 +70,11 @@ fn worth_a_look(node: &Node<'_>, results: &[TensorType]) -> bool {
     }
     match node.op {
         // These look at types.
-        "Shape" | "Size" | "EyeLike" => true,
-        "CastLike" => known(0),
+        Op::Shape | Op::Size | Op::EyeLike => true,
+        Op::CastLike => known(0),
         // These can tell something of their result from some of their operands, where it is a shape.
-        "Concat" | "Mul" => results.first().is_some_and(may_be_partial) && (0..node.inputs.len()).any(known),
-        "Where" => results.first().is_some_and(may_be_partial) && known(0) && (known(1) || known(2)),
+        Op::Concat | Op::Mul => results.first().is_some_and(may_be_partial) && (0..node.inputs.len()).any(known),
+        Op::Where => results.first().is_some_and(may_be_partial) && known(0) && (known(1) || known(2)),
         _ => false,
     }
 }
@@ -79,22 +84,55 @@ fn may_be_partial(ty: &TensorType) -> bool {
     matches!(ty.dtype, DType::I64 | DType::I32) && ty.rank().is_some_and(|rank| rank <= 1)
 }
 
-fn folder(op: &str) -> Option<Folder> {
-    const FAMILIES: &[fn(&str) -> Option<Folder>] = &[
-        layout::folder,
-        arithmetic::folder,
-        gather::folder,
-        slice::folder,
-        generate::folder,
-        cast::folder,
-        compare::folder,
-        reduce::folder,
-        unary::folder,
-        range::folder,
-        scan::folder,
-        scatter::folder,
-    ];
-    FAMILIES.iter().find_map(|family| family(op))
+/// The function of a rule.
+fn function(rule: FoldRule) -> Folder {
+    match rule {
+        FoldRule::Concat => Folder::Single(layout::concat),
+        FoldRule::Expand => Folder::Single(layout::expand),
+        FoldRule::Flatten => Folder::Single(layout::flatten),
+        FoldRule::Identity => Folder::Single(layout::identity),
+        FoldRule::Reshape => Folder::Single(layout::reshape),
+        FoldRule::Squeeze => Folder::Single(layout::squeeze),
+        FoldRule::Tile => Folder::Single(layout::tile),
+        FoldRule::Transpose => Folder::Single(layout::transpose),
+        FoldRule::Unsqueeze => Folder::Single(layout::unsqueeze),
+        FoldRule::Binary => Folder::Single(arithmetic::binary),
+        FoldRule::Variadic => Folder::Single(arithmetic::variadic),
+        FoldRule::Logical => Folder::Single(arithmetic::logical),
+        FoldRule::BitShift => Folder::Single(arithmetic::bit_shift),
+        FoldRule::Clip => Folder::Single(arithmetic::clip),
+        FoldRule::Mean => Folder::Single(arithmetic::mean),
+        FoldRule::Mod => Folder::Single(arithmetic::modulo),
+        FoldRule::Pow => Folder::Single(arithmetic::pow),
+        FoldRule::Gather => Folder::Single(gather::gather),
+        FoldRule::GatherElements => Folder::Single(gather::gather_elements),
+        FoldRule::GatherND => Folder::Single(gather::gather_nd),
+        FoldRule::Pad => Folder::Single(slice::pad),
+        FoldRule::Slice => Folder::Single(slice::slice),
+        FoldRule::Trilu => Folder::Single(slice::trilu),
+        FoldRule::Split => Folder::Several(slice::split),
+        FoldRule::Constant => Folder::Single(generate::constant_op),
+        FoldRule::ConstantOfShape => Folder::Single(generate::constant_of_shape),
+        FoldRule::EyeLike => Folder::Single(generate::eye_like),
+        FoldRule::NonZero => Folder::Single(generate::non_zero),
+        FoldRule::OneHot => Folder::Single(generate::one_hot),
+        FoldRule::Shape => Folder::Single(generate::shape),
+        FoldRule::Size => Folder::Single(generate::size),
+        FoldRule::Cast => Folder::Single(|node| cast::cast(node, node.dtype_attr("to").ok()??)),
+        FoldRule::CastLike => Folder::Single(|node| cast::cast(node, node.dtype(1).ok()?)),
+        FoldRule::Compare => Folder::Single(compare::compare),
+        FoldRule::Where => Folder::Single(compare::where_),
+        FoldRule::Arg => Folder::Single(reduce::arg),
+        FoldRule::Reduce => Folder::Single(reduce::reduce),
+        FoldRule::IsInf => Folder::Single(unary::is_inf),
+        FoldRule::IsNaN => Folder::Single(unary::is_nan),
+        FoldRule::Not => Folder::Single(unary::not),
+        FoldRule::Unary => Folder::Single(unary::unary),
+        FoldRule::ScatterElements => Folder::Single(scatter::scatter_elements),
+        FoldRule::ScatterND => Folder::Single(scatter::scatter_nd),
+        FoldRule::Range => Folder::Single(range::range),
+        FoldRule::CumSum => Folder::Single(scan::cum_sum),
+    }
 }
 
 /// Whether a result fits its inferred type. A contradiction means that inference and folding understand a node

@@ -1,6 +1,6 @@
 //! One operator application as inference and folding see it.
 
-use crate::{DType, Dim, Shape, Tensor, TensorType};
+use crate::{DType, Dim, Op, Shape, Tensor, TensorType};
 use std::fmt;
 
 /// What is wrong with an operator application, without where: the caller adds the node's name and location.
@@ -120,8 +120,7 @@ impl<S: Into<String>> FromIterator<(S, Attr)> for Attributes {
 /// An operator with its operands. An absent optional operand is `None`, trailing ones may also be left out.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'a> {
-    /// The operator's name in the `onnx` dialect, without the dialect: `Conv`.
-    pub op: &'a str,
+    pub op: Op,
     pub inputs: &'a [Option<&'a Value>],
     pub attributes: &'a Attributes,
     /// Results that the node names. Inference may return more or fewer; absent ones are ignored.

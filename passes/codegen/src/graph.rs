@@ -1,6 +1,6 @@
 //! What a stage computes: operators on tensors of known shapes.
 
-use divi_onnx::{Attributes, DType, Tensor};
+use divi_onnx::{Attributes, DType, Op, Tensor};
 use divi_runtime::prepare::Expression;
 
 /// A value of a graph, by its place in `Graph::values`.
@@ -89,7 +89,12 @@ impl Value {
 impl Node {
     /// The operator's attributes, with the accessors that inference has for them.
     pub fn attributes(&self) -> divi_onnx::Node<'_> {
-        divi_onnx::Node { op: &self.op, inputs: &[], attributes: &self.attributes, outputs: self.outputs.len() }
+        divi_onnx::Node {
+            op: Op::from_name(&self.op).expect("the table has the operators of a stage"),
+            inputs: &[],
+            attributes: &self.attributes,
+            outputs: self.outputs.len(),
+        }
     }
 
     pub fn optional(&self, index: usize) -> Option<Id> {

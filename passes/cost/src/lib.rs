@@ -28,4 +28,4 @@ pub use profile::Profile;
 pub use system::System;
 pub use task::Task;
 pub use units::{Bytes, Micros};
-pub use work::{Class, Geometry, Work, class, viewed_operand, work};
+pub use work::{Class, Geometry, Work, opaque, viewed_operand, work};

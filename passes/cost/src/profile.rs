@@ -12,7 +12,7 @@ mod key;
 mod task;
 
 use crate::Micros;
-use divi_onnx::{Attributes, DType};
+use divi_onnx::{Attributes, DType, Op};
 pub use key::{Key, Operand};
 use std::collections::{BTreeMap, HashMap};
 
@@ -32,7 +32,7 @@ pub struct Profile {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// In the order in which they run.
-    pub ops: Vec<Op>,
+    pub ops: Vec<Member>,
     /// Shapes of the operands that other tasks compute, at batch one.
     pub inputs: Vec<Vec<u64>>,
     /// Shapes of the constant operands. Where they are not known, any match.
@@ -46,11 +46,19 @@ pub struct Entry {
     pub count: u64,
 }
 
+/// An operator of an entry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Op {
-    /// As ONNX names it: `Conv`.
+pub struct Member {
+    /// As ONNX names it: `Conv`. A profile may have operators that the table does not know.
     pub name: String,
     pub attributes: Attributes,
+}
+
+impl Member {
+    /// The operator of the table, if it has one of this name.
+    fn known(&self) -> Option<Op> {
+        Op::from_name(&self.name)
+    }
 }
 
 /// A time that is known.

@@ -35,45 +35,11 @@ mod signal;
 #[cfg(test)]
 mod tests;
 
-use divi_onnx::{DType, Error, Node, TensorType};
+pub use divi_onnx::operators::CostClass as Class;
+use divi_onnx::{DType, Error, Node, Op, TensorType, Value, operators::WorkRule};
+use elementwise::{EXP, LOG, RANDOM, REQUANTIZE, SIGMOID, SIN};
 pub use operator::bytes;
-use operator::{Count, Operator};
-
-/// Operators that behave alike on a device: each class has coefficients of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// The same bytes under another type: Reshape, Flatten, Squeeze, Unsqueeze, Identity; also what only a type tells: Shape,
-    /// Size. Takes no time.
-    View,
-    /// Convolutions, grouped and transposed ones included, whose groups have several channels.
-    Conv,
-    /// Convolutions each of whose groups has one channel.
-    DepthwiseConv,
-    /// Gemm, MatMul, and what is made of them.
-    MatMul,
-    /// A few simple operations an element: Add, Relu, Where, Cast, comparisons.
-    Elementwise,
-    /// Operations that take many instructions an element: Exp, Erf, Tanh, Sigmoid, Gelu.
-    Transcendental,
-    /// BatchNormalization with fixed statistics: a scale and a shift a channel.
-    BatchNorm,
-    /// Normalization over elements that are read first: LayerNormalization, InstanceNormalization and their kin.
-    Normalization,
-    Softmax,
-    /// ReduceMean and its kin, ArgMax, global pooling.
-    Reduction,
-    MaxPool,
-    /// Means over windows, weighted ones too: interpolation by Resize.
-    AveragePool,
-    /// Bytes that move but do not change: Concat, Transpose, Slice, Split, Pad, Expand.
-    Copy,
-    /// Bytes that move to or from computed places: Gather, Scatter, Embedding look-ups.
-    Gather,
-    /// LSTM, GRU, RNN.
-    Recurrent,
-    /// Everything else, and operators that divi does not know.
-    Other,
-}
+use operator::{Count, Operator, operand_bytes, plus, result_bytes, result_count};
 
 /// The loops of an operator, as far as its efficiency depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,69 +89,182 @@ pub struct Work {
     pub geometry: Geometry,
 }
 
-/// Counts what one operator does.
+/// Counts the work of an operator.
 type Rule = fn(&Operator<'_>) -> Result<Count, Error>;
 
-/// The class of an operator and the rule that counts it, by its name in the `onnx` dialect; `None` if divi does not know it.
-fn rule(op: &str) -> Option<(Class, Rule)> {
-    type Family = fn(&str) -> Option<(Class, Rule)>;
-    const FAMILIES: &[Family] = &[
-        elementwise::rule,
-        conv::rule,
-        generate::rule,
-        image::rule,
-        movement::rule,
-        normalize::rule,
-        pool::rule,
-        product::rule,
-        quantize::rule,
-        recurrent::rule,
-        reduce::rule,
-        signal::rule,
-    ];
-    FAMILIES.iter().find_map(|family| family(op))
+/// The function of a rule.
+fn function(rule: WorkRule) -> Rule {
+    match rule {
+        WorkRule::Clip => elementwise::clip,
+        WorkRule::Variadic => |op| op.each(op.node.inputs.len().saturating_sub(1) as u64),
+        WorkRule::Mean => |op| op.each(op.node.inputs.len() as u64),
+        WorkRule::Cast => elementwise::cast,
+        WorkRule::Where => elementwise::select,
+        WorkRule::Pow => elementwise::pow,
+        WorkRule::Gelu => elementwise::gelu,
+        WorkRule::Swish => |op| op.each(SIGMOID + 1 + u64::from(elementwise::is_scaled(op)?)),
+        WorkRule::SwiGLU => |op| op.each(SIGMOID + 2 + u64::from(elementwise::is_scaled(op)?)),
+        WorkRule::RotaryEmbedding => elementwise::rotary_embedding,
+        WorkRule::Conv => |op| conv::convolution(op, 1, Some(2)),
+        WorkRule::ConvInteger => |op| conv::convolution(op, 1, None),
+        WorkRule::QLinearConv => conv::qlinear_conv,
+        WorkRule::DeformConv => conv::deform_conv,
+        WorkRule::ConvTranspose => conv::conv_transpose,
+        WorkRule::CausalConvWithState => conv::causal_conv_with_state,
+        WorkRule::Col2Im => conv::col2im,
+        WorkRule::Fill => generate::fill,
+        // A product and a sum.
+        WorkRule::Range => |op| op.each(2),
+        // A scale and a shift.
+        WorkRule::RandomUniform => |op| generate::drawn(op, RANDOM + 2),
+        // Two uniform numbers make two normal ones: a logarithm, a root, sine and cosine, products; a scale and a shift.
+        WorkRule::RandomNormal => |op| generate::drawn(op, RANDOM + LOG + SIN + 4),
+        // The comparison.
+        WorkRule::Bernoulli => |op| op.each(RANDOM + 1),
+        WorkRule::Multinomial => generate::multinomial,
+        WorkRule::Dropout => generate::dropout,
+        WorkRule::Resize => image::resize,
+        WorkRule::GridSample => image::grid_sample,
+        WorkRule::AffineGrid => image::affine_grid,
+        WorkRule::RoiAlign => image::roi_align,
+        WorkRule::ImageDecoder => |op| op.each(1),
+        // Shape and Size are known when the operand's type is, whatever its elements are.
+        WorkRule::View => |op| Ok(op.view()),
+        WorkRule::Transpose => movement::transpose,
+        WorkRule::Copy => movement::copy,
+        WorkRule::Pick => movement::pick,
+        WorkRule::Compress => movement::compress,
+        WorkRule::NonZero => movement::non_zero,
+        WorkRule::Scatter => movement::scatter,
+        WorkRule::NegativeLogLikelihoodLoss => movement::negative_log_likelihood,
+        WorkRule::Unique => movement::unique,
+        WorkRule::NonMaxSuppression => movement::non_max_suppression,
+        WorkRule::TfIdfVectorizer => movement::tf_idf_vectorizer,
+        WorkRule::BatchNormalizationInferenceMode => |op| op.each(2),
+        WorkRule::BatchNormalization => normalize::batch_normalization,
+        WorkRule::InstanceNormalization => normalize::instance_normalization,
+        WorkRule::GroupNormalization => normalize::group_normalization,
+        WorkRule::LayerNormalization => |op| normalize::from_axis(op, normalize::MOMENTS_EACH, normalize::MOMENTS_ROW),
+        WorkRule::RmsNormalization => |op| normalize::from_axis(op, normalize::RMS_EACH, normalize::RMS_ROW),
+        WorkRule::MeanVarianceNormalization => normalize::mean_variance_normalization,
+        // A power or an absolute value, the sum, the quotient; the root, where the norm has one.
+        WorkRule::LpNormalization => |op| normalize::along_axis(op, 3, u64::from(op.node.int_or("p", 2)? == 2)),
+        WorkRule::LRN => normalize::lrn,
+        WorkRule::Softmax => |op| normalize::along_axis(op, normalize::SOFTMAX_EACH, normalize::SOFTMAX_ROW),
+        // As a softmax, with a difference for the last product and the logarithm of the sum.
+        WorkRule::LogSoftmax => |op| normalize::along_axis(op, normalize::SOFTMAX_EACH, LOG),
+        // The maximum, and which element it is.
+        WorkRule::Hardmax => |op| normalize::along_axis(op, 2, 0),
+        WorkRule::SoftmaxCrossEntropyLoss => normalize::cross_entropy,
+        WorkRule::MaxPool => |op| pool::windows(op, pool::kernel(op)?, 1, 0),
+        // The division by the number of elements.
+        WorkRule::AveragePool => |op| pool::windows(op, pool::kernel(op)?, 1, 1),
+        WorkRule::LpPool => pool::lp_pool,
+        WorkRule::GlobalMaxPool => |op| pool::windows(op, pool::image(op)?, 1, 0),
+        WorkRule::GlobalAveragePool => |op| pool::windows(op, pool::image(op)?, 1, 1),
+        WorkRule::GlobalLpPool => pool::global_lp_pool,
+        WorkRule::MaxRoiPool => pool::max_roi_pool,
+        WorkRule::MaxUnpool => |op| op.each(0),
+        WorkRule::MatMul => |op| product::matmul(op, 1),
+        WorkRule::QLinearMatMul => product::qlinear_matmul,
+        WorkRule::Gemm => product::gemm,
+        WorkRule::Einsum => product::einsum::einsum,
+        WorkRule::Attention => product::attention::attention,
+        WorkRule::LinearAttention => product::attention::linear_attention,
+        WorkRule::Det => product::det,
+        // Divide, round, saturate; add the zero point if there is one.
+        WorkRule::QuantizeLinear => |op| op.each(REQUANTIZE - 1 + u64::from(op.has(2))),
+        WorkRule::DequantizeLinear => quantize::dequantize,
+        WorkRule::DynamicQuantizeLinear => quantize::dynamic_quantize,
+        WorkRule::RNN => recurrent::rnn,
+        WorkRule::GRU => recurrent::gru,
+        WorkRule::LSTM => recurrent::lstm,
+        WorkRule::Reduce => |op| reduce::reduce(op, 1, 0),
+        // The division by the number of elements.
+        WorkRule::ReduceMean => |op| reduce::reduce(op, 1, 1),
+        // An absolute value or a square, and the sum.
+        WorkRule::ReduceMapped => |op| reduce::reduce(op, 2, 0),
+        WorkRule::ReduceL2 => |op| reduce::reduce(op, 2, 1),
+        WorkRule::ReduceLogSum => |op| reduce::reduce(op, 1, LOG),
+        // The maximum, the difference from it, the exponential, the sum; the logarithm and the maximum again.
+        WorkRule::ReduceLogSumExp => |op| reduce::reduce(op, EXP + 3, LOG + 1),
+        WorkRule::Cumulate => reduce::cumulate,
+        WorkRule::TopK => reduce::top_k,
+        WorkRule::DFT => signal::dft,
+        WorkRule::STFT => signal::stft,
+        // A constant less a scaled cosine of a scaled position; Blackman's has two cosines.
+        WorkRule::CosineWindow => |op| signal::window(op, SIN + 3),
+        WorkRule::BlackmanWindow => |op| signal::window(op, 2 * SIN + 6),
+        WorkRule::MelWeightMatrix => signal::mel_weight_matrix,
+        WorkRule::Operations1
+        | WorkRule::Operations2
+        | WorkRule::Operations3
+        | WorkRule::Operations4
+        | WorkRule::Operations5
+        | WorkRule::Exp
+        | WorkRule::Log
+        | WorkRule::Erf
+        | WorkRule::Tanh
+        | WorkRule::Sigmoid
+        | WorkRule::Sine
+        | WorkRule::Tan
+        | WorkRule::Arc
+        | WorkRule::Hyperbolic
+        | WorkRule::ArcHyperbolic
+        | WorkRule::Elu
+        | WorkRule::ScaledElu
+        | WorkRule::Softplus
+        | WorkRule::Mish => elementwise::by_table,
+    }
 }
 
-/// The class of an operator, by its name in the `onnx` dialect (`Conv`). Shapes and attributes can refine it: [`work`] says
-/// [`Class::DepthwiseConv`] of a Conv whose groups have one channel.
-pub fn class(op: &str) -> Class {
-    rule(op).map_or(Class::Other, |(class, _)| class)
-}
-
-/// What an operator does. `results` are the types of those results that are there; `constant[i]` says whether operand `i` is
-/// a constant (weights). An operator that divi does not know does one operation for each element of its results.
+/// Counts the work of an operator. `results` are the types of those results that are there; `constant[i]` says whether operand
+/// `i` is a constant (weights).
 pub fn work(node: &Node<'_>, results: &[TensorType], constant: &[bool]) -> Result<Work, Error> {
-    let (class, rule) = rule(node.op).unwrap_or((Class::Other, movement::opaque));
-    let operator = Operator { node, results, class };
-    let Count { class, flops, scratch, dtype, geometry, touched, written } = rule(&operator)?;
+    let Some(rule) = node.op.work_rule() else { return opaque(node.inputs, results, constant) };
+    let count = function(rule)(&Operator { node, results, class: node.op.class() })?;
+    total(count, node.inputs, results, constant)
+}
+
+/// Counts the work of an operator that divi does not know: one operation for each element of its results.
+pub fn opaque(inputs: &[Option<&Value>], results: &[TensorType], constant: &[bool]) -> Result<Work, Error> {
+    let count = results.iter().enumerate().try_fold(0, |sum, (i, ty)| Ok(plus(&[sum, result_count(ty, i)?])))?;
+    let dtype = operator::dtype(inputs, results);
+    let geometry = Geometry::Elements { count };
+    let count =
+        Count { class: Class::Other, flops: count, scratch: 0, dtype, geometry, touched: vec![], written: None };
+    total(count, inputs, results, constant)
+}
+
+/// Adds the bytes of operands and results to a count.
+fn total(count: Count, inputs: &[Option<&Value>], results: &[TensorType], constant: &[bool]) -> Result<Work, Error> {
+    let Count { class, flops, scratch, dtype, geometry, touched, written } = count;
     let mut work =
         Work { class, flops, read: 0, weights: 0, resident_weights: 0, written: 0, scratch, dtype, geometry };
-    for index in 0..node.inputs.len() {
-        if !operator.has(index) {
-            continue;
-        }
+    for (index, input) in inputs.iter().enumerate() {
+        let Some(value) = input else { continue };
         let is_constant = constant.get(index).copied().unwrap_or(false);
         let bytes = match touched.iter().find(|(operand, _)| *operand == index) {
             Some(&(_, bytes)) => bytes,
-            None => operator.bytes(index)?,
+            None => operand_bytes(value, index)?,
         };
         if is_constant {
             work.weights = work.weights.saturating_add(bytes);
-            work.resident_weights = work.resident_weights.saturating_add(operator.bytes(index)?);
+            work.resident_weights = work.resident_weights.saturating_add(operand_bytes(value, index)?);
         } else {
             work.read = work.read.saturating_add(bytes);
         }
     }
     work.written = match written {
         Some(bytes) => bytes,
-        None => (0..results.len()).try_fold(0, |sum: u64, i| Ok(sum.saturating_add(operator.result_bytes(i)?)))?,
+        None => results.iter().enumerate().try_fold(0, |sum, (i, ty)| Ok(plus(&[sum, result_bytes(ty, i)?])))?,
     };
     Ok(work)
 }
 
 /// The operand whose memory the first result of an operator shares, if it is a view of one. Shapes and sizes take no time
 /// either, but share nothing.
-pub fn viewed_operand(op: &str, work: &Work) -> Option<usize> {
-    let shares = work.class == Class::View && !matches!(op, "Shape" | "Size" | "Constant");
+pub fn viewed_operand(op: Op, work: &Work) -> Option<usize> {
+    let shares = work.class == Class::View && !matches!(op, Op::Shape | Op::Size | Op::Constant);
     shares.then_some(0)
 }

@@ -10,7 +10,7 @@ use crate::{
     tasks::{CONSTANT, definer},
 };
 use divi_dialect::node::is_none;
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 use melior::ContextRef;
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
@@ -46,11 +46,11 @@ fn mark_block(block: MlirBlock) {
     // By their results.
     let mut found: FxHashMap<*const c_void, usize> = FxHashMap::default();
     for operation in operations(block) {
-        let Some(op) = operator(operation).filter(|op| !matches!(*op, "Constant" | "NoValue")) else { continue };
+        let Some(op) = operator(operation).filter(|&op| op != Op::Constant) else { continue };
         let read: Vec<_> = operands(operation).into_iter().filter(|&operand| !is_none(operand)).collect();
         let is_known = |&operand: &MlirValue| {
             found.contains_key(&operand.ptr)
-                || definer(operand).is_some_and(|definer| operation_name(definer) == "onnx.Constant")
+                || definer(operand).is_some_and(|definer| operator(definer) == Some(Op::Constant))
         };
         if read.is_empty() || !read.iter().all(is_known) || !may_be_constant(operation, op, terminator) {
             continue;
@@ -83,10 +83,10 @@ fn mark_block(block: MlirBlock) {
 }
 
 /// Operators that leave elements as they are: kernels read weights in any order.
-const ARRANGING: &[&str] = &["Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"];
+const ARRANGING: &[Op] = &[Op::Identity, Op::Reshape, Op::Flatten, Op::Squeeze, Op::Unsqueeze, Op::Transpose];
 
-fn may_be_constant(operation: MlirOperation, op: &str, terminator: MlirOperation) -> bool {
-    if is_random(operation, op) || !blocks(operation).is_empty() || !divi_codegen::backends::host().has_operator(op) {
+fn may_be_constant(operation: MlirOperation, op: Op, terminator: MlirOperation) -> bool {
+    if is_random(operation, op) || !blocks(operation).is_empty() || op.lowering().is_none() {
         return false;
     }
     let is_decided = ["divi.pin", "divi.exclude", "divi.colocate", "divi.device", "divi.stage", "divi.weights"];

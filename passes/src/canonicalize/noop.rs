@@ -2,7 +2,7 @@
 
 use super::reorder;
 use crate::ir::{operands, results, tensor_type_of_value, type_of};
-use divi_onnx::{Dim, Node, Tensor, TensorType};
+use divi_onnx::{Dim, Node, Op, Tensor, TensorType};
 use mlir_sys::*;
 
 /// The operand that the first result of an operator is, element by element. The caller compares the types themselves.
@@ -13,13 +13,13 @@ pub(super) fn operand(operation: MlirOperation, node: &Node<'_>) -> Option<MlirV
     let ty = &node.optional(0)?.ty;
     let same_type = *ty == result;
     let nothing = match node.op {
-        "Identity" => true,
-        "Cast" | "CastLike" => same_type,
-        "Concat" | "Max" | "Mean" | "Min" | "Sum" => operands.len() == 1,
-        "Split" => results(operation).len() == 1,
-        "Dropout" => node.outputs == 1 && is_inference(node),
-        "Transpose" => reorder::permutation(node)?.into_iter().eq(0..ty.rank()?),
-        "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => {
+        Op::Identity => true,
+        Op::Cast | Op::CastLike => same_type,
+        Op::Concat | Op::Max | Op::Mean | Op::Min | Op::Sum => operands.len() == 1,
+        Op::Split => results(operation).len() == 1,
+        Op::Dropout => node.outputs == 1 && is_inference(node),
+        Op::Transpose => reorder::permutation(node)?.into_iter().eq(0..ty.rank()?),
+        Op::Reshape | Op::Flatten | Op::Squeeze | Op::Unsqueeze => {
             return reorder::roots(operation).into_iter().find(|&root| {
                 // SAFETY: the types are alive.
                 let same = unsafe { mlirTypeEqual(type_of(root), type_of(results(operation)[0])) };
@@ -27,14 +27,14 @@ pub(super) fn operand(operation: MlirOperation, node: &Node<'_>) -> Option<MlirV
             });
         }
         // What broadcasts may make more of a dimension that is not known.
-        "Expand" => same_type && ty.is_static(),
-        "Pad" => known(node, 1)?.iter().all(|&pad| pad == 0),
-        "Tile" => known(node, 1)?.iter().all(|&repeat| repeat == 1),
-        "Slice" => same_type && ty.is_static() && forward(node),
-        "Add" => return neutral(node, &operands, 0, true),
-        "Sub" => return neutral(node, &operands, 0, false),
-        "Mul" => return neutral(node, &operands, 1, true),
-        "Div" => return neutral(node, &operands, 1, false),
+        Op::Expand => same_type && ty.is_static(),
+        Op::Pad => known(node, 1)?.iter().all(|&pad| pad == 0),
+        Op::Tile => known(node, 1)?.iter().all(|&repeat| repeat == 1),
+        Op::Slice => same_type && ty.is_static() && forward(node),
+        Op::Add => return neutral(node, &operands, 0, true),
+        Op::Sub => return neutral(node, &operands, 0, false),
+        Op::Mul => return neutral(node, &operands, 1, true),
+        Op::Div => return neutral(node, &operands, 1, false),
         _ => false,
     };
     nothing.then_some(first)

@@ -1,11 +1,12 @@
 //! Transposes and Reshapes in a row.
 
 use super::{
+    operator,
     placement::{placement, same},
     with_node,
 };
-use crate::ir::{operands, operation_name, results, tensor_type_of_value};
-use divi_onnx::{Dim, Node};
+use crate::ir::{operands, results, tensor_type_of_value};
+use divi_onnx::{Dim, Node, Op};
 use melior::{
     Context, StringRef,
     ir::{AttributeLike, attribute::IntegerAttribute, r#type::IntegerType},
@@ -14,10 +15,10 @@ use mlir_sys::*;
 
 /// Gives an operator what the one in front of it works on, if it can do the work of both. The other one may be left without
 /// users.
-pub(super) fn merge(context: &Context, operation: MlirOperation, op: &str) -> bool {
+pub(super) fn merge(context: &Context, operation: MlirOperation, op: Op) -> bool {
     match op {
-        "Transpose" => merge_transposes(context, operation),
-        "Reshape" => merge_reshapes(operation),
+        Op::Transpose => merge_transposes(context, operation),
+        Op::Reshape => merge_reshapes(operation),
         _ => false,
     }
 }
@@ -43,9 +44,9 @@ fn producer(operation: MlirOperation) -> Option<MlirOperation> {
 
 fn merge_transposes(context: &Context, operation: MlirOperation) -> bool {
     let merged = || {
-        let inner = producer(operation).filter(|&inner| operation_name(inner) == "onnx.Transpose")?;
-        let first = with_node(inner, "Transpose", permutation)??;
-        let second = with_node(operation, "Transpose", permutation)??;
+        let inner = producer(operation).filter(|&inner| operator(inner) == Some(Op::Transpose))?;
+        let first = with_node(inner, Op::Transpose, permutation)??;
+        let second = with_node(operation, Op::Transpose, permutation)??;
         let axes: Vec<i64> =
             second.iter().map(|&axis| first.get(axis).map(|&axis| axis as i64)).collect::<Option<_>>()?;
         Some((*operands(inner).first()?, axes))
@@ -64,7 +65,7 @@ fn merge_transposes(context: &Context, operation: MlirOperation) -> bool {
 
 /// Whether an operator only gives its first operand other dimensions.
 fn keeps_order(operation: MlirOperation) -> bool {
-    matches!(operation_name(operation), "onnx.Reshape" | "onnx.Flatten" | "onnx.Squeeze" | "onnx.Unsqueeze")
+    operator(operation).is_some_and(|op| op.is_view() && op != Op::Identity)
 }
 
 /// The first operand of an operation and the values that it has the elements of, in order, with other dimensions; the
@@ -91,7 +92,7 @@ fn merge_reshapes(operation: MlirOperation) -> bool {
         let inner = producer(operation).filter(|&inner| keeps_order(inner))?;
         let operand = *operands(inner).first()?;
         let (from, through) = (tensor_type_of_value(operand)?.shape?, tensor_type_of_value(results(inner)[0])?.shape?);
-        with_node(operation, "Reshape", |node| {
+        with_node(operation, Op::Reshape, |node| {
             let sizes = node.ints_of(1)?;
             // A zero means the operand's dimension, which must be the same one.
             let zeros = !node.flag("allowzero", false).ok()?;

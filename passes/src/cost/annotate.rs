@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     ir::{
-        Failure, arguments_of, attribute, blocks, describe, error, integer, named_attribute, operands, operation_name,
-        results, run, set_attribute, text, type_of, warning,
+        Failure, arguments_of, attribute, blocks, describe, error, integer, named_attribute, op_of, operands,
+        operation_name, results, run, set_attribute, text, type_of, warning,
     },
     rebatch::{Present, Rebatched},
     tasks::{Tasks, entry, members, pin},
@@ -20,7 +20,7 @@ use divi_cost::{
     system::System,
 };
 use divi_dialect::{BatchCost, CostAttribute, tensor_type_of};
-use divi_onnx::infer;
+use divi_onnx::Op;
 use melior::{
     Context, ContextRef, StringRef,
     ir::{AttributeLike, Location, Type},
@@ -184,7 +184,7 @@ fn count(function: MlirOperation, tasks: &Tasks, system: &System) -> Result<BTre
         }
         present.get_or_insert_with(|| counted.clone());
         if let (1, Some(&first)) = (size, counter.open.first()) {
-            let why = match operation_name(first).strip_prefix("onnx.").is_some_and(infer::knows) {
+            let why = match op_of(first).is_some_and(Op::is_inferred) {
                 true => "depends on data",
                 false => "is not declared",
             };
@@ -218,7 +218,7 @@ fn is_opaque(operation: MlirOperation) -> bool {
     let is_known = match operation_name(operation).split_once('.') {
         // Its region is a loop's body.
         Some(("linalg", _)) => return false,
-        Some(("onnx", op)) => infer::knows(op),
+        Some(("onnx", op)) => Op::from_name(op).is_some_and(Op::is_inferred),
         Some(("arith" | "math" | "tensor" | "tosa", _)) => true,
         _ => false,
     };

@@ -7,9 +7,9 @@ use crate::{
 use divi_cost::{
     Task,
     estimate::Keys,
-    profile::{Entry, Key, Op, Operand},
+    profile::{Entry, Key, Member, Operand},
 };
-use divi_dialect::node::{attributes_of, is_none, operator};
+use divi_dialect::node::{attributes_of, is_none};
 use divi_onnx::{Attributes, DType};
 use divi_runtime::bundle::Profile;
 use melior::ir::operation::OperationRef;
@@ -47,7 +47,7 @@ pub(crate) fn profile_entry(task: MlirOperation, batch: u64) -> Option<Profile> 
     };
     let (weights, inputs): (Vec<_>, Vec<_>) = operands.into_iter().partition(|(_, is_constant)| *is_constant);
     let entry = Entry {
-        ops: ops.into_iter().map(|(name, attributes)| Op { name: name.to_owned(), attributes }).collect(),
+        ops: ops.into_iter().map(|(name, attributes)| Member { name: name.to_owned(), attributes }).collect(),
         inputs: inputs.into_iter().map(|(shape, _)| one(shape)).collect(),
         weights: Some(weights.into_iter().map(|(shape, _)| shape).collect()),
         outputs: results.into_iter().map(one).collect(),
@@ -74,7 +74,8 @@ impl Parts {
         for member in members(task) {
             // SAFETY: the operation is alive.
             let reference = unsafe { OperationRef::from_raw(member) };
-            ops.push((operator(&reference)?, own_attributes(&attributes_of(&reference))));
+            let name = operation_name(member).strip_prefix("onnx.")?;
+            ops.push((name, own_attributes(&attributes_of(&reference))));
             for operand in operands(member) {
                 let is_passed = definer(outer_value(operand)).is_some_and(|definer| is_inside(definer, task));
                 if !is_passed && !is_none(operand) {

@@ -6,9 +6,10 @@ use crate::{
     tasks::{is_constant_value, is_weight, reads, task_kind},
 };
 use divi_cost::{
-    Bytes, Class, MemoryGraph, MemoryTask, MemoryTensor, class,
+    Bytes, Class, MemoryGraph, MemoryTask, MemoryTensor,
     memory::{ConstantId, TaskId, TensorId},
 };
+use divi_onnx::Op;
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
 use std::ffi::c_void;
@@ -45,8 +46,7 @@ pub(super) fn peak(costs: &Costs<'_>, batch: u32) -> Bytes {
 fn is_view(task: MlirOperation) -> bool {
     match task_kind(task) {
         "view" => true,
-        "Shape" | "Size" => false,
-        kind => class(kind) == Class::View,
+        kind => Op::from_name(kind).is_some_and(|op| op.class() == Class::View && !matches!(op, Op::Shape | Op::Size)),
     }
 }
 

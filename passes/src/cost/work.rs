@@ -11,7 +11,7 @@ use crate::{
 };
 use divi_cost::{Class, Geometry, Task, Work, work::work};
 use divi_dialect::node::{attributes_of, is_none, operator, present_results};
-use divi_onnx::{DType, Dim, Node, TensorType, Value, infer};
+use divi_onnx::{DType, Dim, Node, Op, TensorType, Value};
 use melior::ir::operation::OperationRef;
 use mlir_sys::*;
 use rustc_hash::FxHashSet;
@@ -74,7 +74,7 @@ impl<'a> Counter<'a> {
         }
         // SAFETY: the operation is alive.
         let reference = unsafe { OperationRef::from_raw(operation) };
-        match operator(&reference).filter(|op| infer::knows(op)) {
+        match operator(&reference).filter(|op| op.is_inferred()) {
             Some(op) => self.operator(operation, op),
             None => Ok(self.moved(operation)),
         }
@@ -82,7 +82,7 @@ impl<'a> Counter<'a> {
 
     /// An operator of ONNX that divi knows. One with an operand of unknown rank counts as one of which only the bytes are
     /// known: rules are for shapes.
-    fn operator(&mut self, operation: MlirOperation, op: &str) -> Result<Work, Failure> {
+    fn operator(&mut self, operation: MlirOperation, op: Op) -> Result<Work, Failure> {
         let values = self.rebatched.operands_of(operation);
         if values.iter().flatten().any(|value| value.ty.shape.is_none()) {
             return Ok(self.moved(operation));

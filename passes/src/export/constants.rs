@@ -7,7 +7,7 @@ use crate::{
 };
 use bytes::Bytes;
 use divi_dialect::{ExternalAttribute, elements_of, node::attributes_of, tensor_type_of, text};
-use divi_onnx::{DType, Node, Tensor, fold, infer, node::Content};
+use divi_onnx::{DType, Node, Op, Tensor, fold, infer, node::Content};
 use divi_runtime::{random_weights::Recipe, weights};
 use melior::ir::{Attribute, Type, operation::OperationRef};
 use mlir_sys::*;
@@ -141,7 +141,7 @@ impl<'a> Constants<'a> {
 pub(crate) fn from_other_attributes(operation: MlirOperation) -> Option<Tensor> {
     // SAFETY: the operation is alive.
     let attributes = attributes_of(&unsafe { OperationRef::from_raw(operation) });
-    let node = Node { op: "Constant", inputs: &[], attributes: &attributes, outputs: 1 };
+    let node = Node { op: Op::Constant, inputs: &[], attributes: &attributes, outputs: 1 };
     match fold::fold(&node, &infer::infer(&node).ok()?).into_iter().next()?? {
         Content::Constant(tensor) => Some(tensor),
         Content::Partial(_) => None,

@@ -9,7 +9,9 @@ use super::{
     types::ValueType,
     upgrade::{Form, Upgraded},
 };
-use divi_onnx::{Attr, Attributes, DType, Node, TensorType, Value, fold, infer, node::Content, schema};
+use divi_onnx::{
+    Attr, Attributes, DType, Node, Op, TensorType, Value, fold, infer, node::Content, operators::Family, schema,
+};
 use melior::StringRef;
 use mlir_sys::*;
 
@@ -60,23 +62,25 @@ impl<'m> Translator<'_, 'm> {
         attributes: NodeAttributes<'m>,
         names: Outputs<'_>,
     ) -> Result<Vec<ValueId>> {
-        match node.op_type() {
-            "Constant" => return Ok(vec![self.constant_node(node, &attributes.plain)?]),
-            "Scan" if self.opset < 9 => {
+        match Op::from_name(node.op_type()) {
+            Some(Op::Constant) => return Ok(vec![self.constant_node(node, &attributes.plain)?]),
+            Some(Op::Scan) if self.opset < 9 => {
                 // Opset 8 scanned every element of a batch by itself, over lengths of its own.
                 return Err(format!(
                     "is of opset {}, where Scan had batches: export the model with opset 9 or newer",
                     self.opset
                 ));
             }
-            "Scan" if attributes.plain.get("num_scan_inputs").is_none() => {
+            Some(Op::Scan) if attributes.plain.get("num_scan_inputs").is_none() => {
                 return Err("needs the attribute 'num_scan_inputs'".into());
             }
-            "If" | "Loop" | "Scan" | "SequenceMap" => return self.control_flow(node, &inputs, attributes, names),
-            op => {
+            Some(op) if op.family() == Family::ControlFlow => {
+                return self.control_flow(node, &inputs, attributes, names);
+            }
+            _ => {
                 // A model may bring its own definition of an operator that ONNX does not have.
-                if schema::find(op).is_none()
-                    && let Some(function) = self.functions.get(&(node.domain(), op, node.overload()))
+                if schema::find(node.op_type()).is_none()
+                    && let Some(function) = self.functions.get(&(node.domain(), node.op_type(), node.overload()))
                 {
                     return self.inline_function(function, node, &inputs);
                 }
@@ -110,7 +114,7 @@ impl<'m> Translator<'_, 'm> {
             }
             _ => {}
         }
-        let node = Node { op: "Constant", inputs: &[], attributes, outputs: 1 };
+        let node = Node { op: Op::Constant, inputs: &[], attributes, outputs: 1 };
         let types = infer::infer(&node).map_err(|error| error.to_string())?;
         match fold::fold(&node, &types).into_iter().next().flatten() {
             Some(Content::Constant(tensor)) => Ok(self.constant(&name, tensor)),
@@ -132,7 +136,8 @@ impl<'m> Translator<'_, 'm> {
         attributes: Attributes,
         names: Outputs<'_>,
     ) -> Result<Vec<ValueId>> {
-        if let ("Identity", [Some(input)]) = (op, inputs) {
+        let known = Op::from_name(op).filter(|op| op.is_inferred());
+        if let (Some(Op::Identity), [Some(input)]) = (known, inputs) {
             return Ok(vec![*input]);
         }
         let values: Option<Vec<Option<&Value>>> = inputs
@@ -143,24 +148,23 @@ impl<'m> Translator<'_, 'm> {
                 Some(Kind::Other(_)) => None,
             })
             .collect();
-        let Some(values) = values.filter(|_| infer::knows(op)) else {
+        let (Some(known), Some(values)) = (known, values) else {
             return self.opaque(op, inputs, attributes, names);
         };
-        let node = Node { op, inputs: &values, attributes: &attributes, outputs: names.len() };
+        let node = Node { op: known, inputs: &values, attributes: &attributes, outputs: names.len() };
         let types = infer::infer(&node).map_err(|error| error.to_string())?;
         let contents = fold::fold(&node, &types);
-        let known = values.iter().flatten().all(|value| value.ty.is_static());
+        let operands_known = values.iter().flatten().all(|value| value.ty.is_static());
         if let Some(results) = self.folded(names, &contents) {
             return Ok(results);
         }
-        if let ("Reshape" | "Flatten" | "Squeeze" | "Unsqueeze", Some(Some(input)), [ty]) =
-            (op, inputs.first(), &types[..])
+        if let (true, Some(Some(input)), [ty]) = (known.is_view(), inputs.first(), &types[..])
             && let Some(constant) = self.reshaped_constant(*input, ty)
         {
             return Ok(vec![constant]);
         }
         let mut types = types;
-        self.refine(names, &mut types, known)?;
+        self.refine(names, &mut types, operands_known)?;
         // An optional result that has no name is absent; one that is not optional, or of a list, is there all the same.
         let schema = schema::find(op);
         let all = names.len() == 1 || schema.is_some_and(|schema| schema.outputs.variadic);
@@ -255,11 +259,12 @@ impl<'m> Translator<'_, 'm> {
             .iter()
             .map(|kind| kind.as_ref().map_or(self.emitter.none_type(), |kind| self.kind_type(kind)))
             .collect();
+        let known = Op::from_name(op);
         let mut named = Vec::with_capacity(attributes.len() + 1);
         for (name, attr) in attributes.iter() {
-            let attribute = match (op, name, attr) {
+            let attribute = match (known, name, attr) {
                 // ONNX writes a code, the dialect a type.
-                ("Cast" | "BitCast", "to", &Attr::Int(code)) => {
+                (Some(Op::Cast | Op::BitCast), "to", &Attr::Int(code)) => {
                     DType::from_code(code).and_then(|dtype| self.emitter.attribute(&Attr::DType(dtype)))
                 }
                 _ => self.emitter.attribute(attr),
@@ -328,11 +333,7 @@ const DIALECT_ONLY: &[&str] = &["Custom", "EntryPoint", "NoValue", "Return", "Yi
 /// Checks a node against its operator's signature.
 fn check_signature(op: &str, inputs: &[Option<ValueId>], attributes: &Attributes, names: Outputs<'_>) -> Result<()> {
     // The dialect has names of its own for what these mean at inference.
-    let op = match op {
-        "BatchNormalizationInferenceMode" => "BatchNormalization",
-        "MaxPoolSingleOut" => "MaxPool",
-        op => op,
-    };
+    let op = Op::from_name(op).map_or(op, |op| op.exported().name());
     let Some(schema) = schema::find(op) else {
         return match DIALECT_ONLY.contains(&op) {
             true => Err("is no operator of ONNX, but a name that the dialect has for itself".into()),

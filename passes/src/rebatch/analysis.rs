@@ -6,11 +6,11 @@ use super::{
     rules::{Change, Flow, Site, flow},
 };
 use crate::ir::{
-    Failure, arguments_of, blocks, describe, error, operands, operation_name, operations, results,
+    Failure, ONNX_CONSTANT, arguments_of, blocks, describe, error, operands, operation_name, operations, results,
     tensor_type_of_value, walk,
 };
 use divi_dialect::node::{attributes_of, is_none, present_results, value_of};
-use divi_onnx::{Attributes, DType, Dim, Node, TensorType, Value, fold, infer, node::Content};
+use divi_onnx::{Attributes, DType, Dim, Node, Op, TensorType, Value, fold, infer, node::Content};
 use melior::ir::operation::OperationRef;
 use mlir_sys::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -124,7 +124,7 @@ impl Analysis {
     fn operation(&mut self, operation: MlirOperation) -> Result<(), Failure> {
         let name = operation_name(operation);
         match name {
-            "onnx.Constant" | "onnx.NoValue" | "func.return" | "onnx.Return" | "divi.yield" => return Ok(()),
+            ONNX_CONSTANT | "onnx.NoValue" | "func.return" | "onnx.Return" | "divi.yield" => return Ok(()),
             "divi.cluster" => return self.cluster(operation),
             "divi.transfer" => {
                 if operands(operation).into_iter().any(|operand| self.batch(operand) == Batch::Apart) {
@@ -135,7 +135,7 @@ impl Analysis {
             }
             _ => {}
         }
-        let op = name.strip_prefix("onnx.").filter(|op| infer::knows(op));
+        let op = Op::from_operation(name).filter(|op| op.is_inferred());
         if !self.takes_batch(operation) {
             if let Some(op) = op {
                 self.fold(operation, op);
@@ -143,7 +143,7 @@ impl Analysis {
             return Ok(());
         }
         if let Some(op) = op {
-            if matches!(op, "Shape" | "Size") && self.freeze(operation, op) {
+            if matches!(op, Op::Shape | Op::Size) && self.freeze(operation, op) {
                 return Ok(());
             }
             if let Some(flow) = self.flow(operation, op) {
@@ -217,7 +217,7 @@ impl Analysis {
     }
 
     /// Calls `f` with the operator as it is in one run. `None` if it takes something that is no tensor.
-    fn with_node<R>(&self, operation: MlirOperation, op: &str, f: impl FnOnce(&Node<'_>) -> R) -> Option<R> {
+    fn with_node<R>(&self, operation: MlirOperation, op: Op, f: impl FnOnce(&Node<'_>) -> R) -> Option<R> {
         let mut values = vec![];
         for operand in operands(operation) {
             match self.known(operand) {
@@ -232,11 +232,11 @@ impl Analysis {
     }
 
     /// Shape arithmetic that nobody has folded yet.
-    fn fold(&mut self, operation: MlirOperation, op: &str) {
+    fn fold(&mut self, operation: MlirOperation, op: Op) {
         let operands = operands(operation);
         let known =
             |&operand: &MlirValue| is_none(operand) || self.known(operand).is_some_and(|value| value.content.is_some());
-        if !matches!(op, "Shape" | "Size") && (operands.is_empty() || !operands.iter().all(known)) {
+        if !matches!(op, Op::Shape | Op::Size) && (operands.is_empty() || !operands.iter().all(known)) {
             return;
         }
         for (result, value) in self.folded(operation, op) {
@@ -245,7 +245,7 @@ impl Analysis {
     }
 
     /// The results of an operator whose elements are known in one run.
-    fn folded(&self, operation: MlirOperation, op: &str) -> Vec<(MlirValue, Value)> {
+    fn folded(&self, operation: MlirOperation, op: Op) -> Vec<(MlirValue, Value)> {
         let contents = self.with_node(operation, op, |node| {
             let types = infer::infer(node).ok()?;
             let contents = fold::fold(node, &types);
@@ -256,7 +256,7 @@ impl Analysis {
     }
 
     /// The shape of a batched value is, in one run, what it is in the module: a constant.
-    fn freeze(&mut self, operation: MlirOperation, op: &str) -> bool {
+    fn freeze(&mut self, operation: MlirOperation, op: Op) -> bool {
         match &self.folded(operation, op)[..] {
             [(result, value)] if matches!(value.content, Some(Content::Constant(_))) => {
                 self.contents.insert(result.ptr, value.clone());
@@ -268,7 +268,7 @@ impl Analysis {
     }
 
     /// What a rule says of an operator, if inference at the new batch agrees.
-    fn flow(&self, operation: MlirOperation, op: &str) -> Option<Flow> {
+    fn flow(&self, operation: MlirOperation, op: Op) -> Option<Flow> {
         let operands = operands(operation);
         let batch = operands.iter().map(|&operand| match self.batch(operand) {
             Batch::Same => Some(None),
@@ -432,5 +432,5 @@ pub(super) fn cluster_argument(user: MlirOperation, index: isize) -> Option<Mlir
 /// Whether a value is a constant, or an argument, which may stand for one.
 pub(super) fn may_be_constant(value: MlirValue) -> bool {
     // SAFETY: the value is alive.
-    unsafe { mlirValueIsABlockArgument(value) || operation_name(mlirOpResultGetOwner(value)) == "onnx.Constant" }
+    unsafe { mlirValueIsABlockArgument(value) || operation_name(mlirOpResultGetOwner(value)) == ONNX_CONSTANT }
 }

@@ -15,7 +15,7 @@ mod table;
 mod testing;
 
 use super::layout::Layout;
-use divi_onnx::{Dim, Node, Tensor, TensorType, node::normalize_axis};
+use divi_onnx::{Dim, Node, Tensor, TensorType, node::normalize_axis, operators::BatchRule};
 
 /// An operator some of whose operands have a batch.
 pub(crate) struct Site<'a> {
@@ -57,14 +57,77 @@ impl Flow {
     }
 }
 
-/// What the rule for an operator says; the outer `None` if a family does not have the operator.
-type Family = fn(&Site<'_>) -> Option<Option<Flow>>;
-
 /// What becomes of an operator; `None` if it mixes the inputs of a batch, or may do so.
 pub(crate) fn flow(site: &Site<'_>) -> Option<Flow> {
-    const FAMILIES: &[Family] =
-        &[elementwise::rule, shape::rule, cut::rule, index::rule, product::rule, reduce::rule, table::rule];
-    FAMILIES.iter().find_map(|family| family(site)).flatten()
+    // The batch is the first axis of an operand.
+    const B: Option<usize> = Some(0);
+    match site.node.op.batch_rule()? {
+        BatchRule::SameAsFirst => elementwise::same_as_first(site),
+        BatchRule::Broadcast => elementwise::broadcast(site),
+        BatchRule::CastLike => Some(Flow { results: vec![site.batch(0)], ..Flow::default() }),
+        BatchRule::BitCast => shape::bit_cast(site),
+        BatchRule::Expand => shape::expand(site),
+        BatchRule::Flatten => shape::flatten(site),
+        BatchRule::Reshape => shape::reshape(site),
+        BatchRule::Squeeze => shape::squeeze(site),
+        BatchRule::Tile => shape::tile(site),
+        BatchRule::Transpose => shape::transpose(site),
+        BatchRule::Unsqueeze => shape::unsqueeze(site),
+        BatchRule::CenterCropPad => cut::center_crop_pad(site),
+        BatchRule::Compress => cut::compress(site),
+        BatchRule::Concat => cut::concat(site),
+        BatchRule::Pad => cut::pad(site),
+        BatchRule::Resize => cut::resize(site),
+        BatchRule::ReverseSequence => cut::reverse_sequence(site),
+        BatchRule::Slice => cut::slice(site),
+        BatchRule::Split => cut::split(site),
+        BatchRule::TensorScatter => cut::tensor_scatter(site),
+        BatchRule::Gather => index::gather(site),
+        BatchRule::Elements => index::elements(site),
+        BatchRule::GatherND => index::gather_nd(site),
+        BatchRule::ScatterND => index::scatter_nd(site),
+        BatchRule::OneHot => index::one_hot(site),
+        BatchRule::MatMul => product::matmul(site, 0, 1),
+        BatchRule::MatMulInteger => product::single_elements(site, &[2, 3]).and_then(|()| product::matmul(site, 0, 1)),
+        BatchRule::QLinearMatMul => {
+            product::single_elements(site, &[1, 2, 4, 5, 6, 7]).and_then(|()| product::matmul(site, 0, 3))
+        }
+        BatchRule::Gemm => product::gemm(site),
+        BatchRule::Einsum => product::einsum(site),
+        BatchRule::Reduce => reduce::reduce(site),
+        BatchRule::ArgExtremum => site
+            .axis("axis", 0, 0)
+            .and_then(|axis| reduce::without(site, &[axis], site.node.flag("keepdims", true).ok()?)),
+        BatchRule::AlongAxis => reduce::along(site, site.axis("axis", -1, 0)),
+        BatchRule::AlongOperandAxis => reduce::along(site, reduce::operand_axis(site, 1)),
+        BatchRule::DFT => reduce::dft(site),
+        BatchRule::MeanVarianceNormalization => reduce::mean_variance(site),
+        BatchRule::LayerNormalization => reduce::layer_normalization(site),
+        BatchRule::LastTwoAxes => reduce::in_front_of(site, 2),
+        BatchRule::FirstAxis => table::in_front(site, &[B]),
+        BatchRule::GridSample => table::in_front(site, &[B, B]),
+        BatchRule::DeformConv => table::in_front(site, &[B, None, B, None, B]),
+        BatchRule::CausalConvWithState => table::in_front(site, &[B, None, None, B]),
+        BatchRule::LinearAttention => table::in_front(site, &[B; 6]),
+        BatchRule::RotaryEmbedding if site.node.optional(3).is_some() => table::in_front(site, &[B, None, None, B]),
+        BatchRule::RotaryEmbedding => table::in_front(site, &[B; 3]),
+        BatchRule::Attention => table::attention(site),
+        BatchRule::Loss => table::loss(site),
+        BatchRule::TfIdfVectorizer if site.rank(0) == Some(2) => table::in_front(site, &[B]),
+        BatchRule::TfIdfVectorizer => None,
+        BatchRule::Pool => table::pool(site),
+        // Indices count from the first run's first element.
+        BatchRule::MaxPool if site.node.outputs == 1 => table::pool(site),
+        BatchRule::MaxPool => None,
+        BatchRule::NotChannels => table::not_channels(site),
+        BatchRule::BatchNormalization if site.node.flag("training_mode", false) == Ok(false) => {
+            table::not_channels(site)
+        }
+        BatchRule::BatchNormalization => None,
+        BatchRule::AffineGrid => table::affine_grid(site),
+        BatchRule::Quantize => table::quantize(site),
+        BatchRule::Recurrent => table::recurrent(site),
+    }
 }
 
 impl Site<'_> {

@@ -1,55 +1,40 @@
 //! Arithmetic on two or more operands, with numpy broadcasting.
 
 use super::{
-    Folder,
     array::{Array, Numbers, constant},
     partial,
 };
-use crate::{DType, Node, Tensor, node::Content};
-
-pub(super) fn folder(op: &str) -> Option<Folder> {
-    Some(match op {
-        "Add" | "BitwiseAnd" | "BitwiseOr" | "BitwiseXor" | "Div" | "Mul" | "Sub" => binary,
-        "Max" | "Min" | "Sum" => variadic,
-        "And" | "Or" | "Xor" => logical,
-        "BitShift" => bit_shift,
-        "Clip" => clip,
-        "Mean" => mean,
-        "Mod" => modulo,
-        "Pow" => pow,
-        _ => return None,
-    })
-}
+use crate::{DType, Node, Op, Tensor, node::Content};
 
 type IntOp = fn(i64, i64) -> Option<i64>;
 
 /// An operator on integers, wrapping at 64 bits; narrower results are wrapped when they are written. `None` for what
 /// has no result, such as division by zero.
-pub(super) fn int_op(op: &str) -> Option<IntOp> {
+pub(super) fn int_op(op: Op) -> Option<IntOp> {
     Some(match op {
-        "Add" => |a, b| Some(a.wrapping_add(b)),
-        "Sub" => |a, b| Some(a.wrapping_sub(b)),
-        "Mul" => |a, b| Some(a.wrapping_mul(b)),
-        "Div" => i64::checked_div,
-        "Max" => |a, b| Some(a.max(b)),
-        "Min" => |a, b| Some(a.min(b)),
-        "BitwiseAnd" => |a, b| Some(a & b),
-        "BitwiseOr" => |a, b| Some(a | b),
-        "BitwiseXor" => |a, b| Some(a ^ b),
+        Op::Add => |a, b| Some(a.wrapping_add(b)),
+        Op::Sub => |a, b| Some(a.wrapping_sub(b)),
+        Op::Mul => |a, b| Some(a.wrapping_mul(b)),
+        Op::Div => i64::checked_div,
+        Op::Max => |a, b| Some(a.max(b)),
+        Op::Min => |a, b| Some(a.min(b)),
+        Op::BitwiseAnd => |a, b| Some(a & b),
+        Op::BitwiseOr => |a, b| Some(a | b),
+        Op::BitwiseXor => |a, b| Some(a ^ b),
         _ => return None,
     })
 }
 
 /// An operator on floating-point numbers. Rounding the result in `f64` once more to a narrower type gives the correctly
 /// rounded result of the narrower operation.
-pub(super) fn float_op(op: &str) -> Option<fn(f64, f64) -> f64> {
+pub(super) fn float_op(op: Op) -> Option<fn(f64, f64) -> f64> {
     Some(match op {
-        "Add" => |a, b| a + b,
-        "Sub" => |a, b| a - b,
-        "Mul" => |a, b| a * b,
-        "Div" => |a, b| a / b,
-        "Max" => maximum,
-        "Min" => minimum,
+        Op::Add => |a, b| a + b,
+        Op::Sub => |a, b| a - b,
+        Op::Mul => |a, b| a * b,
+        Op::Div => |a, b| a / b,
+        Op::Max => maximum,
+        Op::Min => minimum,
         _ => return None,
     })
 }
@@ -85,11 +70,11 @@ fn apply(
     result.tensor(dtype)
 }
 
-fn by_name(op: &str, a: &Tensor, b: &Tensor) -> Option<Tensor> {
+fn by_name(op: Op, a: &Tensor, b: &Tensor) -> Option<Tensor> {
     apply(a, b, int_op(op), float_op(op))
 }
 
-fn binary(node: &Node<'_>) -> Option<Content> {
+pub(super) fn binary(node: &Node<'_>) -> Option<Content> {
     match (constant(node, 0), constant(node, 1)) {
         (Some(a), Some(b)) => by_name(node.op, a, b).map(Content::Constant),
         _ if node.inputs.len() == 2 => partial::binary(node, node.op),
@@ -98,11 +83,11 @@ fn binary(node: &Node<'_>) -> Option<Content> {
 }
 
 /// The operator of two operands that one of any number repeats.
-fn repeated<'a>(node: &Node<'a>) -> &'a str {
-    if node.op == "Sum" { "Add" } else { node.op }
+fn repeated(node: &Node<'_>) -> Op {
+    if node.op == Op::Sum { Op::Add } else { node.op }
 }
 
-fn variadic(node: &Node<'_>) -> Option<Content> {
+pub(super) fn variadic(node: &Node<'_>) -> Option<Content> {
     let constants: Option<Vec<&Tensor>> = (0..node.inputs.len()).map(|i| constant(node, i)).collect();
     match constants {
         Some(constants) => accumulate(repeated(node), &constants).map(Content::Constant),
@@ -110,24 +95,24 @@ fn variadic(node: &Node<'_>) -> Option<Content> {
     }
 }
 
-fn accumulate(op: &str, operands: &[&Tensor]) -> Option<Tensor> {
+fn accumulate(op: Op, operands: &[&Tensor]) -> Option<Tensor> {
     let (&first, rest) = operands.split_first()?;
     rest.iter().try_fold(first.clone(), |result, operand| by_name(op, &result, operand))
 }
 
-fn mean(node: &Node<'_>) -> Option<Content> {
+pub(super) fn mean(node: &Node<'_>) -> Option<Content> {
     let operands: Vec<&Tensor> = (0..node.inputs.len()).map(|i| constant(node, i)).collect::<Option<_>>()?;
-    let sum = accumulate("Add", &operands)?;
+    let sum = accumulate(Op::Add, &operands)?;
     let Numbers::Floats(values) = Numbers::of(&sum)? else { return None };
     let count = operands.len() as f64;
     Numbers::Floats(values.map(|value| Some(value / count))?).content(sum.dtype())
 }
 
 /// `Min(max, Max(input, min))`, where either bound may be absent.
-fn clip(node: &Node<'_>) -> Option<Content> {
+pub(super) fn clip(node: &Node<'_>) -> Option<Content> {
     let data = constant(node, 0)?;
     let mut result = data.clone();
-    for (index, op) in [(1, "Max"), (2, "Min")] {
+    for (index, op) in [(1, Op::Max), (2, Op::Min)] {
         if node.optional(index).is_some() {
             let bound = constant(node, index)?;
             result = (bound.count() == 1).then(|| by_name(op, &result, bound)).flatten()?;
@@ -141,7 +126,7 @@ fn clip(node: &Node<'_>) -> Option<Content> {
     }
 }
 
-fn modulo(node: &Node<'_>) -> Option<Content> {
+pub(super) fn modulo(node: &Node<'_>) -> Option<Content> {
     let truncating = node.flag("fmod", false).ok()?;
     let (a, b) = (constant(node, 0)?, constant(node, 1)?);
     let ints: IntOp = if truncating { i64::checked_rem } else { floor_mod_ints };
@@ -166,22 +151,22 @@ fn floor_mod(a: f64, b: f64) -> f64 {
     }
 }
 
-fn logical(node: &Node<'_>) -> Option<Content> {
+pub(super) fn logical(node: &Node<'_>) -> Option<Content> {
     let (a, b) = (constant(node, 0)?, constant(node, 1)?);
     if [a.dtype(), b.dtype()] != [DType::Bool; 2] {
         return None;
     }
     let (Numbers::Ints(a), Numbers::Ints(b)) = (Numbers::of(a)?, Numbers::of(b)?) else { return None };
     let f: IntOp = match node.op {
-        "And" => |a, b| Some(a & b),
-        "Or" => |a, b| Some(a | b),
+        Op::And => |a, b| Some(a & b),
+        Op::Or => |a, b| Some(a | b),
         _ => |a, b| Some(a ^ b),
     };
     Numbers::Ints(a.zip(&b, f)?).content(DType::Bool)
 }
 
 /// Amounts that are negative or not below the width shift everything out.
-fn bit_shift(node: &Node<'_>) -> Option<Content> {
+pub(super) fn bit_shift(node: &Node<'_>) -> Option<Content> {
     let (a, b) = (constant(node, 0)?, constant(node, 1)?);
     let bits = a.dtype().bits() as i64;
     let left = match node.str("direction").ok()?? {
@@ -201,7 +186,7 @@ fn bit_shift(node: &Node<'_>) -> Option<Content> {
 }
 
 /// The exponent may have another type; the result has the base's.
-fn pow(node: &Node<'_>) -> Option<Content> {
+pub(super) fn pow(node: &Node<'_>) -> Option<Content> {
     let (base, exponent) = (constant(node, 0)?, constant(node, 1)?);
     if [base.dtype(), exponent.dtype()].contains(&DType::Bool) {
         return None;

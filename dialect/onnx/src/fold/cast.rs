@@ -1,22 +1,13 @@
 //! Changes of element type.
 
 use super::{
-    Folder,
     array::{Array, Numbers},
     partial,
     source::{Source, content},
 };
 use crate::{DType, Dim, Node, node::Content};
 
-pub(super) fn folder(op: &str) -> Option<Folder> {
-    Some(match op {
-        "Cast" => |node| cast(node, node.dtype_attr("to").ok()??),
-        "CastLike" => |node| cast(node, node.dtype(1).ok()?),
-        _ => return None,
-    })
-}
-
-fn cast(node: &Node<'_>, to: DType) -> Option<Content> {
+pub(super) fn cast(node: &Node<'_>, to: DType) -> Option<Content> {
     let Some(tensor) = node.optional(0)?.tensor() else { return cast_partial(node, to) };
     if tensor.dtype() == to {
         return Source::constant(tensor).reshaped(tensor.dims().to_vec());

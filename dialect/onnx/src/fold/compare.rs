@@ -1,34 +1,25 @@
 //! Comparisons, and the choice that depends on them.
 
 use super::{
-    Folder,
     array::{Numbers, constant, int_array},
     partial,
     source::{Source, mix},
     walk::{Walk, broadcast},
 };
-use crate::{DType, Node, node::Content};
+use crate::{DType, Node, Op, node::Content};
 use std::cmp::Ordering;
 
-pub(super) fn folder(op: &str) -> Option<Folder> {
-    Some(match op {
-        "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" => compare,
-        "Where" => where_,
-        _ => return None,
-    })
-}
-
-fn holds(op: &str, order: Ordering) -> bool {
+fn holds(op: Op, order: Ordering) -> bool {
     match op {
-        "Equal" => order.is_eq(),
-        "Greater" => order.is_gt(),
-        "GreaterOrEqual" => order.is_ge(),
-        "Less" => order.is_lt(),
+        Op::Equal => order.is_eq(),
+        Op::Greater => order.is_gt(),
+        Op::GreaterOrEqual => order.is_ge(),
+        Op::Less => order.is_lt(),
         _ => order.is_le(),
     }
 }
 
-fn compare(node: &Node<'_>) -> Option<Content> {
+pub(super) fn compare(node: &Node<'_>) -> Option<Content> {
     let (Some(a), Some(b)) = (constant(node, 0), constant(node, 1)) else {
         return partial::compare(node, |order| holds(node.op, order));
     };
@@ -46,7 +37,7 @@ fn compare(node: &Node<'_>) -> Option<Content> {
     Numbers::Ints(result?).content(DType::Bool)
 }
 
-fn where_(node: &Node<'_>) -> Option<Content> {
+pub(super) fn where_(node: &Node<'_>) -> Option<Content> {
     let condition = int_array(node, 0)?;
     let then = Source::of_value_or_unknown(node.optional(1)?)?;
     let otherwise = Source::of_value_or_unknown(node.optional(2)?)?;

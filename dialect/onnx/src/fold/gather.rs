@@ -1,7 +1,6 @@
 //! Operators that select elements by index.
 
 use super::{
-    Folder,
     array::{index, int_array},
     bounded,
     source::Source,
@@ -12,16 +11,7 @@ use crate::{
     node::{Content, normalize_axis},
 };
 
-pub(super) fn folder(op: &str) -> Option<Folder> {
-    Some(match op {
-        "Gather" => gather,
-        "GatherElements" => gather_elements,
-        "GatherND" => gather_nd,
-        _ => return None,
-    })
-}
-
-fn gather(node: &Node<'_>) -> Option<Content> {
+pub(super) fn gather(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let indices = int_array(node, 1)?;
     let axis = normalize_axis(node.int_or("axis", 0).ok()?, data.rank()).ok()?;
@@ -42,7 +32,7 @@ fn gather(node: &Node<'_>) -> Option<Content> {
     data.take(dims, picks)
 }
 
-fn gather_elements(node: &Node<'_>) -> Option<Content> {
+pub(super) fn gather_elements(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let indices = int_array(node, 1)?;
     let axis = normalize_axis(node.int_or("axis", 0).ok()?, data.rank()).ok()?;
@@ -62,7 +52,7 @@ pub(super) fn element_offsets(dims: &[i64], shape: &[i64], indices: &[i64], axis
     offsets.map(|(offset, &i)| Some(offset.wrapping_add(stride.wrapping_mul(index(i, dims[axis])? as usize)))).collect()
 }
 
-fn gather_nd(node: &Node<'_>) -> Option<Content> {
+pub(super) fn gather_nd(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let indices = int_array(node, 1)?;
     let batch = usize::try_from(node.int_or("batch_dims", 0).ok()?).ok()?;

@@ -1,7 +1,7 @@
 //! Operators that make tensors from shapes and attributes.
 
 use super::{
-    Folder, MAX_ELEMENTS,
+    MAX_ELEMENTS,
     array::{Array, Numbers, constant, ints},
     bounded,
     source::{Source, content},
@@ -13,25 +13,12 @@ use crate::{
     shape::product,
 };
 
-pub(super) fn folder(op: &str) -> Option<Folder> {
-    Some(match op {
-        "Constant" => constant_op,
-        "ConstantOfShape" => constant_of_shape,
-        "EyeLike" => eye_like,
-        "NonZero" => non_zero,
-        "OneHot" => one_hot,
-        "Shape" => shape,
-        "Size" => size,
-        _ => return None,
-    })
-}
-
 /// The shape of an operand, if it is one: a file may state negative sizes.
 fn dims_of<'a>(node: &Node<'a>) -> Option<&'a [Dim]> {
     node.shape(0).ok()?.filter(|dims| !dims.iter().any(|dim| matches!(dim, Dim::Known(..0))))
 }
 
-fn shape(node: &Node<'_>) -> Option<Content> {
+pub(super) fn shape(node: &Node<'_>) -> Option<Content> {
     let dims = dims_of(node)?;
     let rank = dims.len() as i64;
     let clamped = |axis: i64| (if axis < 0 { axis.saturating_add(rank) } else { axis }).clamp(0, rank) as usize;
@@ -41,12 +28,12 @@ fn shape(node: &Node<'_>) -> Option<Content> {
     content(DType::I64, vec![dims.len() as i64], dims.to_vec())
 }
 
-fn size(node: &Node<'_>) -> Option<Content> {
+pub(super) fn size(node: &Node<'_>) -> Option<Content> {
     content(DType::I64, vec![], vec![product(dims_of(node)?)])
 }
 
 /// Shares the attribute's buffer, so its size does not matter.
-fn constant_op(node: &Node<'_>) -> Option<Content> {
+pub(super) fn constant_op(node: &Node<'_>) -> Option<Content> {
     let to_f64 = |values: &[f32]| values.iter().copied().map(f64::from).collect::<Vec<_>>();
     let tensor = if let Some(tensor) = node.tensor("value").ok()? {
         Some(tensor.clone())
@@ -64,7 +51,7 @@ fn constant_op(node: &Node<'_>) -> Option<Content> {
     tensor.map(Content::Constant)
 }
 
-fn constant_of_shape(node: &Node<'_>) -> Option<Content> {
+pub(super) fn constant_of_shape(node: &Node<'_>) -> Option<Content> {
     let dims = ints(node, 0)?;
     let default = Tensor::scalar_f32(0.0);
     let value = node.tensor("value").ok()?.unwrap_or(&default);
@@ -75,7 +62,7 @@ fn constant_of_shape(node: &Node<'_>) -> Option<Content> {
     Source::constant(value).take(dims, std::iter::repeat_n(0, count))
 }
 
-fn eye_like(node: &Node<'_>) -> Option<Content> {
+pub(super) fn eye_like(node: &Node<'_>) -> Option<Content> {
     let &[Dim::Known(rows), Dim::Known(columns)] = dims_of(node)? else { return None };
     let dims = vec![rows, columns];
     let dtype = match node.dtype_attr("dtype").ok()? {
@@ -94,7 +81,7 @@ fn eye_like(node: &Node<'_>) -> Option<Content> {
 }
 
 /// One column of coordinates for each element that is not zero.
-fn non_zero(node: &Node<'_>) -> Option<Content> {
+pub(super) fn non_zero(node: &Node<'_>) -> Option<Content> {
     let tensor = constant(node, 0)?;
     // A scalar has no coordinates, and versions of numpy disagree on what that means.
     let rank = Some(tensor.dims().len()).filter(|&rank| rank > 0)?;
@@ -129,7 +116,7 @@ fn whole_array(node: &Node<'_>, index: usize) -> Option<Array<i64>> {
 }
 
 /// Indices and depth may be floating-point numbers.
-fn one_hot(node: &Node<'_>) -> Option<Content> {
+pub(super) fn one_hot(node: &Node<'_>) -> Option<Content> {
     let indices = whole_array(node, 0)?;
     let depth = match whole_array(node, 1)?.data[..] {
         [depth] if depth > 0 => depth,

@@ -1,7 +1,6 @@
 //! Operators that rearrange elements without selecting any.
 
 use super::{
-    Folder,
     array::{axes, ints, optional_ints},
     bounded,
     source::{Source, mix},
@@ -13,27 +12,12 @@ use crate::{
     tensor::count_of,
 };
 
-pub(super) fn folder(op: &str) -> Option<Folder> {
-    Some(match op {
-        "Concat" => concat,
-        "Expand" => expand,
-        "Flatten" => flatten,
-        "Identity" => identity,
-        "Reshape" => reshape,
-        "Squeeze" => squeeze,
-        "Tile" => tile,
-        "Transpose" => transpose,
-        "Unsqueeze" => unsqueeze,
-        _ => return None,
-    })
-}
-
-fn identity(node: &Node<'_>) -> Option<Content> {
+pub(super) fn identity(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     data.reshaped(data.dims.to_vec())
 }
 
-fn reshape(node: &Node<'_>) -> Option<Content> {
+pub(super) fn reshape(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let mut dims = ints(node, 1)?;
     let allow_zero = node.flag("allowzero", false).ok()?;
@@ -57,7 +41,7 @@ fn reshape(node: &Node<'_>) -> Option<Content> {
     data.reshaped(dims)
 }
 
-fn flatten(node: &Node<'_>) -> Option<Content> {
+pub(super) fn flatten(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let axis = node.int_or("axis", 1).ok()?;
     let rank = data.rank();
@@ -68,7 +52,7 @@ fn flatten(node: &Node<'_>) -> Option<Content> {
     data.reshaped(vec![dims[0]?, dims[1]?])
 }
 
-fn squeeze(node: &Node<'_>) -> Option<Content> {
+pub(super) fn squeeze(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let Some(named) = optional_ints(node, 1)? else {
         return data.reshaped(data.dims.iter().copied().filter(|&dim| dim != 1).collect());
@@ -80,7 +64,7 @@ fn squeeze(node: &Node<'_>) -> Option<Content> {
     data.reshaped((0..data.rank()).filter(|axis| !axes.contains(axis)).map(|axis| data.dims[axis]).collect())
 }
 
-fn unsqueeze(node: &Node<'_>) -> Option<Content> {
+pub(super) fn unsqueeze(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let named = ints(node, 1)?;
     let rank = data.rank() + named.len();
@@ -90,7 +74,7 @@ fn unsqueeze(node: &Node<'_>) -> Option<Content> {
     data.reshaped(dims.collect::<Option<_>>()?)
 }
 
-fn transpose(node: &Node<'_>) -> Option<Content> {
+pub(super) fn transpose(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let perm = match node.ints("perm").ok()? {
         Some(perm) if perm.len() == data.rank() => axes(perm, data.rank())?,
@@ -104,14 +88,14 @@ fn transpose(node: &Node<'_>) -> Option<Content> {
     data.take(dims, walk)
 }
 
-fn expand(node: &Node<'_>) -> Option<Content> {
+pub(super) fn expand(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let dims = broadcast(&data.dims, &ints(node, 1)?)?;
     let walk = Walk::broadcast(&data.dims, &dims)?;
     data.take(dims, walk)
 }
 
-fn tile(node: &Node<'_>) -> Option<Content> {
+pub(super) fn tile(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let repeats = ints(node, 1)?;
     if repeats.len() != data.rank() || repeats.iter().any(|&times| times < 0) {
@@ -126,7 +110,7 @@ fn tile(node: &Node<'_>) -> Option<Content> {
     data.take(dims, walk)
 }
 
-fn concat(node: &Node<'_>) -> Option<Content> {
+pub(super) fn concat(node: &Node<'_>) -> Option<Content> {
     let values = node.inputs.iter().map(|value| Source::of_value_or_unknown((*value)?));
     let sources: Vec<_> = values.collect::<Option<_>>()?;
     let first = sources.first()?;

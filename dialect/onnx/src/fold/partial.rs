@@ -7,7 +7,7 @@ use super::{
     array::Array,
     source::{Source, content},
 };
-use crate::{DType, Dim, Node, node::Content};
+use crate::{DType, Dim, Node, Op, node::Content};
 use std::cmp::Ordering;
 
 /// An operand that is or may be partly known, decoded.
@@ -16,7 +16,7 @@ pub(super) fn decode(source: &Source<'_>) -> Option<Array<Dim>> {
 }
 
 /// A binary operator, applied from the left where it has more operands.
-pub(super) fn binary(node: &Node<'_>, op: &str) -> Option<Content> {
+pub(super) fn binary(node: &Node<'_>, op: Op) -> Option<Content> {
     let first = Source::of_value_or_unknown(node.optional(0)?)?;
     let dtype = first.dtype;
     let mut result = decode(&first)?;
@@ -31,18 +31,18 @@ pub(super) fn binary(node: &Node<'_>, op: &str) -> Option<Content> {
 }
 
 /// One element of the result of an operator, from those of its operands.
-pub(super) fn combine(op: &str, dtype: DType, a: Dim, b: Dim) -> Dim {
+pub(super) fn combine(op: Op, dtype: DType, a: Dim, b: Dim) -> Dim {
     match (op, a, b) {
         (_, Dim::Known(a), Dim::Known(b)) => {
             int_op(op).and_then(|f| f(a, b)).map_or(Dim::Unknown, |value| Dim::Known(wrap(dtype, value)))
         }
-        ("Add", x, Dim::Known(0)) | ("Add", Dim::Known(0), x) | ("Sub", x, Dim::Known(0)) => x,
-        ("Mul", x, Dim::Known(1)) | ("Mul", Dim::Known(1), x) | ("Div", x, Dim::Known(1)) => x,
-        ("Mul", _, Dim::Known(0)) | ("Mul", Dim::Known(0), _) => Dim::Known(0),
-        ("Sub", Dim::Symbol(a), Dim::Symbol(b)) if a == b => Dim::Known(0),
-        ("Max" | "Min", Dim::Symbol(a), Dim::Symbol(b)) if a == b => Dim::Symbol(a),
-        ("Max", size @ Dim::Symbol(_), Dim::Known(..=0)) | ("Max", Dim::Known(..=0), size @ Dim::Symbol(_)) => size,
-        ("Min", Dim::Symbol(_), low @ Dim::Known(..=0)) | ("Min", low @ Dim::Known(..=0), Dim::Symbol(_)) => low,
+        (Op::Add, x, Dim::Known(0)) | (Op::Add, Dim::Known(0), x) | (Op::Sub, x, Dim::Known(0)) => x,
+        (Op::Mul, x, Dim::Known(1)) | (Op::Mul, Dim::Known(1), x) | (Op::Div, x, Dim::Known(1)) => x,
+        (Op::Mul, _, Dim::Known(0)) | (Op::Mul, Dim::Known(0), _) => Dim::Known(0),
+        (Op::Sub, Dim::Symbol(a), Dim::Symbol(b)) if a == b => Dim::Known(0),
+        (Op::Max | Op::Min, Dim::Symbol(a), Dim::Symbol(b)) if a == b => Dim::Symbol(a),
+        (Op::Max, size @ Dim::Symbol(_), Dim::Known(..=0)) | (Op::Max, Dim::Known(..=0), size @ Dim::Symbol(_)) => size,
+        (Op::Min, Dim::Symbol(_), low @ Dim::Known(..=0)) | (Op::Min, low @ Dim::Known(..=0), Dim::Symbol(_)) => low,
         _ => Dim::Unknown,
     }
 }
@@ -59,7 +59,7 @@ pub(super) fn unary(node: &Node<'_>, known: impl Fn(i64) -> i64) -> Option<Conte
     let result = decode(&source)?.map(|element| {
         Some(match (node.op, element) {
             (_, Dim::Known(value)) => Dim::Known(wrap(dtype, known(value))),
-            ("Abs" | "Relu", size @ Dim::Symbol(_)) => size,
+            (Op::Abs | Op::Relu, size @ Dim::Symbol(_)) => size,
             _ => Dim::Unknown,
         })
     })?;

@@ -1,16 +1,12 @@
 //! `Range`.
 
 use super::{
-    Folder, MAX_ELEMENTS,
+    MAX_ELEMENTS,
     array::{Numbers, constant, rounded},
 };
 use crate::{DType, Node, Tensor, node::Content};
 
-pub(super) fn folder(op: &str) -> Option<Folder> {
-    (op == "Range").then_some(range)
-}
-
-fn range(node: &Node<'_>) -> Option<Content> {
+pub(super) fn range(node: &Node<'_>) -> Option<Content> {
     let operands = [constant(node, 0)?, constant(node, 1)?, constant(node, 2)?];
     let dtype = operands[0].dtype();
     if operands.iter().any(|operand| operand.dtype() != dtype || operand.count() != 1) {

@@ -1,7 +1,6 @@
 //! Reductions over axes.
 
 use super::{
-    Folder,
     arithmetic::{float_op, int_op, maximum, minimum},
     array::{Array, Numbers, axes, constant, optional_ints},
     bounded, partial,
@@ -9,29 +8,21 @@ use super::{
     walk::{Lines, Walk, strides},
 };
 use crate::{
-    DType, Dim, Node, Tensor,
+    DType, Dim, Node, Op, Tensor,
     node::{Content, normalize_axis},
 };
 
-pub(super) fn folder(op: &str) -> Option<Folder> {
-    Some(match op {
-        "ArgMax" | "ArgMin" => arg,
-        "ReduceMax" | "ReduceMean" | "ReduceMin" | "ReduceProd" | "ReduceSum" => reduce,
-        _ => return None,
-    })
-}
-
 /// The operator that a reduction repeats.
-fn repeated(op: &str) -> &'static str {
+fn repeated(op: Op) -> Op {
     match op {
-        "ReduceMax" => "Max",
-        "ReduceMin" => "Min",
-        "ReduceProd" => "Mul",
-        _ => "Add",
+        Op::ReduceMax => Op::Max,
+        Op::ReduceMin => Op::Min,
+        Op::ReduceProd => Op::Mul,
+        _ => Op::Add,
     }
 }
 
-fn reduce(node: &Node<'_>) -> Option<Content> {
+pub(super) fn reduce(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let named = optional_ints(node, 1)?.unwrap_or_default();
     let axes = match named[..] {
@@ -43,22 +34,22 @@ fn reduce(node: &Node<'_>) -> Option<Content> {
     let Some(tensor) = constant(node, 0) else { return reduce_partial(node, &data, shape) };
     let dtype = tensor.dtype();
     let op = repeated(node.op);
-    if dtype == DType::Bool && !matches!(op, "Max" | "Min") {
+    if dtype == DType::Bool && !matches!(op, Op::Max | Op::Min) {
         return None;
     }
     let result = match Numbers::of(tensor)? {
-        Numbers::Ints(_) if node.op == "ReduceMean" => return None,
+        Numbers::Ints(_) if node.op == Op::ReduceMean => return None,
         Numbers::Ints(values) => {
-            let identity = if op == "Mul" { 1 } else { 0 };
-            let result = accumulate(&values, &shape, identity, matches!(op, "Max" | "Min"), int_op(op)?)?;
+            let identity = if op == Op::Mul { 1 } else { 0 };
+            let result = accumulate(&values, &shape, identity, matches!(op, Op::Max | Op::Min), int_op(op)?)?;
             Numbers::Ints(Array { dims: shape.dims, data: result })
         }
         Numbers::Floats(values) => {
             let f = float_op(op)?;
-            let identity = if op == "Mul" { 1.0 } else { 0.0 };
-            let first = matches!(op, "Max" | "Min");
+            let identity = if op == Op::Mul { 1.0 } else { 0.0 };
+            let first = matches!(op, Op::Max | Op::Min);
             let mut result = accumulate(&values, &shape, identity, first, |a, b| Some(f(a, b)))?;
-            if node.op == "ReduceMean" {
+            if node.op == Op::ReduceMean {
                 // Over nothing, this is zero by zero, as it should be.
                 result.iter_mut().for_each(|sum| *sum /= shape.size);
             }
@@ -114,7 +105,7 @@ fn accumulate<T: Copy>(
 
 /// A reduction of a partly known list to one element.
 fn reduce_partial(node: &Node<'_>, data: &Source<'_>, shape: Reduced) -> Option<Content> {
-    if node.op == "ReduceMean" || shape.dims.iter().any(|&dim| dim != 1) {
+    if node.op == Op::ReduceMean || shape.dims.iter().any(|&dim| dim != 1) {
         return None;
     }
     let elements = partial::decode(data)?.data;
@@ -123,12 +114,12 @@ fn reduce_partial(node: &Node<'_>, data: &Source<'_>, shape: Reduced) -> Option<
 }
 
 /// The position of the largest or smallest element along an axis.
-fn arg(node: &Node<'_>) -> Option<Content> {
+pub(super) fn arg(node: &Node<'_>) -> Option<Content> {
     let tensor = constant(node, 0)?;
     let axis = normalize_axis(node.int_or("axis", 0).ok()?, tensor.dims().len()).ok()?;
     let lines = Lines::new(tensor.dims(), axis)?;
     let last = node.flag("select_last_index", false).ok()?;
-    let largest = node.op == "ArgMax";
+    let largest = node.op == Op::ArgMax;
     let positions: Option<Vec<i64>> = match Numbers::of(tensor)? {
         Numbers::Ints(values) => {
             let better = |a: i64, b: i64| if largest { a > b } else { a < b };

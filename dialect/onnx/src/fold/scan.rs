@@ -1,7 +1,6 @@
 //! `CumSum`.
 
 use super::{
-    Folder,
     array::{Numbers, constant, int, rounded},
     walk::Lines,
 };
@@ -10,11 +9,7 @@ use crate::{
     node::{Content, normalize_axis},
 };
 
-pub(super) fn folder(op: &str) -> Option<Folder> {
-    (op == "CumSum").then_some(cum_sum)
-}
-
-fn cum_sum(node: &Node<'_>) -> Option<Content> {
+pub(super) fn cum_sum(node: &Node<'_>) -> Option<Content> {
     let tensor = constant(node, 0)?;
     let axis = normalize_axis(int(node, 1)?, tensor.dims().len()).ok()?;
     if tensor.count() == 0 {

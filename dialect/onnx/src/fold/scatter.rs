@@ -1,7 +1,6 @@
 //! Operators that replace selected elements.
 
 use super::{
-    Folder,
     arithmetic::{float_op, int_op},
     array::{Array, Numbers, constant, int_array, rounded},
     bounded,
@@ -10,19 +9,11 @@ use super::{
     walk::strides,
 };
 use crate::{
-    DType, Node,
+    DType, Node, Op,
     node::{Content, normalize_axis},
 };
 
-pub(super) fn folder(op: &str) -> Option<Folder> {
-    Some(match op {
-        "ScatterElements" => scatter_elements,
-        "ScatterND" => scatter_nd,
-        _ => return None,
-    })
-}
-
-fn scatter_elements(node: &Node<'_>) -> Option<Content> {
+pub(super) fn scatter_elements(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     bounded(&data.dims)?;
     let indices = int_array(node, 1)?;
@@ -31,7 +22,7 @@ fn scatter_elements(node: &Node<'_>) -> Option<Content> {
     scatter(node, data, &indices.dims, &targets)
 }
 
-fn scatter_nd(node: &Node<'_>) -> Option<Content> {
+pub(super) fn scatter_nd(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     bounded(&data.dims)?;
     let indices = int_array(node, 1)?;
@@ -68,17 +59,17 @@ fn scatter(node: &Node<'_>, data: Source<'_>, shape: &[i64], targets: &[usize]) 
             }
             return mix(&[data, updates], dims, picks.into_iter());
         }
-        "add" => "Add",
-        "mul" => "Mul",
-        "max" => "Max",
-        "min" => "Min",
+        "add" => Op::Add,
+        "mul" => Op::Mul,
+        "max" => Op::Max,
+        "min" => Op::Min,
         _ => return None,
     };
     accumulate(node, data.dtype, op, targets)
 }
 
 /// Scattering with a reduction, which is applied in the order of the updates and rounds each time.
-fn accumulate(node: &Node<'_>, dtype: DType, op: &str, targets: &[usize]) -> Option<Content> {
+fn accumulate(node: &Node<'_>, dtype: DType, op: Op, targets: &[usize]) -> Option<Content> {
     fn run<T: Copy>(
         mut data: Array<T>,
         updates: &[T],

@@ -1,7 +1,6 @@
 //! Operators that cut rectangles out of tensors or put them into larger ones.
 
 use super::{
-    Folder,
     array::{axes, int, ints, optional_ints},
     bounded,
     source::{Source, mix},
@@ -13,16 +12,7 @@ use crate::{
     tensor::count_of,
 };
 
-pub(super) fn folder(op: &str) -> Option<Folder> {
-    Some(match op {
-        "Pad" => pad,
-        "Slice" => slice,
-        "Trilu" => trilu,
-        _ => return None,
-    })
-}
-
-fn slice(node: &Node<'_>) -> Option<Content> {
+pub(super) fn slice(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let (starts, ends) = (ints(node, 1)?, ints(node, 2)?);
     let axes = match optional_ints(node, 3)? {
@@ -106,7 +96,7 @@ fn zero(like: &Source<'_>) -> Option<Tensor> {
     Tensor::new(like.dtype, vec![], bytes.into())
 }
 
-fn pad(node: &Node<'_>) -> Option<Content> {
+pub(super) fn pad(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     if node.str_or("mode", "constant").ok()? != "constant" {
         return None;
@@ -154,7 +144,7 @@ fn region(dims: &[i64], part: &[i64], start: &[i64]) -> Option<Walk> {
     Walk::new(part, &strides, offset)
 }
 
-fn trilu(node: &Node<'_>) -> Option<Content> {
+pub(super) fn trilu(node: &Node<'_>) -> Option<Content> {
     let data = Source::of(node, 0)?;
     let &[.., rows, columns] = &data.dims[..] else { return None };
     let diagonal = if node.optional(1).is_some() { int(node, 1)? } else { 0 };

@@ -1,49 +1,38 @@
 //! Operators on each element by itself.
 
 use super::{
-    Folder,
     array::{Numbers, constant},
     partial,
 };
-use crate::{DType, Node, node::Content};
-
-pub(super) fn folder(op: &str) -> Option<Folder> {
-    Some(match op {
-        "IsInf" => is_inf,
-        "IsNaN" => is_nan,
-        "Not" => not,
-        _ if int_op(op).is_some() || float_op(op).is_some() => unary,
-        _ => return None,
-    })
-}
+use crate::{DType, Node, Op, node::Content};
 
 /// Results are wrapped to the width of their type when they are written.
-fn int_op(op: &str) -> Option<fn(i64) -> i64> {
+fn int_op(op: Op) -> Option<fn(i64) -> i64> {
     Some(match op {
-        "Abs" => i64::wrapping_abs,
-        "BitwiseNot" => |value| !value,
-        "Neg" => i64::wrapping_neg,
-        "Relu" => |value| value.max(0),
-        "Sign" => i64::signum,
+        Op::Abs => i64::wrapping_abs,
+        Op::BitwiseNot => |value| !value,
+        Op::Neg => i64::wrapping_neg,
+        Op::Relu => |value| value.max(0),
+        Op::Sign => i64::signum,
         _ => return None,
     })
 }
 
 /// Computed in `f64` and rounded, which is exact for all but the transcendental ones.
-fn float_op(op: &str) -> Option<fn(f64) -> f64> {
+fn float_op(op: Op) -> Option<fn(f64) -> f64> {
     Some(match op {
-        "Abs" => f64::abs,
-        "Ceil" => f64::ceil,
-        "Cos" => f64::cos,
-        "Exp" => f64::exp,
-        "Floor" => f64::floor,
-        "Log" => f64::ln,
-        "Neg" => |value| -value,
-        "Reciprocal" => |value| 1.0 / value,
-        "Relu" => |value| super::arithmetic::maximum(value, 0.0),
-        "Round" => f64::round_ties_even,
-        "Sigmoid" => |value| 1.0 / (1.0 + (-value).exp()),
-        "Sign" => |value| {
+        Op::Abs => f64::abs,
+        Op::Ceil => f64::ceil,
+        Op::Cos => f64::cos,
+        Op::Exp => f64::exp,
+        Op::Floor => f64::floor,
+        Op::Log => f64::ln,
+        Op::Neg => |value| -value,
+        Op::Reciprocal => |value| 1.0 / value,
+        Op::Relu => |value| super::arithmetic::maximum(value, 0.0),
+        Op::Round => f64::round_ties_even,
+        Op::Sigmoid => |value| 1.0 / (1.0 + (-value).exp()),
+        Op::Sign => |value| {
             if value == 0.0 {
                 0.0
             } else if value.is_nan() {
@@ -52,15 +41,15 @@ fn float_op(op: &str) -> Option<fn(f64) -> f64> {
                 value.signum()
             }
         },
-        "Sin" => f64::sin,
-        "Sqrt" => f64::sqrt,
-        "Tan" => f64::tan,
-        "Tanh" => f64::tanh,
+        Op::Sin => f64::sin,
+        Op::Sqrt => f64::sqrt,
+        Op::Tan => f64::tan,
+        Op::Tanh => f64::tanh,
         _ => return None,
     })
 }
 
-fn unary(node: &Node<'_>) -> Option<Content> {
+pub(super) fn unary(node: &Node<'_>) -> Option<Content> {
     let Some(tensor) = constant(node, 0) else { return partial::unary(node, int_op(node.op)?) };
     if tensor.dtype() == DType::Bool {
         return None;
@@ -78,17 +67,17 @@ fn unary(node: &Node<'_>) -> Option<Content> {
     result.content(tensor.dtype())
 }
 
-fn not(node: &Node<'_>) -> Option<Content> {
+pub(super) fn not(node: &Node<'_>) -> Option<Content> {
     let tensor = constant(node, 0).filter(|tensor| tensor.dtype() == DType::Bool)?;
     let Numbers::Ints(values) = Numbers::of(tensor)? else { return None };
     Numbers::Ints(values.map(|value| Some(1 - value))?).content(DType::Bool)
 }
 
-fn is_nan(node: &Node<'_>) -> Option<Content> {
+pub(super) fn is_nan(node: &Node<'_>) -> Option<Content> {
     predicate(node, f64::is_nan)
 }
 
-fn is_inf(node: &Node<'_>) -> Option<Content> {
+pub(super) fn is_inf(node: &Node<'_>) -> Option<Content> {
     let negative = node.flag("detect_negative", true).ok()?;
     let positive = node.flag("detect_positive", true).ok()?;
     predicate(node, |value| value.is_infinite() && if value < 0.0 { negative } else { positive })

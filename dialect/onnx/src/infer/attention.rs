@@ -1,18 +1,8 @@
 //! Attention and what comes with it.
 
-use super::{Rule, Types, one};
+use super::{Types, one};
 use crate::shape::{broadcasts_to, join};
 use crate::{Dim, Error, Node, Shape, TensorType};
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "Attention" => attention,
-        "LinearAttention" => linear_attention,
-        "RotaryEmbedding" => rotary_embedding,
-        "SwiGLU" => swiglu,
-        _ => return None,
-    })
-}
 
 /// A number of heads that an attribute gives, if it does.
 fn heads(node: &Node<'_>, name: &str) -> Result<Option<i64>, Error> {
@@ -59,7 +49,7 @@ fn check_sharing(query_heads: Dim, heads: Dim) -> Result<(), Error> {
     }
 }
 
-fn attention(node: &Node<'_>) -> Types {
+pub(super) fn attention(node: &Node<'_>) -> Types {
     let (dtype, v_dtype) = (node.same_dtype(&[0, 1, 4])?, node.same_dtype(&[2, 5])?);
     let ranks = [node.input(0)?.ty.rank(), node.input(1)?.ty.rank(), node.input(2)?.ty.rank()];
     let rank = ranks.into_iter().flatten().next();
@@ -120,7 +110,7 @@ fn check_mask(node: &Node<'_>, scores: &[Dim]) -> Result<(), Error> {
     Err(Error::new(format!("the mask [{}] does not fit the scores [{}]", join(mask), join(scores))))
 }
 
-fn linear_attention(node: &Node<'_>) -> Types {
+pub(super) fn linear_attention(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1, 2, 4, 5])?;
     let (q_heads, kv_heads) = (required_heads(node, "q_num_heads")?, required_heads(node, "kv_num_heads")?);
     check_sharing(Dim::Known(q_heads), Dim::Known(kv_heads))?;
@@ -163,7 +153,7 @@ fn linear_attention(node: &Node<'_>) -> Types {
     Ok(vec![TensorType::new(dtype, output), TensorType::new(state_dtype, state)])
 }
 
-fn rotary_embedding(node: &Node<'_>) -> Types {
+pub(super) fn rotary_embedding(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1, 2])?;
     let rank = node.input(0)?.ty.rank();
     if rank.is_some_and(|rank| !(3..=4).contains(&rank)) {
@@ -192,7 +182,7 @@ fn rotary_embedding(node: &Node<'_>) -> Types {
 }
 
 /// The gate and the gated do not broadcast.
-fn swiglu(node: &Node<'_>) -> Types {
+pub(super) fn swiglu(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1])?;
     let shape = match (node.shape(0)?, node.shape(1)?) {
         (Some(shape), _) => Some(node.expect_shape(1, shape)?),

@@ -2,22 +2,9 @@
 
 pub(super) mod window;
 
-use super::{Rule, Types, one};
+use super::{Types, one};
 use crate::{DType, Dim, Error, Node, Shape, TensorType, shape::join, shape::product};
 use window::Window;
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "Conv" => conv,
-        "ConvTranspose" => conv_transpose,
-        "ConvInteger" => conv_integer,
-        "QLinearConv" => qlinear_conv,
-        "DeformConv" => deform_conv,
-        "CausalConvWithState" => causal_conv_with_state,
-        "Col2Im" => col2im,
-        _ => return None,
-    })
-}
 
 /// Where an operator has its data, weights and bias.
 struct Operands {
@@ -86,25 +73,25 @@ fn convolved(node: &Node<'_>, operands: &Operands) -> Result<Option<Shape>, Erro
     Ok(Some(shape))
 }
 
-fn conv(node: &Node<'_>) -> Types {
+pub(super) fn conv(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1, 2])?;
     one(TensorType::new(dtype, convolved(node, &Operands { x: 0, w: 1, bias: Some(2) })?))
 }
 
-fn conv_integer(node: &Node<'_>) -> Types {
+pub(super) fn conv_integer(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 2])?;
     node.same_dtype(&[1, 3])?;
     one(TensorType::new(DType::I32, convolved(node, &Operands { x: 0, w: 1, bias: None })?))
 }
 
-fn qlinear_conv(node: &Node<'_>) -> Types {
+pub(super) fn qlinear_conv(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 2])?;
     node.same_dtype(&[3, 5])?;
     one(TensorType::new(node.dtype(7)?, convolved(node, &Operands { x: 0, w: 3, bias: Some(8) })?))
 }
 
 /// Offsets and mask have one entry for each position of the window, so they say how many there are too.
-fn deform_conv(node: &Node<'_>) -> Types {
+pub(super) fn deform_conv(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1, 2, 3, 4])?;
     let operands = Operands { x: 0, w: 1, bias: Some(3) };
     let (Some(mut shape), Some((x, w))) = (convolved(node, &operands)?, data_and_weights(node, &operands)?) else {
@@ -127,7 +114,7 @@ fn deform_conv(node: &Node<'_>) -> Types {
     one(TensorType::new(dtype, shape))
 }
 
-fn conv_transpose(node: &Node<'_>) -> Types {
+pub(super) fn conv_transpose(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1, 2])?;
     let Some((x, w)) = data_and_weights(node, &Operands { x: 0, w: 1, bias: Some(2) })? else {
         return one(TensorType::unranked(dtype));
@@ -155,7 +142,7 @@ fn conv_transpose(node: &Node<'_>) -> Types {
     one(TensorType::new(dtype, shape))
 }
 
-fn causal_conv_with_state(node: &Node<'_>) -> Types {
+pub(super) fn causal_conv_with_state(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1, 2, 3])?;
     let x = node.expect_shape(0, &unknown(3))?;
     node.input(1)?;
@@ -169,7 +156,7 @@ fn causal_conv_with_state(node: &Node<'_>) -> Types {
 }
 
 /// The image's sizes are an operand; the window tells how many blocks it has.
-fn col2im(node: &Node<'_>) -> Types {
+pub(super) fn col2im(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let input = node.expect_shape(0, &unknown(3))?;
     node.input(1)?;

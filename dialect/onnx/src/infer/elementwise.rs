@@ -1,30 +1,10 @@
 //! Operators that work on each element by itself, with numpy broadcasting where they have several operands.
 
-use super::{Rule, Types, one};
+use super::{Types, one};
 use crate::{
     DType, Error, Node, TensorType, Value,
     shape::{broadcast, broadcasts_to},
 };
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "Abs" | "Acos" | "Acosh" | "Asin" | "Asinh" | "Atan" | "Atanh" | "BitwiseNot" | "Ceil" | "Celu" | "Clip"
-        | "Cos" | "Cosh" | "Elu" | "Erf" | "Exp" | "Floor" | "Gelu" | "HardSigmoid" | "HardSwish" | "Identity"
-        | "LeakyRelu" | "Log" | "Mish" | "Neg" | "Not" | "Reciprocal" | "Relu" | "Round" | "Selu" | "Shrink"
-        | "Sigmoid" | "Sign" | "Sin" | "Sinh" | "Softplus" | "Softsign" | "Sqrt" | "Swish" | "Tan" | "Tanh"
-        | "ThresholdedRelu" => same_as_first,
-        "Add" | "BitShift" | "BitwiseAnd" | "BitwiseOr" | "BitwiseXor" | "Div" | "Mod" | "Mul" | "Sub" => arithmetic,
-        "Max" | "Mean" | "Min" | "Sum" => variadic,
-        "And" | "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" | "Or" | "Xor" => comparison,
-        "IsInf" | "IsNaN" => predicate,
-        "Pow" => pow,
-        "PRelu" => prelu,
-        "Where" => where_,
-        "Cast" => cast,
-        "CastLike" => cast_like,
-        _ => return None,
-    })
-}
 
 /// One result with the type of the first operand.
 pub(super) fn same_as_first(node: &Node<'_>) -> Types {
@@ -57,33 +37,33 @@ fn same_dtype(operands: &[&Value]) -> Result<DType, Error> {
     }
 }
 
-fn arithmetic(node: &Node<'_>) -> Types {
+pub(super) fn arithmetic(node: &Node<'_>) -> Types {
     let operands = [node.input(0)?, node.input(1)?];
     one(broadcast_all(same_dtype(&operands)?, &operands)?)
 }
 
-fn variadic(node: &Node<'_>) -> Types {
+pub(super) fn variadic(node: &Node<'_>) -> Types {
     let operands = node.variadic()?;
     one(broadcast_all(same_dtype(&operands)?, &operands)?)
 }
 
-fn comparison(node: &Node<'_>) -> Types {
+pub(super) fn comparison(node: &Node<'_>) -> Types {
     let operands = [node.input(0)?, node.input(1)?];
     same_dtype(&operands)?;
     one(broadcast_all(DType::Bool, &operands)?)
 }
 
-fn predicate(node: &Node<'_>) -> Types {
+pub(super) fn predicate(node: &Node<'_>) -> Types {
     one(TensorType::new(DType::Bool, node.input(0)?.ty.shape.clone()))
 }
 
 /// The exponent may have another element type; the result has the base's.
-fn pow(node: &Node<'_>) -> Types {
+pub(super) fn pow(node: &Node<'_>) -> Types {
     one(broadcast_all(node.dtype(0)?, &[node.input(0)?, node.input(1)?])?)
 }
 
 /// The slope broadcasts to the operand, never the other way.
-fn prelu(node: &Node<'_>) -> Types {
+pub(super) fn prelu(node: &Node<'_>) -> Types {
     let operands = [node.input(0)?, node.input(1)?];
     same_dtype(&operands)?;
     if let [Some(data), Some(slope)] = operands.map(|operand| operand.ty.shape.as_ref()) {
@@ -92,7 +72,7 @@ fn prelu(node: &Node<'_>) -> Types {
     one(operands[0].ty.clone())
 }
 
-fn where_(node: &Node<'_>) -> Types {
+pub(super) fn where_(node: &Node<'_>) -> Types {
     let branches = [node.input(1)?, node.input(2)?];
     let dtype = same_dtype(&branches)?;
     if node.dtype(0)? != DType::Bool {
@@ -101,12 +81,12 @@ fn where_(node: &Node<'_>) -> Types {
     one(broadcast_all(dtype, &[node.input(0)?, branches[0], branches[1]])?)
 }
 
-fn cast(node: &Node<'_>) -> Types {
+pub(super) fn cast(node: &Node<'_>) -> Types {
     let to = node.dtype_attr("to")?.ok_or_else(|| Error::new("needs the attribute 'to', an element type"))?;
     one(TensorType::new(to, node.input(0)?.ty.shape.clone()))
 }
 
-fn cast_like(node: &Node<'_>) -> Types {
+pub(super) fn cast_like(node: &Node<'_>) -> Types {
     one(TensorType::new(node.dtype(1)?, node.input(0)?.ty.shape.clone()))
 }
 

@@ -1,30 +1,13 @@
 //! Operators that make tensors from shapes, seeds and attributes.
 
-use super::{Rule, Types, layout::sizes_operand, one};
+use super::{Types, layout::sizes_operand, one};
 use crate::{Attr, DType, Dim, Error, Node, Shape, Tensor, TensorType};
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "Constant" => constant,
-        "ConstantOfShape" => constant_of_shape,
-        "Range" => range,
-        "RandomNormal" | "RandomUniform" => random,
-        "RandomNormalLike" | "RandomUniformLike" => random_like,
-        "Bernoulli" => bernoulli,
-        "Multinomial" => multinomial,
-        "EyeLike" => eye_like,
-        "Shape" => shape,
-        "Size" => size,
-        "Dropout" => dropout,
-        _ => return None,
-    })
-}
 
 fn of_tensor(tensor: &Tensor) -> TensorType {
     TensorType::new(tensor.dtype(), tensor.dims().iter().copied().map(Dim::Known).collect::<Shape>())
 }
 
-fn constant(node: &Node<'_>) -> Types {
+pub(super) fn constant(node: &Node<'_>) -> Types {
     let list = |dtype, len: usize| TensorType::new(dtype, vec![Dim::Known(len as i64)]);
     let mut values = node.attributes.iter().filter_map(|(name, attr)| match (name, attr) {
         ("value" | "sparse_value", Attr::Tensor(tensor)) => Some(Ok(of_tensor(tensor))),
@@ -46,7 +29,7 @@ fn constant(node: &Node<'_>) -> Types {
     }
 }
 
-fn constant_of_shape(node: &Node<'_>) -> Types {
+pub(super) fn constant_of_shape(node: &Node<'_>) -> Types {
     let value = node.tensor("value")?;
     if let Some(value) = value
         && of_tensor(value).count() != Some(1)
@@ -56,7 +39,7 @@ fn constant_of_shape(node: &Node<'_>) -> Types {
     one(TensorType::new(value.map_or(DType::F32, Tensor::dtype), sizes_operand(node, 0)?))
 }
 
-fn range(node: &Node<'_>) -> Types {
+pub(super) fn range(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     for i in 0..3 {
         let ty = &node.input(i)?.ty;
@@ -130,7 +113,7 @@ fn float_dtype(node: &Node<'_>, default: DType) -> Result<DType, Error> {
     }
 }
 
-fn random(node: &Node<'_>) -> Types {
+pub(super) fn random(node: &Node<'_>) -> Types {
     let dims = node.ints("shape")?.ok_or_else(|| Error::new("needs the attribute 'shape'"))?;
     if let Some(dim) = dims.iter().find(|&&dim| dim < 0) {
         return Err(Error::new(format!("attribute 'shape' has the dimension {dim}, cannot be negative")));
@@ -138,16 +121,16 @@ fn random(node: &Node<'_>) -> Types {
     one(TensorType::new(float_dtype(node, DType::F32)?, dims.iter().copied().map(Dim::Known).collect::<Shape>()))
 }
 
-fn random_like(node: &Node<'_>) -> Types {
+pub(super) fn random_like(node: &Node<'_>) -> Types {
     one(TensorType::new(float_dtype(node, node.dtype(0)?)?, node.input(0)?.ty.shape.clone()))
 }
 
-fn bernoulli(node: &Node<'_>) -> Types {
+pub(super) fn bernoulli(node: &Node<'_>) -> Types {
     let dtype = node.dtype_attr("dtype")?.unwrap_or(node.dtype(0)?);
     one(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
 }
 
-fn multinomial(node: &Node<'_>) -> Types {
+pub(super) fn multinomial(node: &Node<'_>) -> Types {
     let batch = node.shape_of_rank(0, 2)?.map_or(Dim::Unknown, |shape| shape[0]);
     let samples = node.int_or("sample_size", 1)?;
     if samples < 0 {
@@ -159,13 +142,13 @@ fn multinomial(node: &Node<'_>) -> Types {
     }
 }
 
-fn eye_like(node: &Node<'_>) -> Types {
+pub(super) fn eye_like(node: &Node<'_>) -> Types {
     let dtype = node.dtype_attr("dtype")?.unwrap_or(node.dtype(0)?);
     let shape = node.shape_of_rank(0, 2)?.map_or_else(|| vec![Dim::Unknown; 2], <[Dim]>::to_vec);
     one(TensorType::new(dtype, shape))
 }
 
-fn shape(node: &Node<'_>) -> Types {
+pub(super) fn shape(node: &Node<'_>) -> Types {
     let (start, end) = (node.int_or("start", 0)?, node.int("end")?);
     let len = node.shape(0)?.map_or(Dim::Unknown, |shape| {
         let rank = shape.len() as i64;
@@ -175,12 +158,12 @@ fn shape(node: &Node<'_>) -> Types {
     one(TensorType::new(DType::I64, vec![len]))
 }
 
-fn size(node: &Node<'_>) -> Types {
+pub(super) fn size(node: &Node<'_>) -> Types {
     node.input(0)?;
     one(TensorType::scalar(DType::I64))
 }
 
-fn dropout(node: &Node<'_>) -> Types {
+pub(super) fn dropout(node: &Node<'_>) -> Types {
     let data = &node.input(0)?.ty;
     Ok(vec![data.clone(), TensorType::new(DType::Bool, data.shape.clone())])
 }

@@ -1,20 +1,8 @@
 //! Operators on images.
 
-use super::{Rule, Types, one};
+use super::{Types, one};
 use crate::node::normalize_axes;
 use crate::{DType, Dim, Error, Node, Shape, TensorType};
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "Resize" => resize,
-        "Upsample" => upsample,
-        "GridSample" => grid_sample,
-        "AffineGrid" => affine_grid,
-        "RoiAlign" => roi_align,
-        "ImageDecoder" => image_decoder,
-        _ => return None,
-    })
-}
 
 /// A dimension under a scale, of the part of it that is cropped. In `f32`, as the scales are: `10 * 0.7` shall be 7.
 fn scaled(dim: Dim, part: f64, scale: f64) -> Result<Dim, Error> {
@@ -37,7 +25,7 @@ fn is_present(node: &Node<'_>, index: usize) -> bool {
     node.optional(index).is_some_and(|value| value.ty.shape.as_deref() != Some(&[Dim::Known(0)]))
 }
 
-fn resize(node: &Node<'_>) -> Types {
+pub(super) fn resize(node: &Node<'_>) -> Types {
     let ty = &node.input(0)?.ty;
     let by_sizes = match (is_present(node, 2), is_present(node, 3)) {
         (true, true) => return Err(Error::new("has both scales and sizes: remove one")),
@@ -122,7 +110,7 @@ fn resized_by(node: &Node<'_>, before: &[Dim]) -> Result<Shape, Error> {
     before.iter().zip(parts).zip(scales).map(|((&dim, part), scale)| scaled(dim, part, scale)).collect()
 }
 
-fn upsample(node: &Node<'_>) -> Types {
+pub(super) fn upsample(node: &Node<'_>) -> Types {
     let ty = &node.input(0)?.ty;
     node.input(1)?;
     let Some(x) = &ty.shape else { return one(ty.clone()) };
@@ -135,7 +123,7 @@ fn upsample(node: &Node<'_>) -> Types {
 }
 
 /// The grid has a point of the image for each element of the result.
-fn grid_sample(node: &Node<'_>) -> Types {
+pub(super) fn grid_sample(node: &Node<'_>) -> Types {
     let (x, grid) = (node.input(0)?, node.input(1)?);
     let Some(rank) = x.ty.rank().or(grid.ty.rank()) else { return one(TensorType::unranked(x.ty.dtype)) };
     if rank < 3 {
@@ -150,7 +138,7 @@ fn grid_sample(node: &Node<'_>) -> Types {
     one(TensorType::new(x.ty.dtype, shape))
 }
 
-fn affine_grid(node: &Node<'_>) -> Types {
+pub(super) fn affine_grid(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     node.input(1)?;
     let theta = node.expect_shape(0, &[Dim::Unknown; 3])?;
@@ -171,7 +159,7 @@ fn affine_grid(node: &Node<'_>) -> Types {
     one(TensorType::new(dtype, shape))
 }
 
-fn roi_align(node: &Node<'_>) -> Types {
+pub(super) fn roi_align(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1])?;
     node.input(2)?;
     let x = node.expect_shape(0, &[Dim::Unknown; 4])?;
@@ -187,7 +175,7 @@ fn roi_align(node: &Node<'_>) -> Types {
     }
 }
 
-fn image_decoder(node: &Node<'_>) -> Types {
+pub(super) fn image_decoder(node: &Node<'_>) -> Types {
     node.shape_of_rank(0, 1)?;
     let channels = match node.str_or("pixel_format", "RGB")? {
         "RGB" | "BGR" => 3,

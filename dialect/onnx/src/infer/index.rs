@@ -1,26 +1,9 @@
 //! Operators that pick or place elements by index.
 
-use super::{Rule, Types, one};
+use super::{Types, one};
 use crate::node::{Node, normalize_axis};
 use crate::shape::{join, product};
 use crate::{DType, Dim, Error, Shape, TensorType, Value};
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "Gather" => gather,
-        "GatherElements" => gather_elements,
-        "GatherND" => gather_nd,
-        "Scatter" | "ScatterElements" => scatter_elements,
-        "ScatterND" => scatter_nd,
-        "OneHot" => one_hot,
-        "TopK" => top_k,
-        "ArgMax" | "ArgMin" => arg_extremum,
-        "NonZero" => non_zero,
-        "Unique" => unique,
-        "NonMaxSuppression" => non_max_suppression,
-        _ => return None,
-    })
-}
 
 /// An operand of indices, which are signed integers of 32 or 64 bits.
 fn indices<'a>(node: &Node<'a>, index: usize) -> Result<&'a Value, Error> {
@@ -40,7 +23,7 @@ fn single(node: &Node<'_>, index: usize) -> Result<Dim, Error> {
     }
 }
 
-fn gather(node: &Node<'_>) -> Types {
+pub(super) fn gather(node: &Node<'_>) -> Types {
     let indices = indices(node, 1)?;
     let axis = node.int_or("axis", 0)?;
     let mut result = None;
@@ -66,7 +49,7 @@ fn shared_rank(node: &Node<'_>) -> Result<Option<usize>, Error> {
     rank.map(|rank| normalize_axis(axis, rank).map(|_| rank)).transpose()
 }
 
-fn gather_elements(node: &Node<'_>) -> Types {
+pub(super) fn gather_elements(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     one(match (shared_rank(node)?, node.shape(1)?) {
         (_, Some(shape)) => TensorType::new(dtype, shape.to_vec()),
@@ -89,7 +72,7 @@ fn tuple_len(indices: &[Dim], most: usize) -> Result<Option<usize>, Error> {
     }
 }
 
-fn gather_nd(node: &Node<'_>) -> Types {
+pub(super) fn gather_nd(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let batch = node.int_or("batch_dims", 0)?;
     let (Some(data), Some(indices)) = (node.shape(0)?, indices(node, 1)?.ty.shape.as_deref()) else {
@@ -131,7 +114,7 @@ fn check_updates<'a>(node: &Node<'a>) -> Result<&'a Value, Error> {
     Ok(updates)
 }
 
-fn scatter_elements(node: &Node<'_>) -> Types {
+pub(super) fn scatter_elements(node: &Node<'_>) -> Types {
     let updates = check_updates(node)?;
     let rank = shared_rank(node)?;
     let indices = node.shape(1)?;
@@ -163,7 +146,7 @@ fn fits(a: &[Dim], b: &[Dim]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| a.unify(b).is_some())
 }
 
-fn scatter_nd(node: &Node<'_>) -> Types {
+pub(super) fn scatter_nd(node: &Node<'_>) -> Types {
     let updates = check_updates(node)?;
     let indices = indices(node, 1)?.ty.shape.as_deref();
     if let Some([]) = node.shape(0)? {
@@ -181,7 +164,7 @@ fn scatter_nd(node: &Node<'_>) -> Types {
     one(scattered(node, None)?)
 }
 
-fn one_hot(node: &Node<'_>) -> Types {
+pub(super) fn one_hot(node: &Node<'_>) -> Types {
     let (dtype, axis) = (node.dtype(2)?, node.int_or("axis", -1)?);
     if let Some(&[Dim::Known(len)]) = node.shape_of_rank(2, 1)?
         && len != 2
@@ -205,7 +188,7 @@ fn one_hot(node: &Node<'_>) -> Types {
     one(TensorType::new(dtype, result))
 }
 
-fn top_k(node: &Node<'_>) -> Types {
+pub(super) fn top_k(node: &Node<'_>) -> Types {
     let k = single(node, 1)?;
     if let Dim::Known(k @ ..0) = k {
         return Err(Error::new(format!("k is {k}, cannot be negative")));
@@ -224,7 +207,7 @@ fn top_k(node: &Node<'_>) -> Types {
     Ok(vec![TensorType::new(node.dtype(0)?, shape.clone()), TensorType::new(DType::I64, shape)])
 }
 
-fn arg_extremum(node: &Node<'_>) -> Types {
+pub(super) fn arg_extremum(node: &Node<'_>) -> Types {
     let axis = node.int_or("axis", 0)?;
     let keep = node.flag("keepdims", true)?;
     let mut shape = node.input(0)?.ty.shape.clone();
@@ -240,7 +223,7 @@ fn arg_extremum(node: &Node<'_>) -> Types {
 }
 
 /// One column an element that is not zero: known only of a constant.
-fn non_zero(node: &Node<'_>) -> Types {
+pub(super) fn non_zero(node: &Node<'_>) -> Types {
     let value = node.input(0)?;
     let tensor = value.tensor();
     let ints = tensor.and_then(|tensor| Some(tensor.ints()?.iter().filter(|&&v| v != 0).count()));
@@ -250,7 +233,7 @@ fn non_zero(node: &Node<'_>) -> Types {
     one(TensorType::new(DType::I64, vec![rank, count]))
 }
 
-fn unique(node: &Node<'_>) -> Types {
+pub(super) fn unique(node: &Node<'_>) -> Types {
     let data = &node.input(0)?.ty;
     let (values, inverse) = match (node.int("axis")?, &data.shape) {
         (None, shape) => (Some(vec![Dim::Unknown]), shape.as_deref().map_or(Dim::Unknown, product)),
@@ -266,7 +249,7 @@ fn unique(node: &Node<'_>) -> Types {
     Ok(vec![TensorType::new(data.dtype, values), list(Dim::Unknown), list(inverse), list(Dim::Unknown)])
 }
 
-fn non_max_suppression(node: &Node<'_>) -> Types {
+pub(super) fn non_max_suppression(node: &Node<'_>) -> Types {
     let (boxes, scores) = (node.shape_of_rank(0, 3)?, node.shape_of_rank(1, 3)?);
     if let Some(&[.., Dim::Known(corners)]) = boxes
         && corners != 4

@@ -1,40 +1,15 @@
 //! Operators that move elements without changing them: reshape, transpose, concatenate, slice, pad, tile.
 
-mod cut;
-mod reshape;
+pub(super) mod cut;
+pub(super) mod reshape;
 
-use super::{Rule, Types, elementwise::same_as_first, one};
+use super::{Types, elementwise::same_as_first, one};
 use crate::node::{Node, normalize_axis};
 use crate::shape::{broadcast, join, product};
 use crate::{DType, Dim, Error, Shape, TensorType};
 
 /// Beyond any real model; a hostile length would otherwise make inference itself allocate or run without bound.
 const MAX_RANK: i64 = 1024;
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "Reshape" => reshape::reshape,
-        "Flatten" => reshape::flatten,
-        "Transpose" => reshape::transpose,
-        "Squeeze" => reshape::squeeze,
-        "Unsqueeze" => reshape::unsqueeze,
-        "Slice" => cut::slice,
-        "Split" | "SplitV13" => cut::split,
-        "Pad" | "PadV11" | "PadV13" | "PadV18" => cut::pad,
-        "CenterCropPad" => cut::center_crop_pad,
-        "Compress" => cut::compress,
-        "Concat" => concat,
-        "Tile" => tile,
-        "Expand" => expand,
-        "DepthToSpace" => depth_to_space,
-        "SpaceToDepth" => space_to_depth,
-        "Trilu" => trilu,
-        "ReverseSequence" => reverse_sequence,
-        "BitCast" => bit_cast,
-        "TensorScatter" => tensor_scatter,
-        _ => return None,
-    })
-}
 
 /// The elements of an operand that lists dimensions or axes; unknown ones where only its length is known.
 pub(super) fn list_operand(node: &Node<'_>, index: usize) -> Result<Option<Vec<Dim>>, Error> {
@@ -91,7 +66,7 @@ fn sum(dims: &[Dim]) -> Result<Dim, Error> {
     })
 }
 
-fn concat(node: &Node<'_>) -> Types {
+pub(super) fn concat(node: &Node<'_>) -> Types {
     let operands = node.variadic()?;
     let axis = node.int("axis")?.ok_or_else(|| Error::new("needs the attribute 'axis'"))?;
     let first = operands.first().ok_or_else(|| Error::new("needs at least one operand"))?;
@@ -131,7 +106,7 @@ fn unify_except(a: &[Dim], b: &[Dim], axis: usize) -> Option<Shape> {
     a.iter().zip(b).enumerate().map(|(i, (&a, &b))| if i == axis { Some(a) } else { a.unify(b) }).collect()
 }
 
-fn tile(node: &Node<'_>) -> Types {
+pub(super) fn tile(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let repeats = sizes_operand(node, 1)?;
     let shape = match (node.shape(0)?, repeats) {
@@ -152,7 +127,7 @@ fn tile(node: &Node<'_>) -> Types {
     one(TensorType::new(dtype, shape))
 }
 
-fn expand(node: &Node<'_>) -> Types {
+pub(super) fn expand(node: &Node<'_>) -> Types {
     let target = sizes_operand(node, 1)?;
     let shape = match (node.shape(0)?, target) {
         (Some(shape), Some(target)) => Some(broadcast(shape, &target)?),
@@ -179,7 +154,7 @@ fn divide(dim: Dim, by: Dim, what: &str) -> Result<Dim, Error> {
     }
 }
 
-fn depth_to_space(node: &Node<'_>) -> Types {
+pub(super) fn depth_to_space(node: &Node<'_>) -> Types {
     let block = block_size(node)?;
     let mode = node.str_or("mode", "DCR")?;
     if !["DCR", "CRD"].contains(&mode) {
@@ -195,7 +170,7 @@ fn depth_to_space(node: &Node<'_>) -> Types {
     one(TensorType::new(node.dtype(0)?, shape))
 }
 
-fn space_to_depth(node: &Node<'_>) -> Types {
+pub(super) fn space_to_depth(node: &Node<'_>) -> Types {
     let block = block_size(node)?;
     let shape = match node.shape_of_rank(0, 4)? {
         Some(&[n, c, h, w]) => {
@@ -213,12 +188,12 @@ fn at_least_a_matrix(node: &Node<'_>) -> Result<(), Error> {
     }
 }
 
-fn trilu(node: &Node<'_>) -> Types {
+pub(super) fn trilu(node: &Node<'_>) -> Types {
     at_least_a_matrix(node)?;
     same_as_first(node)
 }
 
-fn reverse_sequence(node: &Node<'_>) -> Types {
+pub(super) fn reverse_sequence(node: &Node<'_>) -> Types {
     at_least_a_matrix(node)?;
     let (batch, time) = (node.int_or("batch_axis", 1)?, node.int_or("time_axis", 0)?);
     let ((0, 1) | (1, 0)) = (batch, time) else {
@@ -236,7 +211,7 @@ fn reverse_sequence(node: &Node<'_>) -> Types {
     same_as_first(node)
 }
 
-fn bit_cast(node: &Node<'_>) -> Types {
+pub(super) fn bit_cast(node: &Node<'_>) -> Types {
     let to = node.dtype_attr("to")?.ok_or_else(|| Error::new("needs the attribute 'to', an element type"))?;
     let from = node.dtype(0)?;
     if from == DType::String || from.bits() != to.bits() {
@@ -248,7 +223,7 @@ fn bit_cast(node: &Node<'_>) -> Types {
 }
 
 /// Writes into a cache that keeps its size, so the update may only be shorter along the sequence axis.
-fn tensor_scatter(node: &Node<'_>) -> Types {
+pub(super) fn tensor_scatter(node: &Node<'_>) -> Types {
     let (cache, update) = (node.input(0)?, node.input(1)?);
     let mode = node.str_or("mode", "linear")?;
     if !["linear", "circular"].contains(&mode) {

@@ -1,16 +1,7 @@
 //! Losses, and the vectorizer of text models.
 
-use super::{Rule, Types, one};
+use super::{Types, one};
 use crate::{DType, Dim, Error, Node, Shape, TensorType, shape::computed};
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "NegativeLogLikelihoodLoss" => negative_log_likelihood_loss,
-        "SoftmaxCrossEntropyLoss" => softmax_cross_entropy_loss,
-        "TfIdfVectorizer" => tf_idf_vectorizer,
-        _ => return None,
-    })
-}
 
 /// The loss of each sample, or a scalar where they are reduced. The scores have the samples' shape with the classes as
 /// a second axis.
@@ -33,16 +24,16 @@ fn loss(node: &Node<'_>) -> Result<TensorType, Error> {
     }
 }
 
-fn negative_log_likelihood_loss(node: &Node<'_>) -> Types {
+pub(super) fn negative_log_likelihood_loss(node: &Node<'_>) -> Types {
     one(loss(node)?)
 }
 
-fn softmax_cross_entropy_loss(node: &Node<'_>) -> Types {
+pub(super) fn softmax_cross_entropy_loss(node: &Node<'_>) -> Types {
     Ok(vec![loss(node)?, node.input(0)?.ty.clone()])
 }
 
 /// The result has one element for each n-gram of the pool.
-fn tf_idf_vectorizer(node: &Node<'_>) -> Types {
+pub(super) fn tf_idf_vectorizer(node: &Node<'_>) -> Types {
     let indexes = node.ints("ngram_indexes")?.unwrap_or_default();
     let Some(&last) = indexes.iter().max() else {
         return Err(Error::new("needs the attribute 'ngram_indexes', where each n-gram of the pool is in the result"));

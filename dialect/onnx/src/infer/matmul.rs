@@ -1,22 +1,10 @@
 //! Matrix products and their kin.
 
-mod einsum;
+pub(super) mod einsum;
 
-use super::{Rule, Types, one};
+use super::{Types, one};
 use crate::shape::{broadcast, broadcasts_to, join};
 use crate::{DType, Dim, Error, Node, Shape, TensorType};
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "MatMul" => matmul,
-        "MatMulInteger" => matmul_integer,
-        "QLinearMatMul" => qlinear_matmul,
-        "Gemm" => gemm,
-        "Einsum" => einsum::einsum,
-        "Det" => det,
-        _ => return None,
-    })
-}
 
 /// The shape of numpy's matrix product of two operands: a vector is a row on the left and a column on the right, and
 /// the axis that makes it a matrix is dropped.
@@ -45,24 +33,24 @@ fn multiplied(node: &Node<'_>, a: usize, b: usize) -> Result<Option<Shape>, Erro
     Ok(Some(shape))
 }
 
-fn matmul(node: &Node<'_>) -> Types {
+pub(super) fn matmul(node: &Node<'_>) -> Types {
     one(TensorType::new(node.same_dtype(&[0, 1])?, multiplied(node, 0, 1)?))
 }
 
-fn matmul_integer(node: &Node<'_>) -> Types {
+pub(super) fn matmul_integer(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 2])?;
     node.same_dtype(&[1, 3])?;
     one(TensorType::new(DType::I32, multiplied(node, 0, 1)?))
 }
 
 /// The result has the element type of its zero point.
-fn qlinear_matmul(node: &Node<'_>) -> Types {
+pub(super) fn qlinear_matmul(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 2])?;
     node.same_dtype(&[3, 5])?;
     one(TensorType::new(node.dtype(7)?, multiplied(node, 0, 3)?))
 }
 
-fn gemm(node: &Node<'_>) -> Types {
+pub(super) fn gemm(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1, 2])?;
     node.input(1)?;
     let mut a = node.expect_shape(0, &[Dim::Unknown; 2])?;
@@ -86,7 +74,7 @@ fn gemm(node: &Node<'_>) -> Types {
     one(TensorType::new(dtype, shape))
 }
 
-fn det(node: &Node<'_>) -> Types {
+pub(super) fn det(node: &Node<'_>) -> Types {
     let shape = match node.shape(0)? {
         None => None,
         Some([batch @ .., rows, columns]) if rows.unify(*columns).is_some() => Some(batch.to_vec()),

@@ -1,25 +1,8 @@
 //! Normalizations and softmax.
 
-use super::{Rule, Types, one};
+use super::{Types, one};
 use crate::node::{normalize_axes, normalize_axis};
 use crate::{DType, Dim, Error, Node, Shape, TensorType, shape::broadcasts_to};
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "BatchNormalization" => batch_normalization,
-        "BatchNormalizationInferenceMode" => batch_normalization_inference_mode,
-        "InstanceNormalization" => instance_normalization,
-        "GroupNormalization" => group_normalization,
-        "LayerNormalization" => layer_normalization,
-        "RMSNormalization" => rms_normalization,
-        "RMSLayerNormalization" => rms_layer_normalization,
-        "LRN" => lrn,
-        "LpNormalization" => lp_normalization,
-        "MeanVarianceNormalization" => mean_variance_normalization,
-        "Softmax" | "LogSoftmax" | "Hardmax" => along_axis,
-        _ => return None,
-    })
-}
 
 /// The number of channels; a tensor without a channel axis has one.
 fn channels(node: &Node<'_>) -> Result<Dim, Error> {
@@ -46,7 +29,7 @@ fn per_channel(node: &Node<'_>, parameters: std::ops::Range<usize>) -> Result<(T
 }
 
 /// The running statistics exist in training only.
-fn batch_normalization(node: &Node<'_>) -> Types {
+pub(super) fn batch_normalization(node: &Node<'_>) -> Types {
     node.same_dtype(&[1, 2])?;
     let statistics = node.same_dtype(&[3, 4])?;
     let (ty, channels) = per_channel(node, 1..5)?;
@@ -63,18 +46,18 @@ fn batch_normalization(node: &Node<'_>) -> Types {
     one(ty)
 }
 
-fn batch_normalization_inference_mode(node: &Node<'_>) -> Types {
+pub(super) fn batch_normalization_inference_mode(node: &Node<'_>) -> Types {
     node.same_dtype(&[1, 2])?;
     node.same_dtype(&[3, 4])?;
     one(per_channel(node, 1..5)?.0)
 }
 
-fn instance_normalization(node: &Node<'_>) -> Types {
+pub(super) fn instance_normalization(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 1, 2])?;
     one(per_channel(node, 1..3)?.0)
 }
 
-fn group_normalization(node: &Node<'_>) -> Types {
+pub(super) fn group_normalization(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 1, 2])?;
     let groups = node.int("num_groups")?.ok_or_else(|| Error::new("needs the attribute 'num_groups'"))?;
     let (ty, channels) = per_channel(node, 1..3)?;
@@ -98,7 +81,7 @@ fn statistics(node: &Node<'_>, parameters: &[usize]) -> Result<Option<Shape>, Er
     Ok(Some(statistics))
 }
 
-fn layer_normalization(node: &Node<'_>) -> Types {
+pub(super) fn layer_normalization(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 1, 2])?;
     node.input(1)?;
     let stash = node.dtype_attr("stash_type")?.unwrap_or(DType::F32);
@@ -107,21 +90,21 @@ fn layer_normalization(node: &Node<'_>) -> Types {
 }
 
 /// The result has the element type of the scale, which may differ from the data's.
-fn rms_normalization(node: &Node<'_>) -> Types {
+pub(super) fn rms_normalization(node: &Node<'_>) -> Types {
     let dtype = node.dtype(1)?;
     statistics(node, &[1])?;
     one(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
 }
 
 /// onnx-mlir's form: with a bias, and the inverse deviation as a second result.
-fn rms_layer_normalization(node: &Node<'_>) -> Types {
+pub(super) fn rms_layer_normalization(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[1, 2])?;
     let stash = node.dtype_attr("stash_type")?.unwrap_or(DType::F32);
     let statistics = TensorType::new(stash, statistics(node, &[1, 2])?);
     Ok(vec![TensorType::new(dtype, node.input(0)?.ty.shape.clone()), statistics])
 }
 
-fn lrn(node: &Node<'_>) -> Types {
+pub(super) fn lrn(node: &Node<'_>) -> Types {
     channels(node)?;
     match node.int("size")? {
         Some(size) if size > 0 => one(node.input(0)?.ty.clone()),
@@ -129,21 +112,21 @@ fn lrn(node: &Node<'_>) -> Types {
     }
 }
 
-fn lp_normalization(node: &Node<'_>) -> Types {
+pub(super) fn lp_normalization(node: &Node<'_>) -> Types {
     match node.int_or("p", 2)? {
         1 | 2 => along_axis(node),
         p => Err(Error::new(format!("attribute 'p' must be 1 or 2, is {p}"))),
     }
 }
 
-fn mean_variance_normalization(node: &Node<'_>) -> Types {
+pub(super) fn mean_variance_normalization(node: &Node<'_>) -> Types {
     if let Some(shape) = node.shape(0)? {
         normalize_axes(node.ints("axes")?.unwrap_or(&[0, 2, 3]), shape.len())?;
     }
     one(node.input(0)?.ty.clone())
 }
 
-fn along_axis(node: &Node<'_>) -> Types {
+pub(super) fn along_axis(node: &Node<'_>) -> Types {
     if let Some(shape) = node.shape(0)? {
         normalize_axis(node.int_or("axis", -1)?, shape.len())?;
     }

@@ -1,19 +1,8 @@
 //! Pooling and its inverse.
 
 use super::conv::window::Window;
-use super::{Rule, Types, one};
+use super::{Types, one};
 use crate::{DType, Dim, Error, Node, Shape, TensorType};
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "AveragePool" | "LpPool" | "MaxPoolSingleOut" => pool,
-        "MaxPool" => max_pool,
-        "GlobalAveragePool" | "GlobalLpPool" | "GlobalMaxPool" => global_pool,
-        "MaxUnpool" => max_unpool,
-        "MaxRoiPool" => max_roi_pool,
-        _ => return None,
-    })
-}
 
 /// The data's shape, whose rank the kernel tells, and the window.
 fn data_and_window(node: &Node<'_>) -> Result<(Shape, Window), Error> {
@@ -30,16 +19,16 @@ fn pooled(node: &Node<'_>) -> Result<Shape, Error> {
     Ok(shape)
 }
 
-fn pool(node: &Node<'_>) -> Types {
+pub(super) fn pool(node: &Node<'_>) -> Types {
     one(TensorType::new(node.dtype(0)?, pooled(node)?))
 }
 
-fn max_pool(node: &Node<'_>) -> Types {
+pub(super) fn max_pool(node: &Node<'_>) -> Types {
     let shape = pooled(node)?;
     Ok(vec![TensorType::new(node.dtype(0)?, shape.clone()), TensorType::new(DType::I64, shape)])
 }
 
-fn global_pool(node: &Node<'_>) -> Types {
+pub(super) fn global_pool(node: &Node<'_>) -> Types {
     let shape = match node.shape(0)? {
         Some(shape) if shape.len() < 2 => {
             return Err(Error::new(format!("needs a batch and channels, has {}", node.input(0)?.ty)));
@@ -55,7 +44,7 @@ fn global_pool(node: &Node<'_>) -> Types {
 }
 
 /// The optional operand is the whole shape, batch and channels included.
-fn max_unpool(node: &Node<'_>) -> Types {
+pub(super) fn max_unpool(node: &Node<'_>) -> Types {
     let (x, window) = data_and_window(node)?;
     if node.dtype(1)? != DType::I64 {
         return Err(Error::new(format!("the indices must be int64, are {}: insert a Cast", node.dtype(1)?)));
@@ -78,7 +67,7 @@ fn max_unpool(node: &Node<'_>) -> Types {
     one(TensorType::new(node.dtype(0)?, shape))
 }
 
-fn max_roi_pool(node: &Node<'_>) -> Types {
+pub(super) fn max_roi_pool(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1])?;
     let x = node.expect_shape(0, &[Dim::Unknown; 4])?;
     node.input(1)?;

@@ -1,17 +1,8 @@
 //! Quantization and back.
 
-use super::{Rule, Types, one};
+use super::{Types, one};
 use crate::node::normalize_axis;
 use crate::{DType, Dim, Error, Node, TensorType, shape::join};
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "QuantizeLinear" => quantize_linear,
-        "DequantizeLinear" => dequantize_linear,
-        "DynamicQuantizeLinear" => dynamic_quantize_linear,
-        _ => return None,
-    })
-}
 
 /// Checks the scale's shape, which says what shares a scale: everything (a scalar, or a single element), a slice of the
 /// axis (a vector), or a block of it (the data's shape with fewer elements on the axis). The zero point has the same.
@@ -51,7 +42,7 @@ fn check_granularity(node: &Node<'_>) -> Result<(), Error> {
 }
 
 /// The zero point has the type of the result, where it is there.
-fn quantize_linear(node: &Node<'_>) -> Types {
+pub(super) fn quantize_linear(node: &Node<'_>) -> Types {
     check_granularity(node)?;
     let zero_point = node.optional(2).map(|zero_point| zero_point.ty.dtype);
     let dtype = match (node.dtype_attr("output_dtype")?, zero_point) {
@@ -65,7 +56,7 @@ fn quantize_linear(node: &Node<'_>) -> Types {
     one(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
 }
 
-fn dequantize_linear(node: &Node<'_>) -> Types {
+pub(super) fn dequantize_linear(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 2])?;
     check_granularity(node)?;
     let dtype = node.dtype_attr("output_dtype")?.unwrap_or(node.dtype(1)?);
@@ -75,7 +66,7 @@ fn dequantize_linear(node: &Node<'_>) -> Types {
     one(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
 }
 
-fn dynamic_quantize_linear(node: &Node<'_>) -> Types {
+pub(super) fn dynamic_quantize_linear(node: &Node<'_>) -> Types {
     let y = TensorType::new(DType::U8, node.input(0)?.ty.shape.clone());
     Ok(vec![y, TensorType::scalar(DType::F32), TensorType::scalar(DType::U8)])
 }

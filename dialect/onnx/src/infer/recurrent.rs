@@ -1,19 +1,10 @@
 //! Recurrent layers.
 
-use super::{Rule, Types};
+use super::Types;
 use crate::{Dim, Error, Node, TensorType};
 
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "RNN" => |node| recurrent(node, 1, 1),
-        "GRU" => |node| recurrent(node, 3, 1),
-        "LSTM" => |node| recurrent(node, 4, 2),
-        _ => return None,
-    })
-}
-
 /// A layer with this many gates, whose weights are stacked in one matrix, and this many states it carries.
-fn recurrent(node: &Node<'_>, gates: i64, states: usize) -> Types {
+pub(super) fn recurrent(node: &Node<'_>, gates: i64, states: usize) -> Types {
     let dtype = node.same_dtype(&[0, 1, 2, 3, 5, 6, 7])?;
     let directions = Dim::Known(match node.str_or("direction", "forward")? {
         "forward" | "reverse" => 1,

@@ -1,17 +1,8 @@
 //! Operators that fold one or more axes into one value.
 
-use super::{Rule, Types, elementwise::same_as_first, layout::list_operand, one};
+use super::{Types, elementwise::same_as_first, layout::list_operand, one};
 use crate::node::{Node, normalize_axes, normalize_axis};
 use crate::{Dim, Error, Shape, TensorType};
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "ReduceL1" | "ReduceL2" | "ReduceLogSum" | "ReduceLogSumExp" | "ReduceMax" | "ReduceMaxV18" | "ReduceMean"
-        | "ReduceMin" | "ReduceMinV18" | "ReduceProd" | "ReduceSum" | "ReduceSumSquare" => reduce,
-        "CumProd" | "CumSum" => cumulate,
-        _ => return None,
-    })
-}
 
 /// Which axes a reduction folds.
 enum Axes {
@@ -39,7 +30,7 @@ fn axes(node: &Node<'_>) -> Result<Axes, Error> {
     })
 }
 
-fn reduce(node: &Node<'_>) -> Types {
+pub(super) fn reduce(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let keep = node.flag("keepdims", true)?;
     let axes = axes(node)?;
@@ -70,7 +61,7 @@ fn reduce(node: &Node<'_>) -> Types {
     one(TensorType::new(dtype, shape))
 }
 
-fn cumulate(node: &Node<'_>) -> Types {
+pub(super) fn cumulate(node: &Node<'_>) -> Types {
     let axis = list_operand(node, 1)?;
     match axis.as_deref() {
         None | Some([_]) => {}

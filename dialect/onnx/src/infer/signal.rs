@@ -1,18 +1,8 @@
 //! Signal processing: Fourier transforms and windows.
 
-use super::{Rule, Types, one};
+use super::{Types, one};
 use crate::node::normalize_axis;
 use crate::{DType, Dim, Error, Node, TensorType, shape::computed};
-
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "DFT" => dft,
-        "STFT" => stft,
-        "HannWindow" | "HammingWindow" | "BlackmanWindow" => window,
-        "MelWeightMatrix" => mel_weight_matrix,
-        _ => return None,
-    })
-}
 
 /// The frequencies of a real signal that the others do not follow from.
 fn unique_bins(length: Dim) -> Dim {
@@ -41,7 +31,7 @@ fn positive(length: Dim, what: &str) -> Result<Dim, Error> {
     }
 }
 
-fn dft(node: &Node<'_>) -> Types {
+pub(super) fn dft(node: &Node<'_>) -> Types {
     let ty = &node.input(0)?.ty;
     let (inverse, onesided) = (node.flag("inverse", false)?, node.flag("onesided", false)?);
     let length = positive(node.size_of(1)?, "length of the transform")?;
@@ -79,7 +69,7 @@ fn dft(node: &Node<'_>) -> Types {
     one(TensorType::new(ty.dtype, shape))
 }
 
-fn stft(node: &Node<'_>) -> Types {
+pub(super) fn stft(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 2])?;
     node.input(1)?;
     let onesided = node.flag("onesided", true)?;
@@ -110,12 +100,12 @@ fn output_datatype(node: &Node<'_>) -> Result<DType, Error> {
     Ok(node.dtype_attr("output_datatype")?.unwrap_or(DType::F32))
 }
 
-fn window(node: &Node<'_>) -> Types {
+pub(super) fn window(node: &Node<'_>) -> Types {
     node.input(0)?;
     one(TensorType::new(output_datatype(node)?, vec![node.size_of(0)?]))
 }
 
-fn mel_weight_matrix(node: &Node<'_>) -> Types {
+pub(super) fn mel_weight_matrix(node: &Node<'_>) -> Types {
     (0..5).try_for_each(|index| node.input(index).map(|_| ()))?;
     one(TensorType::new(output_datatype(node)?, vec![unique_bins(node.size_of(1)?), node.size_of(0)?]))
 }

@@ -1,10 +1,10 @@
 //! A compact way to state a test of a rule or of a folder.
 
-use crate::{Attr, Attributes, DType, Dim, Node, Symbol, Tensor, TensorType, Value, fold, infer, node::Content};
+use crate::{Attr, Attributes, DType, Dim, Node, Op, Symbol, Tensor, TensorType, Value, fold, infer, node::Content};
 
 /// An operator application to try.
 pub(crate) struct Case {
-    op: &'static str,
+    op: Op,
     inputs: Vec<Option<Value>>,
     attributes: Attributes,
     outputs: usize,
@@ -12,6 +12,7 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn new(op: &'static str) -> Self {
+        let op = Op::from_name(op).expect("the table has the operator");
         Self { op, inputs: vec![], attributes: Attributes::default(), outputs: 1 }
     }
 

@@ -16,7 +16,7 @@
 //! `launch_us`, `weights` and `count` (1) may be left out. `attrs` has the names and values that ONNX gives them; it belongs to
 //! the first operator, or is a list with one object for each. `out` is a shape, or a list of them.
 
-use super::{Entry, Op, Profile};
+use super::{Entry, Member, Profile};
 use crate::Micros;
 use crate::json::{At, Error, parse};
 use divi_onnx::{Attr, Attributes, DType};
@@ -77,7 +77,7 @@ fn read_entry(at: &At<'_>) -> Result<Entry, Error> {
         None => vec![],
     };
     attributes.resize(names.len(), Attributes::default());
-    let ops = names.iter().zip(attributes).map(|(name, attributes)| Op { name: (*name).to_owned(), attributes });
+    let ops = names.iter().zip(attributes).map(|(name, attributes)| Member { name: (*name).to_owned(), attributes });
     let out = at.field("out")?;
     let is_list = out.value.as_array().is_some_and(|items| items.first().is_some_and(Value::is_array));
     Ok(Entry {

@@ -1,7 +1,7 @@
 //! What entries are matched by.
 
 use super::Entry;
-use divi_onnx::{Attr, Attributes, DType};
+use divi_onnx::{Attr, Attributes, DType, Op};
 use std::fmt::Write;
 
 /// An operator or a cluster without its batch, in a form that is the same however it was written down.
@@ -40,7 +40,7 @@ const DEFAULTS: &[(&str, i64)] = &[
 ];
 
 /// Operators whose axis is the last one if nothing else is said.
-const LAST_AXIS: &[&str] = &["Hardmax", "LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"];
+const LAST_AXIS: &[Op] = &[Op::Hardmax, Op::LayerNormalization, Op::LogSoftmax, Op::RMSNormalization, Op::Softmax];
 
 impl Key {
     /// The key of operators with these attributes, in the order in which they run; `operands` are those from outside, in the
@@ -86,7 +86,8 @@ impl Key {
 fn describe(ops: &[(&str, &Attributes)], inputs: &[Vec<u64>], weights: Option<&[Vec<u64>]>) -> String {
     let mut text = String::new();
     for (op, attributes) in ops {
-        let op = onnx_name(op);
+        let known = Op::from_name(op).map(Op::exported);
+        let op = known.map_or(*op, |known| known.name());
         let mut printed: Vec<String> = attributes
             .iter()
             .filter(|(name, attr)| !is_default(name, attr))
@@ -94,26 +95,17 @@ fn describe(ops: &[(&str, &Attributes)], inputs: &[Vec<u64>], weights: Option<&[
             .collect();
         let has = |name| attributes.get(name).is_some();
         // The weights of a convolution have the shape of its kernel, whether or not an attribute repeats it.
-        if op == "Conv" && !has("kernel_shape") {
+        if known == Some(Op::Conv) && !has("kernel_shape") {
             let kernel = weights.and_then(|weights| weights.first()).and_then(|weights| weights.get(2..));
             printed.extend(kernel.map(|kernel| format!("kernel_shape={kernel:?}")));
         }
-        if LAST_AXIS.contains(&op) && !has("axis") {
+        if known.is_some_and(|op| LAST_AXIS.contains(&op)) && !has("axis") {
             printed.push(print("axis", &Attr::Int(-1), inputs));
         }
         printed.sort();
         write!(text, "{op}({}) ", printed.join(",")).expect("a string takes everything");
     }
     text
-}
-
-/// ONNX's name of an operator that has a name of its own in the `onnx` dialect.
-fn onnx_name(op: &str) -> &str {
-    match op {
-        "BatchNormalizationInferenceMode" => "BatchNormalization",
-        "MaxPoolSingleOut" => "MaxPool",
-        _ => op,
-    }
 }
 
 fn is_default(name: &str, attr: &Attr) -> bool {

@@ -1,10 +1,10 @@
 //! The task that an entry stands for.
 
-use super::{Entry, Op};
-use crate::work::{Work, work};
-use crate::{Class, Task, class};
+use super::{Entry, Member};
+use crate::work::{Work, opaque, work};
+use crate::{Class, Task};
 use divi_onnx::infer::infer;
-use divi_onnx::{Attr, Dim, Error, Node, TensorType, Value, schema};
+use divi_onnx::{Attr, Dim, Error, Node, Op, TensorType, Value, schema};
 use std::collections::VecDeque;
 
 /// Operands that are still to be taken by an operator.
@@ -48,10 +48,19 @@ impl Entry {
                 .collect();
             let inputs: Vec<Option<&Value>> = operands.iter().map(|(value, _)| Some(value)).collect();
             let constant: Vec<bool> = operands.iter().map(|(_, is_constant)| *is_constant).collect();
-            let node = Node { op: &op.name, inputs: &inputs, attributes: &op.attributes, outputs: 1 };
+            let attributes = &op.attributes;
+            let node = op.known().map(|op| Node { op, inputs: &inputs, attributes, outputs: 1 });
             let is_last = index + 1 == self.ops.len();
-            let results = if is_last { outputs.clone() } else { infer(&node).map_err(failed)? };
-            members.push(work(&node, &results, &constant).map_err(failed)?);
+            let results = match &node {
+                _ if is_last => outputs.clone(),
+                Some(node) => infer(node).map_err(failed)?,
+                None => return Err(failed(Error::new(format!("has no rule for the operator {}", op.name)))),
+            };
+            let counted = match &node {
+                Some(node) => work(node, &results, &constant),
+                None => opaque(&inputs, &results, &constant),
+            };
+            members.push(counted.map_err(failed)?);
             flow = results.into_iter().next();
         }
         let left = pool.data.len() + pool.weights.map_or(0, |weights| weights.len());
@@ -112,7 +121,7 @@ impl Entry {
     }
 
     /// The weights that the shapes of an operator ask for.
-    fn usual_weights(&self, op: &Op, first: &TensorType) -> Vec<Vec<u64>> {
+    fn usual_weights(&self, op: &Member, first: &TensorType) -> Vec<Vec<u64>> {
         let sizes = |ty: &TensorType| -> Vec<u64> {
             ty.static_shape().unwrap_or_default().into_iter().map(i64::unsigned_abs).collect()
         };
@@ -123,19 +132,19 @@ impl Entry {
             Some(Attr::Int(value)) => value.unsigned_abs(),
             _ => 0,
         };
-        match &op.name[..] {
-            "Conv" => {
+        match op.known() {
+            Some(Op::Conv) => {
                 let kernel = match op.attributes.get("kernel_shape") {
                     Some(Attr::Ints(kernel)) => kernel.iter().map(|size| size.unsigned_abs()).collect(),
                     _ => vec![1; x.len().saturating_sub(2)],
                 };
                 vec![[vec![channels(&y), channels(&x) / int("group").max(1)], kernel].concat()]
             }
-            "MatMul" => vec![vec![last(&x), last(&y)]],
-            "Gemm" if int("transB") == 1 => vec![vec![last(&y), last(&x)]],
-            "Gemm" => vec![vec![last(&x), last(&y)]],
-            "BatchNormalization" => vec![vec![channels(&x)]; 4],
-            "LayerNormalization" => vec![vec![last(&x)]],
+            Some(Op::MatMul) => vec![vec![last(&x), last(&y)]],
+            Some(Op::Gemm) if int("transB") == 1 => vec![vec![last(&y), last(&x)]],
+            Some(Op::Gemm) => vec![vec![last(&x), last(&y)]],
+            Some(Op::BatchNormalization) => vec![vec![channels(&x)]; 4],
+            Some(Op::LayerNormalization) => vec![vec![last(&x)]],
             _ => vec![],
         }
     }
@@ -153,21 +162,21 @@ struct Needs {
     optional: usize,
 }
 
-fn needs(op: &Op) -> Needs {
+fn needs(op: &Member) -> Needs {
     let Some(schema) = schema::find(&op.name) else {
         return Needs { is_variadic: true, either: 0, constants: 0, optional: 0 };
     };
     let required = schema.inputs.required.saturating_sub(1);
     let optional = schema.inputs.named.saturating_sub(schema.inputs.required);
-    let has_weights =
-        matches!(class(&op.name), Class::Conv | Class::BatchNorm | Class::Normalization | Class::Recurrent)
-            || op.name == "Gemm";
+    let has_weights = op.known().is_some_and(|op| {
+        matches!(op.class(), Class::Conv | Class::BatchNorm | Class::Normalization | Class::Recurrent) || op == Op::Gemm
+    });
     let (either, constants) = if has_weights { (0, required) } else { (required, 0) };
     Needs { is_variadic: schema.inputs.variadic, either, constants, optional }
 }
 
 /// Constants that a later operator cannot do without, if that many computed operands are left.
-fn needs_of_weights(op: &Op, data: usize) -> usize {
+fn needs_of_weights(op: &Member, data: usize) -> usize {
     let needs = needs(op);
     needs.constants + needs.either.saturating_sub(data)
 }

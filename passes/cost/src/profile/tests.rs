@@ -85,7 +85,10 @@ fn entries_are_found_by_meaning() {
 #[test]
 fn casts_are_found_again() {
     let entry = Entry {
-        ops: vec![Op { name: "Cast".to_owned(), attributes: [("to", Attr::DType(DType::F16))].into_iter().collect() }],
+        ops: vec![Member {
+            name: "Cast".to_owned(),
+            attributes: [("to", Attr::DType(DType::F16))].into_iter().collect(),
+        }],
         inputs: vec![vec![1, 8]],
         weights: Some(vec![]),
         outputs: vec![vec![1, 8]],
@@ -196,7 +199,7 @@ fn entries_are_tasks() {
 #[test]
 fn weights_are_dealt_out_in_order() {
     let entry = |ops: &[&str], weights: &[&[u64]]| Entry {
-        ops: ops.iter().map(|name| Op { name: (*name).to_owned(), attributes: Attributes::default() }).collect(),
+        ops: ops.iter().map(|name| Member { name: (*name).to_owned(), attributes: Attributes::default() }).collect(),
         inputs: vec![vec![1, 8, 4, 4]],
         weights: Some(weights.iter().map(|shape| shape.to_vec()).collect()),
         outputs: vec![vec![1, 8, 4, 4]],

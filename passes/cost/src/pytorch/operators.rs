@@ -4,14 +4,14 @@ use super::{Model, Remark, Time};
 use crate::Micros;
 use crate::device::{self, Kind};
 use crate::json::{At, Error};
-use crate::profile::{Entry, Key, Op, median};
-use divi_onnx::{Attr, Attributes, DType};
+use crate::profile::{Entry, Key, Member, median};
+use divi_onnx::{Attr, Attributes, DType, Op};
 use std::collections::{BTreeMap, HashMap};
 
 /// What becomes of an operator: ONNX's, or the reason why it is left out.
 enum Converted {
     Operator {
-        ops: Vec<Op>,
+        ops: Vec<Member>,
         inputs: Vec<Vec<u64>>,
         weights: Vec<Vec<u64>>,
         /// What the table does not say.
@@ -94,8 +94,8 @@ pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Model, Error> 
     Ok(model)
 }
 
-fn op(name: &str, attributes: Vec<(&str, Attr)>) -> Op {
-    Op { name: name.to_owned(), attributes: attributes.into_iter().collect::<Attributes>() }
+fn op(op: Op, attributes: Vec<(&str, Attr)>) -> Member {
+    Member { name: op.name().to_owned(), attributes: attributes.into_iter().collect::<Attributes>() }
 }
 
 fn ints(values: &[u64]) -> Attr {
@@ -139,21 +139,21 @@ impl Node<'_> {
             "Linear" => self.linear()?,
             "BatchNorm2d" => {
                 let channels = self.dim(1)?;
-                self.with(op("BatchNormalization", vec![]), vec![vec![channels]; 4])
+                self.with(op(Op::BatchNormalization, vec![]), vec![vec![channels]; 4])
             }
             "LayerNorm" | "layer_norm" => {
                 let weights = vec![vec![self.output.last().copied().unwrap_or(1)]; 2];
-                let layer_norm = op("LayerNormalization", vec![("axis", Attr::Int(-1))]);
+                let layer_norm = op(Op::LayerNormalization, vec![("axis", Attr::Int(-1))]);
                 let inputs = vec![self.first()?.clone()];
                 Converted::Operator { ops: vec![layer_norm], inputs, weights, assumed: None }
             }
-            "ReLU" | "relu" => self.with(op("Relu", vec![]), vec![]),
-            "ReLU6" => self.with(op("Clip", vec![]), vec![vec![], vec![]]),
-            "GELU" => self.with(op("Gelu", vec![]), vec![]),
-            "add" => self.with(op("Add", vec![]), vec![]),
-            "mul" => self.with(op("Mul", vec![]), vec![]),
-            "MaxPool2d" | "max_pool2d" => self.pool("MaxPool")?,
-            "AvgPool2d" | "avg_pool2d" => self.pool("AveragePool")?,
+            "ReLU" | "relu" => self.with(op(Op::Relu, vec![]), vec![]),
+            "ReLU6" => self.with(op(Op::Clip, vec![]), vec![vec![], vec![]]),
+            "GELU" => self.with(op(Op::Gelu, vec![]), vec![]),
+            "add" => self.with(op(Op::Add, vec![]), vec![]),
+            "mul" => self.with(op(Op::Mul, vec![]), vec![]),
+            "MaxPool2d" | "max_pool2d" => self.pool(Op::MaxPool)?,
+            "AvgPool2d" | "avg_pool2d" => self.pool(Op::AveragePool)?,
             "AdaptiveAvgPool2d" | "adaptive_avg_pool2d" => self.adaptive_pool()?,
             "cat" => self.concat()?,
             "flatten" | "Flatten" | "permute" | "Permute" => Converted::LeftOut(VIEW),
@@ -163,7 +163,7 @@ impl Node<'_> {
     }
 
     /// One operator. Operands without a batch dimension, those of a lower rank than the result, are constants as well.
-    fn with(&self, op: Op, weights: Vec<Vec<u64>>) -> Converted {
+    fn with(&self, op: Member, weights: Vec<Vec<u64>>) -> Converted {
         let (inputs, constants): (Vec<_>, Vec<_>) =
             self.inputs.iter().cloned().partition(|shape| shape.len() == self.output.len());
         Converted::Operator { ops: vec![op], inputs, weights: [constants, weights].concat(), assumed: None }
@@ -215,7 +215,7 @@ impl Node<'_> {
         attributes.push(("dilations", ints(&self.sides("dilation")?)));
         attributes.push(("group", Attr::Int(i64::try_from(group).unwrap_or(i64::MAX))));
         let bias = if self.has_bias(&weights, channels)? { vec![vec![channels]] } else { vec![] };
-        Ok(self.with(op("Conv", attributes), [vec![weights], bias].concat()))
+        Ok(self.with(op(Op::Conv, attributes), [vec![weights], bias].concat()))
     }
 
     /// A Gemm of a matrix; of more dimensions a MatMul, and an Add for the bias.
@@ -226,10 +226,10 @@ impl Node<'_> {
         };
         let bias = if self.has_bias(&[columns, depth], columns)? { vec![vec![columns]] } else { vec![] };
         Ok(match x.len() {
-            2 => self.with(op("Gemm", vec![("transB", Attr::Int(1))]), [vec![vec![columns, depth]], bias].concat()),
+            2 => self.with(op(Op::Gemm, vec![("transB", Attr::Int(1))]), [vec![vec![columns, depth]], bias].concat()),
             _ => {
-                let mut ops = vec![op("MatMul", vec![])];
-                ops.extend(bias.first().map(|_| op("Add", vec![])));
+                let mut ops = vec![op(Op::MatMul, vec![])];
+                ops.extend(bias.first().map(|_| op(Op::Add, vec![])));
                 Converted::Operator {
                     ops,
                     inputs: vec![x.clone()],
@@ -242,7 +242,7 @@ impl Node<'_> {
 
     /// Functions of PyTorch, as opposed to modules, have no attributes in the table: the usual window with their sizes is
     /// taken.
-    fn pool(&self, name: &str) -> Result<Converted, Error> {
+    fn pool(&self, kind: Op) -> Result<Converted, Error> {
         let (image, result) = (Self::image(self.first()?), Self::image(&self.output));
         let mut assumed = None;
         let (window, may_begin) = if self.at.optional("attrs")?.is_some() {
@@ -267,17 +267,17 @@ impl Node<'_> {
         if may_begin {
             attributes.push(("ceil_mode", Attr::Int(1)));
         }
-        if name == "AveragePool" && window.padding.iter().any(|padding| *padding > 0) {
+        if kind == Op::AveragePool && window.padding.iter().any(|padding| *padding > 0) {
             attributes.push(("count_include_pad", Attr::Int(1)));
         }
-        let (ops, inputs) = (vec![op(name, attributes)], vec![self.first()?.clone()]);
+        let (ops, inputs) = (vec![op(kind, attributes)], vec![self.first()?.clone()]);
         Ok(Converted::Operator { ops, inputs, weights: vec![], assumed })
     }
 
     fn adaptive_pool(&self) -> Result<Converted, Error> {
         let (image, result) = (Self::image(self.first()?), Self::image(&self.output));
         if result.iter().all(|size| *size == 1) {
-            return Ok(self.with(op("GlobalAveragePool", vec![]), vec![]));
+            return Ok(self.with(op(Op::GlobalAveragePool, vec![]), vec![]));
         }
         if image == result {
             return Ok(Converted::LeftOut("averages over single elements, which is the identity"));
@@ -288,13 +288,13 @@ impl Node<'_> {
         }
         let kernel: Vec<u64> = image.iter().zip(result).map(|(image, result)| image / result).collect();
         let window = Window { strides: kernel.clone(), padding: vec![0; kernel.len()], kernel };
-        Ok(self.with(op("AveragePool", window.attributes()), vec![]))
+        Ok(self.with(op(Op::AveragePool, window.attributes()), vec![]))
     }
 
     /// The axis is the one along which the result is larger.
     fn concat(&self) -> Result<Converted, Error> {
         let first = self.first()?;
         let axis = first.iter().zip(&self.output).position(|(part, whole)| part != whole).unwrap_or(0);
-        Ok(self.with(op("Concat", vec![("axis", Attr::Int(axis as i64))]), vec![]))
+        Ok(self.with(op(Op::Concat, vec![("axis", Attr::Int(axis as i64))]), vec![]))
     }
 }

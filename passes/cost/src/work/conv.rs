@@ -2,21 +2,8 @@
 
 use super::elementwise::{REQUANTIZE, SIGMOID};
 use super::operator::{Count, Operator, bytes, plus, times};
-use super::{Class, Geometry, Rule};
+use super::{Class, Geometry};
 use divi_onnx::Error;
-
-pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
-    Some(match op {
-        "Conv" => (Class::Conv, |op| convolution(op, 1, Some(2))),
-        "ConvInteger" => (Class::Conv, |op| convolution(op, 1, None)),
-        "QLinearConv" => (Class::Conv, qlinear_conv),
-        "DeformConv" => (Class::Conv, deform_conv),
-        "ConvTranspose" => (Class::Conv, conv_transpose),
-        "CausalConvWithState" => (Class::DepthwiseConv, causal_conv_with_state),
-        "Col2Im" => (Class::Gather, col2im),
-        _ => return None,
-    })
-}
 
 /// Sizes that convolutions of any rank share.
 struct Loops {
@@ -86,28 +73,28 @@ impl Loops {
     }
 }
 
-fn convolution(op: &Operator<'_>, weights: usize, bias: Option<usize>) -> Result<Count, Error> {
+pub(super) fn convolution(op: &Operator<'_>, weights: usize, bias: Option<usize>) -> Result<Count, Error> {
     let loops = Loops::new(op, weights, false)?;
     let bias = bias.map_or(0, |bias| loops.bias(op, bias));
     Ok(loops.count(op, loops.pixels_out, bias))
 }
 
 /// Zero points are not counted: they are folded into sums of lower order.
-fn qlinear_conv(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn qlinear_conv(op: &Operator<'_>) -> Result<Count, Error> {
     let loops = Loops::new(op, 3, false)?;
     let requantize = times(&[REQUANTIZE, loops.results()]);
     Ok(loops.count(op, loops.pixels_out, plus(&[loops.bias(op, 8), requantize])))
 }
 
 /// Each element of the data meets every tap once.
-fn conv_transpose(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn conv_transpose(op: &Operator<'_>) -> Result<Count, Error> {
     let loops = Loops::new(op, 1, true)?;
     Ok(loops.count(op, loops.pixels_in, loops.bias(op, 2)))
 }
 
 /// Each tap of each channel is interpolated between the corners of a cell first (a multiplication and an addition a corner),
 /// masked if there is a mask, and kept for the convolution, one image at a time.
-fn deform_conv(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn deform_conv(op: &Operator<'_>) -> Result<Count, Error> {
     let loops = Loops::new(op, 1, false)?;
     let axes = op.dims(1)?.len().saturating_sub(2);
     let corners = 1u64.checked_shl(axes as u32).unwrap_or(u64::MAX);
@@ -118,7 +105,7 @@ fn deform_conv(op: &Operator<'_>) -> Result<Count, Error> {
     Ok(count.scratch(bytes(op.node.dtype(0)?, samples)))
 }
 
-fn causal_conv_with_state(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn causal_conv_with_state(op: &Operator<'_>) -> Result<Count, Error> {
     let (x, w) = (op.dims(0)?, op.dims(1)?);
     let (&[images, channels, length], &[_, _, taps]) = (&x[..], &w[..]) else {
         return Err(op.wrong(if x.len() == 3 { 1 } else { 0 }, "of rank 3"));
@@ -143,7 +130,7 @@ fn causal_conv_with_state(op: &Operator<'_>) -> Result<Count, Error> {
 }
 
 /// Every element of every block is added to its place.
-fn col2im(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn col2im(op: &Operator<'_>) -> Result<Count, Error> {
     let count = op.count(0)?;
     Ok(op.does(count, Geometry::Elements { count }))
 }

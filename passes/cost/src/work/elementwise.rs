@@ -4,8 +4,8 @@
 //! precision: the reduction of the argument, a polynomial, and putting the result together.
 
 use super::operator::{Count, Operator, bytes, times};
-use super::{Class, Geometry, Rule};
-use divi_onnx::Error;
+use super::{Class, Geometry};
+use divi_onnx::{Error, operators::WorkRule};
 
 /// The exponential: reduction (3), a polynomial of the fifth degree by pairs (10), scaling by a power of two (1).
 pub const EXP: u64 = 14;
@@ -28,82 +28,61 @@ pub const RANDOM: u64 = 12;
 /// A number brought into another scale: multiply, round, add the zero point, saturate.
 pub const REQUANTIZE: u64 = 4;
 
-pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
-    Some(match op {
-        "Clip" => (Class::Elementwise, clip),
-        "Max" | "Min" | "Sum" => (Class::Elementwise, |op| op.each(op.node.inputs.len().saturating_sub(1) as u64)),
-        "Mean" => (Class::Elementwise, |op| op.each(op.node.inputs.len() as u64)),
-        "Cast" | "CastLike" => (Class::Elementwise, cast),
-        "Where" => (Class::Elementwise, select),
-        "Pow" => (Class::Transcendental, pow),
-        "Gelu" => (Class::Transcendental, gelu),
-        "Swish" => (Class::Transcendental, |op| op.each(SIGMOID + 1 + u64::from(is_scaled(op)?))),
-        "SwiGLU" => (Class::Transcendental, |op| op.each(SIGMOID + 2 + u64::from(is_scaled(op)?))),
-        "RotaryEmbedding" => (Class::Elementwise, rotary_embedding),
-        _ => (operations(op)?.0, by_table),
+/// Operations for each element of the result, where nothing but the operator decides.
+pub(super) fn operations(rule: WorkRule) -> Option<u64> {
+    Some(match rule {
+        WorkRule::Operations1 => 1,
+        // A comparison and a multiplication.
+        WorkRule::Operations2 => 2,
+        // The quotient, its product with the divisor, the difference; the absolute value, a sum, a quotient.
+        WorkRule::Operations3 => 3,
+        // A comparison and a shift on either side of zero; a scale, a shift, two bounds.
+        WorkRule::Operations4 => 4,
+        WorkRule::Operations5 => 5,
+        WorkRule::Exp => EXP,
+        WorkRule::Log => LOG,
+        WorkRule::Erf => ERF,
+        WorkRule::Tanh => TANH,
+        WorkRule::Sigmoid => SIGMOID,
+        WorkRule::Sine => SIN,
+        WorkRule::Tan => SIN + SIN + 1,
+        WorkRule::Arc => ATAN,
+        // Two exponentials, one the reciprocal of the other; their sum or difference, halved.
+        WorkRule::Hyperbolic => EXP + 3,
+        // A logarithm of the argument and the root of its square and one; of a quotient of two sums, halved.
+        WorkRule::ArcHyperbolic => LOG + 4,
+        // A comparison, the exponential less one, a scale; one more scale for the other two.
+        WorkRule::Elu => EXP + 3,
+        WorkRule::ScaledElu => EXP + 4,
+        WorkRule::Softplus => EXP + LOG + 1,
+        WorkRule::Mish => EXP + LOG + 1 + TANH + 1,
+        _ => return None,
     })
 }
 
-/// Operations for each element of the result, where nothing but the operator's name decides.
-pub(super) fn operations(op: &str) -> Option<(Class, u64)> {
-    let simple = |flops| Some((Class::Elementwise, flops));
-    let function = |flops| Some((Class::Transcendental, flops));
-    match op {
-        "Abs" | "Add" | "And" | "BitShift" | "BitwiseAnd" | "BitwiseNot" | "BitwiseOr" | "BitwiseXor" | "Ceil"
-        | "Div" | "Equal" | "Floor" | "Greater" | "GreaterOrEqual" | "IsInf" | "IsNaN" | "Less" | "LessOrEqual"
-        | "Mul" | "Neg" | "Not" | "Or" | "Reciprocal" | "Relu" | "Round" | "Sign" | "Sqrt" | "Sub"
-        | "ThresholdedRelu" | "Xor" => simple(1),
-        // A comparison and a multiplication.
-        "LeakyRelu" | "PRelu" => simple(2),
-        // The quotient, its product with the divisor, the difference; the absolute value, a sum, a quotient.
-        "Mod" | "Softsign" => simple(3),
-        // A comparison and a shift on either side of zero; a scale, a shift, two bounds.
-        "Shrink" | "HardSigmoid" => simple(4),
-        "HardSwish" => simple(5),
-        "Exp" => function(EXP),
-        "Log" => function(LOG),
-        "Erf" => function(ERF),
-        "Tanh" => function(TANH),
-        "Sigmoid" => function(SIGMOID),
-        "Sin" | "Cos" => function(SIN),
-        "Tan" => function(SIN + SIN + 1),
-        "Acos" | "Asin" | "Atan" => function(ATAN),
-        // Two exponentials, one the reciprocal of the other; their sum or difference, halved.
-        "Cosh" | "Sinh" => function(EXP + 3),
-        // A logarithm of the argument and the root of its square and one; of a quotient of two sums, halved.
-        "Acosh" | "Asinh" | "Atanh" => function(LOG + 4),
-        // A comparison, the exponential less one, a scale; one more scale for the other two.
-        "Elu" => function(EXP + 3),
-        "Celu" | "Selu" => function(EXP + 4),
-        "Softplus" => function(EXP + LOG + 1),
-        "Mish" => function(EXP + LOG + 1 + TANH + 1),
-        _ => None,
-    }
-}
-
-fn by_table(op: &Operator<'_>) -> Result<Count, Error> {
-    let (_, flops) = operations(op.node.op).expect("the rule is chosen for operators of the table only");
-    op.each(flops)
+pub(super) fn by_table(op: &Operator<'_>) -> Result<Count, Error> {
+    let operations = op.node.op.work_rule().and_then(operations);
+    op.each(operations.expect("the rule is chosen for operators of the table only"))
 }
 
 /// A comparison for each bound that is there.
-fn clip(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn clip(op: &Operator<'_>) -> Result<Count, Error> {
     op.each(u64::from(op.has(1)) + u64::from(op.has(2)))
 }
 
 /// A cast to the same type is a view. The other operand of CastLike is never read.
-fn cast(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn cast(op: &Operator<'_>) -> Result<Count, Error> {
     let same = op.results.first().map(|result| result.dtype) == Some(op.node.dtype(0)?);
     if same { Ok(op.view()) } else { Ok(op.each(1)?.touched(1, 0)) }
 }
 
 /// The choice is made in the type of what is chosen.
-fn select(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn select(op: &Operator<'_>) -> Result<Count, Error> {
     Ok(op.each(1)?.dtype(op.node.dtype(1)?))
 }
 
 /// Small whole exponents are products, and one half is a root.
-fn pow(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn pow(op: &Operator<'_>) -> Result<Count, Error> {
     let exponent = match (op.node.int_of(1), op.node.floats_of(1).as_deref()) {
         (Some(exponent), _) => Some(exponent as f64),
         (None, Some(&[exponent])) => Some(exponent),
@@ -118,7 +97,7 @@ fn pow(op: &Operator<'_>) -> Result<Count, Error> {
 }
 
 /// `x / 2 * (1 + erf(x / sqrt(2)))`, or the same with the tangent of a polynomial.
-fn gelu(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn gelu(op: &Operator<'_>) -> Result<Count, Error> {
     match op.node.str_or("approximate", "none")? {
         "tanh" => op.each(TANH + 8),
         _ => op.each(ERF + 4),
@@ -126,12 +105,12 @@ fn gelu(op: &Operator<'_>) -> Result<Count, Error> {
 }
 
 /// Whether an attribute scales the argument of the sigmoid.
-fn is_scaled(op: &Operator<'_>) -> Result<bool, Error> {
+pub(super) fn is_scaled(op: &Operator<'_>) -> Result<bool, Error> {
     Ok(op.node.float("alpha")?.is_some_and(|alpha| alpha != 1.0))
 }
 
 /// Two products and a sum for each element that is rotated. With positions, only their rows of the caches are read.
-fn rotary_embedding(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn rotary_embedding(op: &Operator<'_>) -> Result<Count, Error> {
     let (x, count) = (op.dims(0)?, op.count(0)?);
     let size = match (&x[..], op.node.int_or("num_heads", 0)?) {
         ([_, _, _, size], _) => *size,

@@ -1,43 +1,25 @@
 //! Operators that make tensors from shapes, seeds and attributes.
 
-use super::elementwise::{LOG, RANDOM, SIN};
+use super::elementwise::RANDOM;
 use super::normalize::{SOFTMAX_EACH, SOFTMAX_ROW};
 use super::operator::{Count, Operator, levels, plus, times};
-use super::{Class, Geometry, Rule};
+use super::{Class, Geometry};
 use divi_onnx::Error;
 
-pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
-    Some(match op {
-        "ConstantOfShape" => (Class::Copy, fill),
-        "EyeLike" => (Class::Copy, fill),
-        // A product and a sum.
-        "Range" => (Class::Elementwise, |op| op.each(2)),
-        // A scale and a shift.
-        "RandomUniform" | "RandomUniformLike" => (Class::Elementwise, |op| drawn(op, RANDOM + 2)),
-        // Two uniform numbers make two normal ones: a logarithm, a root, sine and cosine, products; a scale and a shift.
-        "RandomNormal" | "RandomNormalLike" => (Class::Transcendental, |op| drawn(op, RANDOM + LOG + SIN + 4)),
-        // The comparison.
-        "Bernoulli" => (Class::Elementwise, |op| op.each(RANDOM + 1)),
-        "Multinomial" => (Class::Softmax, multinomial),
-        "Dropout" => (Class::View, dropout),
-        _ => return None,
-    })
-}
-
 /// What gives a result its shape is not read.
-fn fill(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn fill(op: &Operator<'_>) -> Result<Count, Error> {
     drawn(op, 0)
 }
 
 /// As many operations for each element, none of which looks at the operand.
-fn drawn(op: &Operator<'_>, flops: u64) -> Result<Count, Error> {
+pub(super) fn drawn(op: &Operator<'_>, flops: u64) -> Result<Count, Error> {
     let count = op.each(flops)?.touched(0, 0);
     let dtype = op.results.first().map_or(count.dtype, |result| result.dtype);
     Ok(count.dtype(dtype))
 }
 
 /// The probabilities of each row by a softmax, their running sum, and for each sample a number and the search for it.
-fn multinomial(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn multinomial(op: &Operator<'_>) -> Result<Count, Error> {
     let dims = op.dims(0)?;
     let &[outer, inner] = &dims[..] else { return Err(op.wrong(0, "of rank 2")) };
     let samples = times(&[op.result_count(0)?, plus(&[RANDOM, levels(inner)])]);
@@ -47,7 +29,7 @@ fn multinomial(op: &Operator<'_>) -> Result<Count, Error> {
 
 /// A view, unless training is asked for: then a number is drawn, compared and the element scaled. Where the operand that
 /// says so is not known, it is not asked for. The mask, if there is one, is written in either case.
-fn dropout(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn dropout(op: &Operator<'_>) -> Result<Count, Error> {
     if op.node.int_of(2).is_some_and(|training| training != 0) {
         return Ok(op.each(RANDOM + 2)?.class(Class::Elementwise));
     }

@@ -1,19 +1,8 @@
 //! Operators on images. All of them are estimates: implementations differ in what they compute anew for each element.
 
 use super::operator::{Count, Operator, bytes, plus, times};
-use super::{Class, Geometry, Rule};
+use super::{Class, Geometry};
 use divi_onnx::Error;
-
-pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
-    Some(match op {
-        "Resize" | "Upsample" => (Class::Copy, resize),
-        "GridSample" => (Class::Gather, grid_sample),
-        "AffineGrid" => (Class::Elementwise, affine_grid),
-        "RoiAlign" => (Class::AveragePool, roi_align),
-        "ImageDecoder" => (Class::Other, |op| op.each(1)),
-        _ => return None,
-    })
-}
 
 /// Elements of one axis that an interpolation looks at; `None` for a mode that takes the nearest.
 fn support(op: &Operator<'_>, default: &'static str) -> Result<Option<u64>, Error> {
@@ -26,7 +15,7 @@ fn support(op: &Operator<'_>, default: &'static str) -> Result<Option<u64>, Erro
 
 /// The nearest element is copied; else each element is the weighted mean of a window over the axes that change, wider
 /// where it shrinks without aliasing.
-fn resize(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn resize(op: &Operator<'_>) -> Result<Count, Error> {
     let (x, y) = (op.dims(0)?, op.result_dims(0)?);
     if x.len() != y.len() {
         return Err(op.wrong(0, "of the result's rank"));
@@ -56,7 +45,7 @@ fn resize(op: &Operator<'_>) -> Result<Count, Error> {
 
 /// Each coordinate of each point is brought to the image's scale (a product and a sum), and each channel is the weighted
 /// mean of a window there.
-fn grid_sample(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn grid_sample(op: &Operator<'_>) -> Result<Count, Error> {
     let axes = op.dims(1)?.last().copied().ok_or_else(|| op.wrong(1, "a grid of points"))?;
     let taps = match support(op, "linear")? {
         Some(support) => support.saturating_pow(axes.try_into().unwrap_or(u32::MAX)),
@@ -70,14 +59,14 @@ fn grid_sample(op: &Operator<'_>) -> Result<Count, Error> {
 }
 
 /// Each coordinate is a row of the matrix times the point, whose last element is one.
-fn affine_grid(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn affine_grid(op: &Operator<'_>) -> Result<Count, Error> {
     let axes = op.result_dims(0)?.last().copied().unwrap_or(0);
     op.each(times(&[2, axes]))
 }
 
 /// Each element is the mean or the maximum of samples, each interpolated between four corners. Where the number of samples
 /// follows from the regions, two a direction are assumed.
-fn roi_align(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn roi_align(op: &Operator<'_>) -> Result<Count, Error> {
     let ratio = match op.node.int_or("sampling_ratio", 0)? {
         ratio @ 1.. => ratio.unsigned_abs(),
         _ => 2,

@@ -1,49 +1,20 @@
 //! Operators that move elements without changing them: views, copies, gathers and scatters.
 
+use super::Geometry;
 use super::operator::{Count, Operator, bytes, times};
-use super::{Class, Geometry, Rule};
-use divi_onnx::Error;
-
-pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
-    Some(match op {
-        // Shape and Size are known when the operand's type is, whatever its elements are.
-        "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Identity" | "BitCast" | "Shape" | "Size" | "Constant" => {
-            (Class::View, |op| Ok(op.view()))
-        }
-        "Transpose" => (Class::Copy, transpose),
-        "Concat" | "Split" | "SplitV13" | "Tile" | "Expand" | "DepthToSpace" | "SpaceToDepth" | "Trilu"
-        | "ReverseSequence" => (Class::Copy, copy),
-        "Slice" | "CenterCropPad" | "Pad" | "PadV11" | "PadV13" | "PadV18" => (Class::Copy, pick),
-        "Gather" | "GatherElements" | "GatherND" => (Class::Gather, pick),
-        "Compress" => (Class::Gather, compress),
-        "NonZero" => (Class::Gather, non_zero),
-        "Scatter" | "ScatterElements" | "ScatterND" | "TensorScatter" => (Class::Gather, scatter),
-        "OneHot" => (Class::Gather, copy),
-        "NegativeLogLikelihoodLoss" => (Class::Gather, negative_log_likelihood),
-        "Unique" => (Class::Other, unique),
-        "NonMaxSuppression" => (Class::Other, non_max_suppression),
-        "TfIdfVectorizer" => (Class::Other, tf_idf_vectorizer),
-        _ => return None,
-    })
-}
-
-/// An operator that divi does not know: one operation for each element of the results.
-pub(super) fn opaque(op: &Operator<'_>) -> Result<Count, Error> {
-    let count = moved(op)?;
-    Ok(op.does(count, Geometry::Elements { count }))
-}
+use divi_onnx::{Error, Op};
 
 /// The elements of all results.
 fn moved(op: &Operator<'_>) -> Result<u64, Error> {
     (0..op.results.len()).map(|result| op.result_count(result)).sum_saturating()
 }
 
-fn copy(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn copy(op: &Operator<'_>) -> Result<Count, Error> {
     Ok(op.does(0, Geometry::Elements { count: moved(op)? }))
 }
 
 /// Where axes of one element alone change places, the bytes stay.
-fn transpose(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn transpose(op: &Operator<'_>) -> Result<Count, Error> {
     let dims = op.dims(0)?;
     let reversed: Vec<i64> = (0..dims.len() as i64).rev().collect();
     let order = op.node.ints("perm")?.unwrap_or(&reversed).iter();
@@ -55,7 +26,7 @@ fn transpose(op: &Operator<'_>) -> Result<Count, Error> {
 }
 
 /// Reads of operand 0 as much as it writes, or all of it if that is less.
-fn pick(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn pick(op: &Operator<'_>) -> Result<Count, Error> {
     let count = op.result_count(0)?;
     let read = bytes(op.node.dtype(0)?, count).min(op.bytes(0)?);
     Ok(op.does(0, Geometry::Elements { count }).touched(0, read))
@@ -70,7 +41,7 @@ fn at_most(op: &Operator<'_>, flops: u64, count: u64, bytes: u64) -> Count {
 }
 
 /// The condition decides how much is left: at most everything.
-fn compress(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn compress(op: &Operator<'_>) -> Result<Count, Error> {
     let (count, all) = (op.count(0)?, op.bytes(0)?);
     let count = op.result_count(0).unwrap_or(count);
     let read = bytes(op.node.dtype(0)?, count).min(all);
@@ -78,21 +49,21 @@ fn compress(op: &Operator<'_>) -> Result<Count, Error> {
 }
 
 /// A comparison an element, and the indices of those that are not zero: at most all.
-fn non_zero(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn non_zero(op: &Operator<'_>) -> Result<Count, Error> {
     let (count, rank) = (op.count(0)?, op.dims(0)?.len() as u64);
     Ok(at_most(op, count, count, times(&[8, rank, count])))
 }
 
 /// The data are copied, and the updates, each an operation if it is combined with what is there, take their places.
-fn scatter(op: &Operator<'_>) -> Result<Count, Error> {
-    let updates = if op.node.op == "TensorScatter" { 1 } else { 2 };
+pub(super) fn scatter(op: &Operator<'_>) -> Result<Count, Error> {
+    let updates = if op.node.op == Op::TensorScatter { 1 } else { 2 };
     let combines = op.node.str_or("reduction", "none")? != "none";
     let flops = if combines { op.count(updates)? } else { 0 };
     Ok(op.does(flops, Geometry::Elements { count: op.result_count(0)? }))
 }
 
 /// Of each sample one score, weighted, and the sum of them.
-fn negative_log_likelihood(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn negative_log_likelihood(op: &Operator<'_>) -> Result<Count, Error> {
     let count = op.count(1)?;
     let read = bytes(op.node.dtype(0)?, count).min(op.bytes(0)?);
     Ok(op.does(times(&[count, 2 + u64::from(op.has(2))]), Geometry::Elements { count }).touched(0, read))
@@ -100,7 +71,7 @@ fn negative_log_likelihood(op: &Operator<'_>) -> Result<Count, Error> {
 
 /// An estimate: sorting, a comparison for each element on each level of a tree. At most everything is unique, and each of
 /// the three lists of indices has at most as many.
-fn unique(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn unique(op: &Operator<'_>) -> Result<Count, Error> {
     let count = op.count(0)?;
     let lists = times(&[8, count, op.results.len().saturating_sub(1) as u64]);
     let flops = times(&[count, super::operator::levels(count)]);
@@ -109,7 +80,7 @@ fn unique(op: &Operator<'_>) -> Result<Count, Error> {
 
 /// An estimate: for each class of each image, sorting the boxes, and the overlap (16 operations) of every box that is
 /// selected with every other. Which are selected is up to the data: at most `max_output_boxes_per_class`, by default none.
-fn non_max_suppression(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn non_max_suppression(op: &Operator<'_>) -> Result<Count, Error> {
     let scores = op.dims(1)?;
     let &[images, classes, boxes] = &scores[..] else { return Err(op.wrong(1, "of rank 3")) };
     let most = match (op.has(2), op.node.int_of(2)) {
@@ -125,7 +96,7 @@ fn non_max_suppression(op: &Operator<'_>) -> Result<Count, Error> {
 }
 
 /// An estimate: each position starts an n-gram of each length with each skip, which is looked up and counted.
-fn tf_idf_vectorizer(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn tf_idf_vectorizer(op: &Operator<'_>) -> Result<Count, Error> {
     let attribute = |name| Ok::<_, Error>(op.node.int_or(name, 0)?.max(0).unsigned_abs());
     let lengths = attribute("max_gram_length")?.saturating_sub(attribute("min_gram_length")?).saturating_add(1);
     let skips = attribute("max_skip_count")?.saturating_add(1);

@@ -2,7 +2,7 @@
 
 use super::elementwise::{EXP, LOG, POW};
 use super::operator::{Count, Operator, plus, times};
-use super::{Class, Geometry, Rule};
+use super::{Class, Geometry};
 use divi_onnx::{Error, node::normalize_axes, node::normalize_axis};
 
 /// A softmax, of each element: the maximum, the difference from it, the exponential, the sum, the product with the sum's
@@ -13,35 +13,13 @@ pub(super) const SOFTMAX_ROW: u64 = 1;
 
 /// Mean and variance, of each element: the sum, the difference from the mean, its square and the sum of those, the product
 /// with the deviation's reciprocal.
-const MOMENTS_EACH: u64 = 5;
+pub(super) const MOMENTS_EACH: u64 = 5;
 /// And of each row: two divisions by the number of elements, epsilon, the root, its reciprocal.
-const MOMENTS_ROW: u64 = 5;
+pub(super) const MOMENTS_ROW: u64 = 5;
 /// The root of the mean square, of each element: the square, the sum, the product with the reciprocal.
-const RMS_EACH: u64 = 3;
+pub(super) const RMS_EACH: u64 = 3;
 /// And of each row: a division, epsilon, the root, its reciprocal.
-const RMS_ROW: u64 = 4;
-
-pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
-    Some(match op {
-        "BatchNormalizationInferenceMode" => (Class::BatchNorm, |op| op.each(2)),
-        "BatchNormalization" => (Class::BatchNorm, batch_normalization),
-        "InstanceNormalization" => (Class::Normalization, instance_normalization),
-        "GroupNormalization" => (Class::Normalization, group_normalization),
-        "LayerNormalization" => (Class::Normalization, |op| from_axis(op, MOMENTS_EACH, MOMENTS_ROW)),
-        "RMSNormalization" | "RMSLayerNormalization" => (Class::Normalization, |op| from_axis(op, RMS_EACH, RMS_ROW)),
-        "MeanVarianceNormalization" => (Class::Normalization, mean_variance_normalization),
-        // A power or an absolute value, the sum, the quotient; the root, where the norm has one.
-        "LpNormalization" => (Class::Normalization, |op| along_axis(op, 3, u64::from(op.node.int_or("p", 2)? == 2))),
-        "LRN" => (Class::Normalization, lrn),
-        "Softmax" => (Class::Softmax, |op| along_axis(op, SOFTMAX_EACH, SOFTMAX_ROW)),
-        // As a softmax, with a difference for the last product and the logarithm of the sum.
-        "LogSoftmax" => (Class::Softmax, |op| along_axis(op, SOFTMAX_EACH, LOG)),
-        // The maximum, and which element it is.
-        "Hardmax" => (Class::Softmax, |op| along_axis(op, 2, 0)),
-        "SoftmaxCrossEntropyLoss" => (Class::Softmax, cross_entropy),
-        _ => return None,
-    })
-}
+pub(super) const RMS_ROW: u64 = 4;
 
 /// `each` operations an element of operand 0 and `row` for each of the `outer` rows that it consists of.
 fn rows(op: &Operator<'_>, outer: u64, each: u64, row: u64) -> Result<Count, Error> {
@@ -52,7 +30,7 @@ fn rows(op: &Operator<'_>, outer: u64, each: u64, row: u64) -> Result<Count, Err
 
 /// With fixed statistics, they are folded into one scale and one shift a channel. In training, the statistics of the batch
 /// are computed, scale and shift follow, and two running averages of two products and a sum.
-fn batch_normalization(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn batch_normalization(op: &Operator<'_>) -> Result<Count, Error> {
     if !op.node.flag("training_mode", false)? {
         return op.each(2);
     }
@@ -60,46 +38,46 @@ fn batch_normalization(op: &Operator<'_>) -> Result<Count, Error> {
     Ok(rows(op, channels, MOMENTS_EACH + 2, MOMENTS_ROW + 6)?.class(Class::Normalization))
 }
 
-fn instance_normalization(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn instance_normalization(op: &Operator<'_>) -> Result<Count, Error> {
     let dims = op.dims(0)?;
     rows(op, times(&dims[..dims.len().min(2)]), MOMENTS_EACH + 2, MOMENTS_ROW)
 }
 
-fn group_normalization(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn group_normalization(op: &Operator<'_>) -> Result<Count, Error> {
     let images = op.dims(0)?.first().copied().unwrap_or(1);
     let groups = op.node.int("num_groups")?.ok_or_else(|| Error::new("needs the attribute 'num_groups'"))?;
     rows(op, times(&[images, groups.max(1).unsigned_abs()]), MOMENTS_EACH + 2, MOMENTS_ROW)
 }
 
 /// Over all axes from the attribute 'axis' on, with a scale, and a shift if there is one.
-fn from_axis(op: &Operator<'_>, each: u64, row: u64) -> Result<Count, Error> {
+pub(super) fn from_axis(op: &Operator<'_>, each: u64, row: u64) -> Result<Count, Error> {
     let dims = op.dims(0)?;
     let axis = normalize_axis(op.node.int_or("axis", -1)?, dims.len())?;
     rows(op, times(&dims[..axis]), each + u64::from(op.has(1)) + u64::from(op.has(2)), row)
 }
 
-fn mean_variance_normalization(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn mean_variance_normalization(op: &Operator<'_>) -> Result<Count, Error> {
     let dims = op.dims(0)?;
     let axes = normalize_axes(op.node.ints("axes")?.unwrap_or(&[0, 2, 3]), dims.len())?;
     let kept = dims.iter().enumerate().filter(|(axis, _)| !axes.contains(axis)).map(|(_, &size)| size);
     rows(op, times(&kept.collect::<Vec<_>>()), MOMENTS_EACH, MOMENTS_ROW)
 }
 
-fn along_axis(op: &Operator<'_>, each: u64, row: u64) -> Result<Count, Error> {
+pub(super) fn along_axis(op: &Operator<'_>, each: u64, row: u64) -> Result<Count, Error> {
     let dims = op.dims(0)?;
     let axis = normalize_axis(op.node.int_or("axis", -1)?, dims.len())?;
     rows(op, times(&[times(&dims[..axis]), times(&dims[axis + 1..])]), each, row)
 }
 
 /// Of each element: its square, the sum over `size` channels, a scale and a shift, a power and a quotient.
-fn lrn(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn lrn(op: &Operator<'_>) -> Result<Count, Error> {
     let (outer, inner) = (op.count(0)?, op.node.int_or("size", 1)?.max(1).unsigned_abs());
     let each = plus(&[1, inner, 2, POW, 1]);
     Ok(op.does(times(&[outer, each]), Geometry::Reduce { outer, inner }))
 }
 
 /// A logarithmic softmax over the classes, the second axis; of each sample the score of its class, weighted, and the sum.
-fn cross_entropy(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn cross_entropy(op: &Operator<'_>) -> Result<Count, Error> {
     let samples = op.count(1)?;
     rows(op, samples, SOFTMAX_EACH, LOG + 1 + u64::from(op.has(2)))
 }

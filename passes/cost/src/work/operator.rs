@@ -1,7 +1,7 @@
 //! An operator whose shapes are all known, as counting sees it.
 
 use super::{Class, Geometry};
-use divi_onnx::{DType, Dim, Error, Node, TensorType};
+use divi_onnx::{DType, Dim, Error, Node, TensorType, Value};
 
 pub(super) struct Operator<'a> {
     pub(super) node: &'a Node<'a>,
@@ -70,21 +70,20 @@ impl Operator<'_> {
 
     /// Elements of a result.
     pub(super) fn result_count(&self, result: usize) -> Result<u64, Error> {
-        Ok(times(&self.result_dims(result)?))
+        result_count(self.result(result)?, result)
     }
 
     pub(super) fn bytes(&self, operand: usize) -> Result<u64, Error> {
-        Ok(bytes(self.node.dtype(operand)?, self.count(operand)?))
+        operand_bytes(self.node.input(operand)?, operand)
     }
 
     pub(super) fn result_bytes(&self, result: usize) -> Result<u64, Error> {
-        Ok(bytes(self.result(result)?.dtype, self.result_count(result)?))
+        result_bytes(self.result(result)?, result)
     }
 
     /// A count that reads its operands whole and calculates in the type of its first operand.
     pub(super) fn does(&self, flops: u64, geometry: Geometry) -> Count {
-        let first = self.node.inputs.iter().flatten().next().map(|value| value.ty.dtype);
-        let dtype = first.or(self.results.first().map(|result| result.dtype)).unwrap_or(DType::F32);
+        let dtype = dtype(self.node.inputs, self.results);
         Count { class: self.class, flops, scratch: 0, dtype, geometry, touched: vec![], written: None }
     }
 
@@ -108,6 +107,27 @@ impl Operator<'_> {
             Err(error) => error,
         }
     }
+}
+
+/// The type that an operator calculates in: that of its first operand.
+pub(super) fn dtype(inputs: &[Option<&Value>], results: &[TensorType]) -> DType {
+    let first = inputs.iter().flatten().next().map(|value| value.ty.dtype);
+    first.or(results.first().map(|result| result.dtype)).unwrap_or(DType::F32)
+}
+
+/// Bytes of operand `index`.
+pub(super) fn operand_bytes(value: &Value, index: usize) -> Result<u64, Error> {
+    Ok(bytes(value.ty.dtype, times(&sizes(&value.ty, &format!("operand {index}"))?)))
+}
+
+/// Elements of result `index`.
+pub(super) fn result_count(ty: &TensorType, index: usize) -> Result<u64, Error> {
+    Ok(times(&sizes(ty, &format!("result {index}"))?))
+}
+
+/// Bytes of result `index`.
+pub(super) fn result_bytes(ty: &TensorType, index: usize) -> Result<u64, Error> {
+    Ok(bytes(ty.dtype, result_count(ty, index)?))
 }
 
 /// The sizes of a type, all of which must be known.

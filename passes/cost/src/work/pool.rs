@@ -1,40 +1,25 @@
 //! Pooling and its inverse.
 
+use super::Geometry;
 use super::elementwise::POW;
 use super::operator::{Count, Operator, plus, times};
-use super::{Class, Geometry, Rule};
 use divi_onnx::Error;
 
-pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
-    Some(match op {
-        "MaxPool" | "MaxPoolSingleOut" => (Class::MaxPool, |op| windows(op, kernel(op)?, 1, 0)),
-        // The division by the number of elements.
-        "AveragePool" => (Class::AveragePool, |op| windows(op, kernel(op)?, 1, 1)),
-        "LpPool" => (Class::AveragePool, lp_pool),
-        "GlobalMaxPool" => (Class::Reduction, |op| windows(op, image(op)?, 1, 0)),
-        "GlobalAveragePool" => (Class::Reduction, |op| windows(op, image(op)?, 1, 1)),
-        "GlobalLpPool" => (Class::Reduction, global_lp_pool),
-        "MaxRoiPool" => (Class::MaxPool, max_roi_pool),
-        "MaxUnpool" => (Class::Gather, |op| op.each(0)),
-        _ => return None,
-    })
-}
-
 /// `each` operations for each of the `inner` elements of a window, `last` for the window. Padding counts as elements.
-fn windows(op: &Operator<'_>, inner: u64, each: u64, last: u64) -> Result<Count, Error> {
+pub(super) fn windows(op: &Operator<'_>, inner: u64, each: u64, last: u64) -> Result<Count, Error> {
     let outer = op.result_count(0)?;
     let flops = times(&[outer, plus(&[times(&[inner, each]), last])]);
     Ok(op.does(flops, Geometry::Reduce { outer, inner }))
 }
 
 /// The taps of the window.
-fn kernel(op: &Operator<'_>) -> Result<u64, Error> {
+pub(super) fn kernel(op: &Operator<'_>) -> Result<u64, Error> {
     let kernel = op.node.ints("kernel_shape")?.ok_or_else(|| Error::new("needs the attribute 'kernel_shape'"))?;
     Ok(times(&kernel.iter().map(|size| size.unsigned_abs()).collect::<Vec<_>>()))
 }
 
 /// The pixels of the operand.
-fn image(op: &Operator<'_>) -> Result<u64, Error> {
+pub(super) fn image(op: &Operator<'_>) -> Result<u64, Error> {
     let dims = op.dims(0)?;
     dims.get(2..).map(times).ok_or_else(|| op.wrong(0, "an image with batch and channels"))
 }
@@ -48,18 +33,18 @@ fn norm(op: &Operator<'_>) -> Result<(u64, u64), Error> {
     })
 }
 
-fn lp_pool(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn lp_pool(op: &Operator<'_>) -> Result<Count, Error> {
     let (each, last) = norm(op)?;
     windows(op, kernel(op)?, each, last)
 }
 
-fn global_lp_pool(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn global_lp_pool(op: &Operator<'_>) -> Result<Count, Error> {
     let (each, last) = norm(op)?;
     windows(op, image(op)?, each, last)
 }
 
 /// An estimate: a region as large as the image, the largest there is.
-fn max_roi_pool(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn max_roi_pool(op: &Operator<'_>) -> Result<Count, Error> {
     let (x, y) = (op.dims(0)?, op.result_dims(0)?);
     let (&[_, _, height, width], &[_, _, rows, columns]) = (&x[..], &y[..]) else {
         return Err(op.wrong(0, "of rank 4"));

@@ -1,25 +1,12 @@
 //! Matrix products and what is made of them.
 
-mod attention;
-mod einsum;
+pub(super) mod attention;
+pub(super) mod einsum;
 
+use super::Geometry;
 use super::elementwise::REQUANTIZE;
 use super::operator::{Count, Operator, plus, times};
-use super::{Class, Geometry, Rule};
 use divi_onnx::Error;
-
-pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
-    Some(match op {
-        "MatMul" | "MatMulInteger" => (Class::MatMul, |op| matmul(op, 1)),
-        "QLinearMatMul" => (Class::MatMul, qlinear_matmul),
-        "Gemm" => (Class::MatMul, gemm),
-        "Einsum" => (Class::MatMul, einsum::einsum),
-        "Attention" => (Class::MatMul, attention::attention),
-        "LinearAttention" => (Class::Recurrent, attention::linear_attention),
-        "Det" => (Class::Other, det),
-        _ => return None,
-    })
-}
 
 /// A multiplication and an addition for each step of each dot product, and `extra` operations.
 fn products(op: &Operator<'_>, [count, rows, columns, depth]: [u64; 4], extra: u64) -> Count {
@@ -29,7 +16,7 @@ fn products(op: &Operator<'_>, [count, rows, columns, depth]: [u64; 4], extra: u
 
 /// The product of operand 0 and `right`. Where the right-hand side is the same for neighbouring matrices of the left-hand
 /// side, they are one matrix with all their rows.
-fn matmul(op: &Operator<'_>, right: usize) -> Result<Count, Error> {
+pub(super) fn matmul(op: &Operator<'_>, right: usize) -> Result<Count, Error> {
     let (a, b) = (op.dims(0)?, op.dims(right)?);
     let (a_batch, rows, depth) = match &a[..] {
         [batch @ .., rows, depth] => (batch, *rows, *depth),
@@ -55,14 +42,14 @@ fn matmul(op: &Operator<'_>, right: usize) -> Result<Count, Error> {
 }
 
 /// Zero points are not counted: they are folded into sums of lower order.
-fn qlinear_matmul(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn qlinear_matmul(op: &Operator<'_>) -> Result<Count, Error> {
     let mut count = matmul(op, 3)?;
     count.flops = plus(&[count.flops, times(&[REQUANTIZE, op.result_count(0)?])]);
     Ok(count)
 }
 
 /// An addition an element for C, and multiplications for scales that are not one.
-fn gemm(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn gemm(op: &Operator<'_>) -> Result<Count, Error> {
     let matrix = |operand: usize, transposed: &str| {
         let dims = op.dims(operand)?;
         match (&dims[..], op.node.flag(transposed, false)?) {
@@ -82,7 +69,7 @@ fn gemm(op: &Operator<'_>) -> Result<Count, Error> {
 }
 
 /// Elimination: two thirds of the cube of the rows.
-fn det(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn det(op: &Operator<'_>) -> Result<Count, Error> {
     let dims = op.dims(0)?;
     let [batch @ .., rows, _] = &dims[..] else { return Err(op.wrong(0, "a square matrix")) };
     let flops = times(&[times(batch), times(&[2, *rows, *rows, *rows]) / 3]);

@@ -1,20 +1,22 @@
 //! Recurrent layers.
 
+use super::Geometry;
 use super::elementwise::{SIGMOID, TANH, operations};
 use super::operator::{Count, Operator, bytes, plus, times};
-use super::{Class, Geometry, Rule};
-use divi_onnx::Error;
+use divi_onnx::{Error, Op};
 
-pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
-    let layer: Rule = match op {
-        "RNN" => |op| recurrent(op, &Layer { gates: 1, activations: &[(1, TANH)], state: 0 }),
-        // The state's part behind the reset gate (1), and the mean of old and new weighted by the update gate (4).
-        "GRU" => |op| recurrent(op, &Layer { gates: 3, activations: &[(2, SIGMOID), (1, TANH)], state: 5 }),
-        // The cell is the sum of two products (3), the output one more product (1).
-        "LSTM" => |op| recurrent(op, &Layer { gates: 4, activations: &[(3, SIGMOID), (1, TANH), (1, TANH)], state: 4 }),
-        _ => return None,
-    };
-    Some((Class::Recurrent, layer))
+pub(super) fn rnn(op: &Operator<'_>) -> Result<Count, Error> {
+    recurrent(op, &Layer { gates: 1, activations: &[(1, TANH)], state: 0 })
+}
+
+/// The state's part behind the reset gate (1), and the mean of old and new weighted by the update gate (4).
+pub(super) fn gru(op: &Operator<'_>) -> Result<Count, Error> {
+    recurrent(op, &Layer { gates: 3, activations: &[(2, SIGMOID), (1, TANH)], state: 5 })
+}
+
+/// The cell is the sum of two products (3), the output one more product (1).
+pub(super) fn lstm(op: &Operator<'_>) -> Result<Count, Error> {
+    recurrent(op, &Layer { gates: 4, activations: &[(3, SIGMOID), (1, TANH), (1, TANH)], state: 4 })
 }
 
 struct Layer {
@@ -37,7 +39,7 @@ fn recurrent(op: &Operator<'_>, layer: &Layer) -> Result<Count, Error> {
     let columns = times(&[layer.gates, hidden]);
     let depth = plus(&[inputs, hidden]);
     // Peepholes, which LSTM alone has: a product and a sum for each of three gates.
-    let peepholes = if op.node.op == "LSTM" && op.has(7) { 6 } else { 0 };
+    let peepholes = if op.node.op == Op::LSTM && op.has(7) { 6 } else { 0 };
     let bias = if op.has(3) { columns } else { 0 };
     let each = plus(&[times(&[2, columns, depth]), columns, bias, times(&[hidden, layer.state + peepholes])]);
     let cells = times(&[steps, batch]);
@@ -68,7 +70,7 @@ fn activations(op: &Operator<'_>, layer: &Layer, direction: usize) -> Result<u64
             // A scale and a shift; a tangent with one scale inside and one outside.
             "Affine" => 2,
             "ScaledTanh" => TANH + 2,
-            name => operations(name).map_or(default, |(_, flops)| flops),
+            name => Op::from_name(name).and_then(Op::work_rule).and_then(operations).unwrap_or(default),
         })
     });
     Ok(sum.sum())

@@ -1,31 +1,11 @@
 //! Reductions, running sums and selections along an axis.
 
-use super::elementwise::{EXP, LOG};
+use super::Geometry;
 use super::operator::{Count, Operator, levels, plus, times};
-use super::{Class, Geometry, Rule};
 use divi_onnx::{Error, node::normalize_axis};
 
-pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
-    let rule: Rule = match op {
-        "ReduceMax" | "ReduceMaxV18" | "ReduceMin" | "ReduceMinV18" | "ReduceProd" | "ReduceSum" | "ArgMax"
-        | "ArgMin" => |op| reduce(op, 1, 0),
-        // The division by the number of elements.
-        "ReduceMean" => |op| reduce(op, 1, 1),
-        // An absolute value or a square, and the sum.
-        "ReduceL1" | "ReduceSumSquare" => |op| reduce(op, 2, 0),
-        "ReduceL2" => |op| reduce(op, 2, 1),
-        "ReduceLogSum" => |op| reduce(op, 1, LOG),
-        // The maximum, the difference from it, the exponential, the sum; the logarithm and the maximum again.
-        "ReduceLogSumExp" => |op| reduce(op, EXP + 3, LOG + 1),
-        "CumSum" | "CumProd" => cumulate,
-        "TopK" => top_k,
-        _ => return None,
-    };
-    Some((Class::Reduction, rule))
-}
-
 /// `each` operations an element of the operand, `last` for each result.
-fn reduce(op: &Operator<'_>, each: u64, last: u64) -> Result<Count, Error> {
+pub(super) fn reduce(op: &Operator<'_>, each: u64, last: u64) -> Result<Count, Error> {
     let (count, outer) = (op.count(0)?, op.result_count(0)?);
     let flops = plus(&[times(&[count, each]), times(&[outer, last])]);
     Ok(op.does(flops, Geometry::Reduce { outer, inner: count.checked_div(outer).unwrap_or(0) }))
@@ -39,7 +19,7 @@ fn rows(op: &Operator<'_>, axis: i64) -> Result<(u64, u64), Error> {
 }
 
 /// One operation an element. Where the axis is not known, everything counts as one row.
-fn cumulate(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn cumulate(op: &Operator<'_>) -> Result<Count, Error> {
     let (outer, inner) = match op.node.int_of(1) {
         Some(axis) => rows(op, axis)?,
         None => (1, op.count(0)?),
@@ -48,7 +28,7 @@ fn cumulate(op: &Operator<'_>) -> Result<Count, Error> {
 }
 
 /// An estimate: a heap of the k best, with which each element is compared, and through which it sinks.
-fn top_k(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn top_k(op: &Operator<'_>) -> Result<Count, Error> {
     let (outer, inner) = rows(op, op.node.int_or("axis", -1)?)?;
     let k = op.result_count(0)?.checked_div(outer).unwrap_or(0);
     Ok(op.does(times(&[outer, inner, plus(&[1, levels(k)])]), Geometry::Reduce { outer, inner }))

@@ -1,21 +1,9 @@
 //! Signal processing: Fourier transforms and windows.
 
-use super::elementwise::{EXP, LOG, SIN};
+use super::Geometry;
+use super::elementwise::{EXP, LOG};
 use super::operator::{Count, Operator, levels, plus, times};
-use super::{Class, Geometry, Rule};
 use divi_onnx::{Error, node::normalize_axis};
-
-pub(super) fn rule(op: &str) -> Option<(Class, Rule)> {
-    Some(match op {
-        "DFT" => (Class::Other, dft),
-        "STFT" => (Class::Other, stft),
-        // A constant less a scaled cosine of a scaled position; Blackman's has two cosines.
-        "HannWindow" | "HammingWindow" => (Class::Transcendental, |op| window(op, SIN + 3)),
-        "BlackmanWindow" => (Class::Transcendental, |op| window(op, 2 * SIN + 6)),
-        "MelWeightMatrix" => (Class::Elementwise, mel_weight_matrix),
-        _ => return None,
-    })
-}
 
 /// The operations of a fast transform of complex numbers.
 fn fourier(length: u64) -> u64 {
@@ -23,7 +11,7 @@ fn fourier(length: u64) -> u64 {
 }
 
 /// Transforms along one axis, the last of the signal unless an operand says so.
-fn dft(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn dft(op: &Operator<'_>) -> Result<Count, Error> {
     let (x, y) = (op.dims(0)?, op.result_dims(0)?);
     if x.len() < 2 || x.len() != y.len() {
         return Err(op.wrong(0, "a signal with real and imaginary parts"));
@@ -40,7 +28,7 @@ fn dft(op: &Operator<'_>) -> Result<Count, Error> {
 }
 
 /// A transform for each frame, whose elements are weighted by the window if there is one.
-fn stft(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn stft(op: &Operator<'_>) -> Result<Count, Error> {
     let (y, signal) = (op.result_dims(0)?, op.dims(0)?);
     let (&[batch, frames, bins, _], [_, whole, ..]) = (&y[..], &signal[..]) else {
         return Err(op.wrong(0, "a batch of signals"));
@@ -56,7 +44,7 @@ fn stft(op: &Operator<'_>) -> Result<Count, Error> {
     Ok(op.does(times(&[outer, plus(&[fourier(length), weighting])]), Geometry::Reduce { outer, inner: length }))
 }
 
-fn window(op: &Operator<'_>, each: u64) -> Result<Count, Error> {
+pub(super) fn window(op: &Operator<'_>, each: u64) -> Result<Count, Error> {
     let count = op.each(each)?;
     let dtype = op.results.first().map_or(count.dtype, |result| result.dtype);
     Ok(count.dtype(dtype))
@@ -64,7 +52,7 @@ fn window(op: &Operator<'_>, each: u64) -> Result<Count, Error> {
 
 /// Each weight is the lesser of two slopes (a difference and a quotient each), not below zero. Each edge of a band takes a
 /// logarithm and the exponential back.
-fn mel_weight_matrix(op: &Operator<'_>) -> Result<Count, Error> {
+pub(super) fn mel_weight_matrix(op: &Operator<'_>) -> Result<Count, Error> {
     let edges = op.result_dims(0)?.last().copied().unwrap_or(0).saturating_add(2);
     let mut count = window(op, 6)?;
     count.flops = plus(&[count.flops, times(&[edges, LOG + EXP])]);

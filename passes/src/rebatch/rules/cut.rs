@@ -1,25 +1,13 @@
 //! Operators that take parts of a tensor, put tensors together, or change how many elements an axis has.
 
 use super::{Flow, Site};
-use divi_onnx::node::{normalize_axes, normalize_axis};
-
-pub(super) fn rule(site: &Site<'_>) -> Option<Option<Flow>> {
-    Some(match site.node.op {
-        "CenterCropPad" => center_crop_pad(site),
-        "Compress" => compress(site),
-        "Concat" => concat(site),
-        "Pad" => pad(site),
-        "Resize" | "Upsample" => resize(site),
-        "ReverseSequence" => reverse_sequence(site),
-        "Slice" => slice(site),
-        "Split" => split(site),
-        "TensorScatter" => tensor_scatter(site),
-        _ => return None,
-    })
-}
+use divi_onnx::{
+    Op,
+    node::{normalize_axes, normalize_axis},
+};
 
 /// Along another axis than the batch; what is the same in all runs is repeated for it.
-fn concat(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn concat(site: &Site<'_>) -> Option<Flow> {
     let (leader, at) = site.leader()?;
     let axis = normalize_axis(site.node.int("axis").ok()??, site.rank(leader)?).ok()?;
     if axis == at.axis {
@@ -29,13 +17,13 @@ fn concat(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, layout, changes))
 }
 
-fn split(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn split(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     (site.axis("axis", 0, 0)? != at.axis).then(|| Flow::all(site, at, vec![]))
 }
 
 /// The batch is not cut, or all of it is taken.
-fn slice(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn slice(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let rank = site.rank(0)?;
     let axes = match site.node.optional(3) {
@@ -64,7 +52,7 @@ fn slice(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// Nothing is added to the batch. Whatever a mode takes from the tensor, it takes along the axis it adds to.
-fn pad(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn pad(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let rank = site.rank(0)?;
     let pads = site.ints(1)?;
@@ -90,7 +78,7 @@ fn named_axes(site: &Site<'_>) -> Option<Vec<usize>> {
 }
 
 /// The batch has scale 1, and then every way of finding coordinates takes each run from itself.
-fn resize(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn resize(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     // A region of interest is given in parts of the batch, too.
     if site.node.str("coordinate_transformation_mode").ok()? == Some("tf_crop_and_resize") {
@@ -100,7 +88,7 @@ fn resize(site: &Site<'_>) -> Option<Flow> {
     let Some(entry) = axes.iter().position(|&axis| axis == at.axis) else {
         return Some(Flow::all(site, at, vec![]));
     };
-    let (scales, sizes) = if site.node.op == "Upsample" { (1, None) } else { (2, Some(3)) };
+    let (scales, sizes) = if site.node.op == Op::Upsample { (1, None) } else { (2, Some(3)) };
     if let Some(factors) = site.node.floats_of(scales).filter(|factors| !factors.is_empty()) {
         return (*factors.get(entry)? == 1.0).then(|| Flow::all(site, at, vec![]));
     }
@@ -112,7 +100,7 @@ fn resize(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, at, changes))
 }
 
-fn center_crop_pad(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn center_crop_pad(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let axes = named_axes(site)?;
     let Some(entry) = axes.iter().position(|&axis| axis == at.axis) else {
@@ -127,14 +115,14 @@ fn center_crop_pad(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// Takes what a condition says along one axis; without one, of all elements.
-fn compress(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn compress(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let axis = normalize_axis(site.node.int("axis").ok()??, site.rank(0)?).ok()?;
     (axis != at.axis).then(|| Flow::all(site, at, vec![]))
 }
 
 /// The lengths are of the batch's axis; runs on a third axis are reversed alike.
-fn reverse_sequence(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn reverse_sequence(site: &Site<'_>) -> Option<Flow> {
     let (_, at) = site.leader()?;
     let (batch_axis, time_axis) = (site.axis("batch_axis", 1, 0)?, site.axis("time_axis", 0, 0)?);
     let axis = if site.batch(1).is_some() { batch_axis } else { at.axis };
@@ -147,7 +135,7 @@ fn reverse_sequence(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// Each row of the cache is written at a position of its own; all rows at 0 without positions.
-fn tensor_scatter(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn tensor_scatter(site: &Site<'_>) -> Option<Flow> {
     let (layout, changes) = site.shared(&[Some(0), Some(0), Some(0)], false)?;
     Some(Flow::all(site, layout.on(0), changes))
 }

@@ -1,30 +1,15 @@
 //! Operators that work on each element by itself.
 
 use super::{Flow, Site};
-
-pub(super) fn rule(site: &Site<'_>) -> Option<Option<Flow>> {
-    Some(match site.node.op {
-        "Abs" | "Acos" | "Acosh" | "Asin" | "Asinh" | "Atan" | "Atanh" | "Bernoulli" | "BitwiseNot" | "Cast"
-        | "Ceil" | "Celu" | "Clip" | "Cos" | "Cosh" | "Dropout" | "Elu" | "Erf" | "Exp" | "Floor" | "Gelu"
-        | "HardSigmoid" | "HardSwish" | "Identity" | "IsInf" | "IsNaN" | "LeakyRelu" | "Log" | "Mish" | "Neg"
-        | "Not" | "RandomNormalLike" | "RandomUniformLike" | "Reciprocal" | "Relu" | "Round" | "Selu" | "Shrink"
-        | "Sigmoid" | "Sign" | "Sin" | "Sinh" | "Softplus" | "Softsign" | "Sqrt" | "Swish" | "Tan" | "Tanh"
-        | "ThresholdedRelu" => same_as_first(site),
-        "Add" | "And" | "BitShift" | "BitwiseAnd" | "BitwiseOr" | "BitwiseXor" | "Div" | "Equal" | "Greater"
-        | "GreaterOrEqual" | "Less" | "LessOrEqual" | "Max" | "Mean" | "Min" | "Mod" | "Mul" | "Or" | "Pow"
-        | "PRelu" | "Sub" | "Sum" | "SwiGLU" | "Where" | "Xor" => broadcast(site),
-        "CastLike" => Some(Flow { results: vec![site.batch(0)], ..Flow::default() }),
-        _ => return None,
-    })
-}
+use divi_onnx::Op;
 
 /// Every result is laid out as the first operand; the others are for all elements.
-fn same_as_first(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn same_as_first(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, site.only_first()?, vec![]))
 }
 
 /// Numpy broadcasting: the batch is on the same axis of all operands, counted from the last.
-fn broadcast(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn broadcast(site: &Site<'_>) -> Option<Flow> {
     let (leader, layout) = site.leader()?;
     let result = site.result_shape(0)?;
     let axis = (layout.axis + result.len()).checked_sub(site.rank(leader)?)?;
@@ -34,7 +19,7 @@ fn broadcast(site: &Site<'_>) -> Option<Flow> {
     }
     let ranks: Vec<_> = (0..site.node.inputs.len()).map(|operand| site.rank(operand)).collect::<Option<_>>()?;
     let axes: Vec<_> = ranks.iter().map(|rank| (axis + rank).checked_sub(result.len())).collect();
-    let (layout, changes) = site.shared(&axes, site.node.op != "SwiGLU")?;
+    let (layout, changes) = site.shared(&axes, site.node.op != Op::SwiGLU)?;
     Some(Flow::all(site, layout.on(axis), changes))
 }
 

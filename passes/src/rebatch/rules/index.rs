@@ -4,19 +4,8 @@ use super::{Change, Flow, Site};
 use crate::rebatch::layout::Layout;
 use divi_onnx::{Tensor, node::normalize_axis};
 
-pub(super) fn rule(site: &Site<'_>) -> Option<Option<Flow>> {
-    Some(match site.node.op {
-        "Gather" => gather(site),
-        "GatherElements" | "ScatterElements" | "Scatter" => elements(site),
-        "GatherND" => gather_nd(site),
-        "ScatterND" => scatter_nd(site),
-        "OneHot" => one_hot(site),
-        _ => return None,
-    })
-}
-
 /// Each index takes a part of a table, or all of them take parts of every run.
-fn gather(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn gather(site: &Site<'_>) -> Option<Flow> {
     let axis = site.axis("axis", 0, 0)?;
     let at = match (site.batch(0), site.batch(1)) {
         (Some(data), None) if data.axis < axis => data,
@@ -64,7 +53,7 @@ fn gather_from_each(site: &Site<'_>, at: Layout) -> Option<Flow> {
 }
 
 /// Indices along one axis; on the others, everything is where its index is.
-fn elements(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn elements(site: &Site<'_>) -> Option<Flow> {
     let (_, at) = site.leader()?;
     if site.axis("axis", 0, 0)? == at.axis {
         return None;
@@ -78,7 +67,7 @@ fn elements(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// The indices say where in the axes behind the batch's, or the batch is none of those that they are about.
-fn gather_nd(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn gather_nd(site: &Site<'_>) -> Option<Flow> {
     let batch_dims = usize::try_from(site.node.int_or("batch_dims", 0).ok()?).ok()?;
     let (data_rank, index_rank) = (site.rank(0)?, site.rank(1)?);
     let depth = usize::try_from(site.shape(1)?.last()?.known()?).ok()?;
@@ -97,7 +86,7 @@ fn gather_nd(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// The batch is on an axis of the data that indices are not about, and the updates have it as well.
-fn scatter_nd(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn scatter_nd(site: &Site<'_>) -> Option<Flow> {
     let index_rank = site.rank(1)?;
     let depth = usize::try_from(site.shape(1)?.last()?.known()?).ok()?;
     let data_axis = match (site.batch(0), site.batch(2)) {
@@ -114,7 +103,7 @@ fn scatter_nd(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// A new axis among those of the indices.
-fn one_hot(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn one_hot(site: &Site<'_>) -> Option<Flow> {
     let at: Layout = site.only_first()?;
     let new = normalize_axis(site.node.int_or("axis", -1).ok()?, site.rank(0)? + 1).ok()?;
     Some(Flow::all(site, at.on(at.axis + usize::from(at.axis >= new)), vec![]))

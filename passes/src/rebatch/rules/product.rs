@@ -2,25 +2,14 @@
 
 use super::{Flow, Site};
 
-pub(super) fn rule(site: &Site<'_>) -> Option<Option<Flow>> {
-    Some(match site.node.op {
-        "MatMul" => matmul(site, 0, 1),
-        "MatMulInteger" => single_elements(site, &[2, 3]).and_then(|()| matmul(site, 0, 1)),
-        "QLinearMatMul" => single_elements(site, &[1, 2, 4, 5, 6, 7]).and_then(|()| matmul(site, 0, 3)),
-        "Gemm" => gemm(site),
-        "Einsum" => einsum(site),
-        _ => return None,
-    })
-}
-
 /// Operands that hold one number for all elements.
-fn single_elements(site: &Site<'_>, operands: &[usize]) -> Option<()> {
+pub(super) fn single_elements(site: &Site<'_>, operands: &[usize]) -> Option<()> {
     let single = |operand: usize| site.node.optional(operand).is_none_or(|value| value.ty.count() == Some(1));
     operands.iter().all(|&operand| site.batch(operand).is_none() && single(operand)).then_some(())
 }
 
 /// Rows of the first operand, columns of the second, or one of the axes in front, which broadcast.
-fn matmul(site: &Site<'_>, left: usize, right: usize) -> Option<Flow> {
+pub(super) fn matmul(site: &Site<'_>, left: usize, right: usize) -> Option<Flow> {
     let (leader, at) = site.leader()?;
     let (left_rank, right_rank) = (site.rank(left)?, site.rank(right)?);
     let rank = site.result_shape(0)?.len();
@@ -53,7 +42,7 @@ fn matmul(site: &Site<'_>, left: usize, right: usize) -> Option<Flow> {
 }
 
 /// Rows of the first operand or columns of the second, and what is added to them.
-fn gemm(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn gemm(site: &Site<'_>) -> Option<Flow> {
     let (leader, at) = site.leader()?;
     let transposed = |name| site.node.flag(name, false).ok();
     let (row, column) = (usize::from(transposed("transA")?), usize::from(!transposed("transB")?));
@@ -80,7 +69,7 @@ fn gemm(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// The batch's label must be one of the result's. An ellipsis is not looked into.
-fn einsum(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn einsum(site: &Site<'_>) -> Option<Flow> {
     let equation = site.node.str("equation").ok()??.replace(' ', "");
     let (terms, result) = equation.split_once("->")?;
     if equation.contains('.') {

@@ -3,38 +3,21 @@
 use super::{Flow, Site};
 use divi_onnx::node::{normalize_axes, normalize_axis};
 
-pub(super) fn rule(site: &Site<'_>) -> Option<Option<Flow>> {
-    Some(match site.node.op {
-        "ReduceL1" | "ReduceL2" | "ReduceLogSum" | "ReduceLogSumExp" | "ReduceMax" | "ReduceMean" | "ReduceMin"
-        | "ReduceProd" | "ReduceSum" | "ReduceSumSquare" => reduce(site),
-        "ArgMax" | "ArgMin" => {
-            site.axis("axis", 0, 0).and_then(|axis| without(site, &[axis], site.node.flag("keepdims", true).ok()?))
-        }
-        "Softmax" | "LogSoftmax" | "Hardmax" | "LpNormalization" | "TopK" => along(site, site.axis("axis", -1, 0)),
-        "CumSum" | "CumProd" => along(site, operand_axis(site, 1)),
-        "DFT" => dft(site),
-        "MeanVarianceNormalization" => mean_variance(site),
-        "LayerNormalization" | "RMSNormalization" | "RMSLayerNormalization" => layer_normalization(site),
-        "Det" | "Trilu" => in_front_of(site, 2),
-        _ => return None,
-    })
-}
-
 /// Everything on one axis belongs together; every result has the operand's axes.
-fn along(site: &Site<'_>, axis: Option<usize>) -> Option<Flow> {
+pub(super) fn along(site: &Site<'_>, axis: Option<usize>) -> Option<Flow> {
     let at = site.only_first()?;
     (axis? != at.axis).then(|| Flow::all(site, at, vec![]))
 }
 
 /// An axis that is an operand.
-fn operand_axis(site: &Site<'_>, operand: usize) -> Option<usize> {
+pub(super) fn operand_axis(site: &Site<'_>, operand: usize) -> Option<usize> {
     match site.ints(operand)?[..] {
         [axis] => normalize_axis(axis, site.rank(0)?).ok(),
         _ => None,
     }
 }
 
-fn reduce(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn reduce(site: &Site<'_>) -> Option<Flow> {
     let rank = site.rank(0)?;
     let axes = match site.node.optional(1) {
         Some(_) => normalize_axes(&site.ints(1)?, rank).ok()?,
@@ -48,7 +31,7 @@ fn reduce(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// Axes are reduced, which the result has only if they are kept.
-fn without(site: &Site<'_>, axes: &[usize], keeps: bool) -> Option<Flow> {
+pub(super) fn without(site: &Site<'_>, axes: &[usize], keeps: bool) -> Option<Flow> {
     let at = site.only_first()?;
     if axes.contains(&at.axis) {
         return None;
@@ -58,7 +41,7 @@ fn without(site: &Site<'_>, axes: &[usize], keeps: bool) -> Option<Flow> {
 }
 
 /// The last axis holds the parts of a complex number.
-fn dft(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn dft(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let rank = site.rank(0)?;
     let axis = match site.node.optional(2) {
@@ -68,7 +51,7 @@ fn dft(site: &Site<'_>) -> Option<Flow> {
     (at.axis != axis && at.axis + 1 != rank).then(|| Flow::all(site, at, vec![]))
 }
 
-fn mean_variance(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn mean_variance(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let axes = site.node.ints("axes").ok()?.unwrap_or(&[0, 2, 3]);
     let axes = normalize_axes(axes, site.rank(0)?).ok()?;
@@ -76,7 +59,7 @@ fn mean_variance(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// The batch is in front of the axes that are normalized; scale and bias broadcast.
-fn layer_normalization(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn layer_normalization(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let rank = site.rank(0)?;
     if at.axis >= site.axis("axis", -1, 0)? {
@@ -90,7 +73,7 @@ fn layer_normalization(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// The last axes belong together.
-fn in_front_of(site: &Site<'_>, last: usize) -> Option<Flow> {
+pub(super) fn in_front_of(site: &Site<'_>, last: usize) -> Option<Flow> {
     let at = site.only_first()?;
     (at.axis + last < site.rank(0)?).then(|| Flow::all(site, at, vec![]))
 }

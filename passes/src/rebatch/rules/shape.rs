@@ -4,22 +4,8 @@ use super::{Flow, Site};
 use crate::rebatch::layout::{Layout, known_product, regroup};
 use divi_onnx::{Dim, node::normalize_axes};
 
-pub(super) fn rule(site: &Site<'_>) -> Option<Option<Flow>> {
-    Some(match site.node.op {
-        "BitCast" => bit_cast(site),
-        "Expand" => expand(site),
-        "Flatten" => flatten(site),
-        "Reshape" => reshape(site),
-        "Squeeze" => squeeze(site),
-        "Tile" => tile(site),
-        "Transpose" => transpose(site),
-        "Unsqueeze" => unsqueeze(site),
-        _ => return None,
-    })
-}
-
 /// The elements stay in order, so the batch is behind as many as before. The shape names the new dimension's size.
-fn reshape(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn reshape(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let to = site.result_shape(0)?;
     let layout = regroup(site.shape(0)?, at, to, site.unit)?;
@@ -44,7 +30,7 @@ fn reshape(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// The two dimensions are the products of those in front of the axis and of the others.
-fn flatten(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn flatten(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let shape = site.shape(0)?;
     let rank = shape.len() as i64;
@@ -56,7 +42,7 @@ fn flatten(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// A batch of one input has a dimension that can be squeezed, one of several has not: a Reshape does what is left to do.
-fn squeeze(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn squeeze(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let shape = site.shape(0)?;
     let squeezed = match site.node.optional(1) {
@@ -71,7 +57,7 @@ fn squeeze(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, at.on(at.axis - gone), vec![]))
 }
 
-fn unsqueeze(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn unsqueeze(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let axes = site.ints(1)?;
     let rank = site.rank(0)? + axes.len();
@@ -80,7 +66,7 @@ fn unsqueeze(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, at.on(axis), vec![]))
 }
 
-fn transpose(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn transpose(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let rank = site.rank(0)?;
     let axis = match site.node.ints("perm").ok()? {
@@ -91,7 +77,7 @@ fn transpose(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// The batch may be kept as it is (by its size or a 1), not repeated.
-fn expand(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn expand(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let (rank, result) = (site.rank(0)?, site.result_shape(0)?);
     let axis = (at.axis + result.len()).checked_sub(rank)?;
@@ -108,13 +94,13 @@ fn expand(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// Repeating the batch would put the runs behind each other twice, not each twice.
-fn tile(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn tile(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     (*site.ints(1)?.get(at.axis)? == 1).then(|| Flow::all(site, at, vec![]))
 }
 
 /// Only the last dimension takes part in a change of width.
-fn bit_cast(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn bit_cast(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let same = site.results.first()?.dtype.bits() == site.node.dtype(0).ok()?.bits();
     (same || at.axis + 1 != site.rank(0)?).then(|| Flow::all(site, at, vec![]))

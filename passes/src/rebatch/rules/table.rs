@@ -3,51 +3,14 @@
 use super::{Flow, Site};
 use crate::rebatch::layout::Layout;
 
-pub(super) fn rule(site: &Site<'_>) -> Option<Option<Flow>> {
-    const B: Option<usize> = Some(0);
-    Some(match site.node.op {
-        "Col2Im"
-        | "Conv"
-        | "ConvInteger"
-        | "ConvTranspose"
-        | "DepthToSpace"
-        | "GroupNormalization"
-        | "InstanceNormalization"
-        | "Multinomial"
-        | "QLinearConv"
-        | "SpaceToDepth"
-        | "STFT" => in_front(site, &[B]),
-        "GridSample" => in_front(site, &[B, B]),
-        "DeformConv" => in_front(site, &[B, None, B, None, B]),
-        "CausalConvWithState" => in_front(site, &[B, None, None, B]),
-        "LinearAttention" => in_front(site, &[B; 6]),
-        "RotaryEmbedding" if site.node.optional(3).is_some() => in_front(site, &[B, None, None, B]),
-        "RotaryEmbedding" => in_front(site, &[B; 3]),
-        "Attention" => attention(site),
-        "NegativeLogLikelihoodLoss" | "SoftmaxCrossEntropyLoss" => loss(site),
-        "TfIdfVectorizer" if site.rank(0) == Some(2) => in_front(site, &[B]),
-        "AveragePool" | "GlobalAveragePool" | "GlobalLpPool" | "GlobalMaxPool" | "LpPool" | "MaxPoolSingleOut" => {
-            pool(site)
-        }
-        // Indices count from the first run's first element.
-        "MaxPool" if site.node.outputs == 1 => pool(site),
-        "BatchNormalizationInferenceMode" | "LRN" => not_channels(site),
-        "BatchNormalization" if site.node.flag("training_mode", false) == Ok(false) => not_channels(site),
-        "AffineGrid" => affine_grid(site),
-        "QuantizeLinear" | "DequantizeLinear" => quantize(site),
-        "RNN" | "GRU" | "LSTM" => recurrent(site),
-        _ => return None,
-    })
-}
-
 /// The batch is the first axis of some operands and of every result.
-fn in_front(site: &Site<'_>, axes: &[Option<usize>]) -> Option<Flow> {
+pub(super) fn in_front(site: &Site<'_>, axes: &[Option<usize>]) -> Option<Flow> {
     let (layout, changes) = site.shared(axes, false)?;
     Some(Flow::all(site, layout.on(0), changes))
 }
 
 /// The mask broadcasts to the scores, whose first axis is the batch.
-fn attention(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn attention(site: &Site<'_>) -> Option<Flow> {
     let mut axes = [Some(0); 7];
     let broadcasts = match site.shape(3) {
         Some(&[first, _, _, _]) => site.batch(3).is_none() && first.known() == Some(1),
@@ -60,7 +23,7 @@ fn attention(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// A loss for each input; a mean or sum is of all.
-fn loss(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn loss(site: &Site<'_>) -> Option<Flow> {
     if site.node.str_or("reduction", "mean").ok()? != "none" {
         return None;
     }
@@ -68,19 +31,19 @@ fn loss(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// Images and channels are each by themselves.
-fn pool(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn pool(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     (at.axis < 2).then(|| Flow::all(site, at, vec![]))
 }
 
 /// Everything but the channels is alike.
-fn not_channels(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn not_channels(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     (at.axis != 1).then(|| Flow::all(site, at, vec![]))
 }
 
 /// The size of the images names their number.
-fn affine_grid(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn affine_grid(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first().filter(|at| at.axis == 0)?;
     let size = site.shape(0)?.first()?.known()?;
     let changes = site.with_element(1, 0, size.checked_mul(site.factor)?)?;
@@ -88,7 +51,7 @@ fn affine_grid(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// Scales are for all elements, for an axis, or for blocks along one.
-fn quantize(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn quantize(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let scale = site.shape(1)?;
     if scale.is_empty() || site.node.optional(1)?.ty.count() == Some(1) && scale.len() == 1 {
@@ -106,7 +69,7 @@ fn quantize(site: &Site<'_>) -> Option<Flow> {
 }
 
 /// Sequences are by themselves, and so are their lengths and states.
-fn recurrent(site: &Site<'_>) -> Option<Flow> {
+pub(super) fn recurrent(site: &Site<'_>) -> Option<Flow> {
     let batch_first = site.node.flag("layout", false).ok()?;
     let (x, y, state) = if batch_first { (0, 0, 0) } else { (1, 2, 1) };
     let axes = [Some(x), None, None, None, Some(0), Some(state), Some(state)];

@@ -1,14 +1,14 @@
 //! A compact way to state a test of a rule.
 
 use super::{Change, Flow, Layout, Site, flow};
-use divi_onnx::{Attr, Attributes, DType, Dim, Node, Tensor, TensorType, Value};
+use divi_onnx::{Attr, Attributes, DType, Dim, Node, Op, Tensor, TensorType, Value};
 
 /// Three runs at once, of one input each.
 const FACTOR: i64 = 3;
 
 /// An operator application to ask about.
 pub(crate) struct Case {
-    op: &'static str,
+    op: Op,
     inputs: Vec<Option<Value>>,
     batch: Vec<Option<Layout>>,
     attributes: Attributes,
@@ -19,7 +19,7 @@ pub(crate) struct Case {
 impl Case {
     pub(crate) fn new(op: &'static str) -> Self {
         Self {
-            op,
+            op: Op::from_name(op).expect("the table has the operator"),
             inputs: vec![],
             batch: vec![],
             attributes: Attributes::default(),

@@ -6,7 +6,7 @@ use crate::node::{Node, normalize_axes, normalize_axis};
 use crate::shape::{join, product};
 use crate::{DType, Dim, Error, TensorType};
 
-pub(super) fn slice(node: &Node<'_>) -> Types {
+pub(in crate::infer) fn slice(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let (starts, ends) = (list_operand(node, 1)?, list_operand(node, 2)?);
     let axes = node.optional(3).map(|_| list_operand(node, 3)).transpose()?;
@@ -73,7 +73,7 @@ fn slice_len(size: i64, start: i64, end: i64, step: i64) -> i64 {
     span.div_ceil(step.unsigned_abs()) as i64
 }
 
-pub(super) fn split(node: &Node<'_>) -> Types {
+pub(in crate::infer) fn split(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let axis = node.int_or("axis", 0)?;
     let sizes = node.optional(1).map(|_| sizes_operand(node, 1)).transpose()?.flatten();
@@ -141,7 +141,7 @@ fn equal_parts(dim: Dim, count: usize) -> Result<Vec<Dim>, Error> {
     Ok(parts)
 }
 
-pub(super) fn pad(node: &Node<'_>) -> Types {
+pub(in crate::infer) fn pad(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let mode = node.str_or("mode", "constant")?;
     if !["constant", "reflect", "edge", "wrap"].contains(&mode) {
@@ -183,7 +183,7 @@ pub(super) fn pad(node: &Node<'_>) -> Types {
     one(TensorType::new(dtype, result))
 }
 
-pub(super) fn center_crop_pad(node: &Node<'_>) -> Types {
+pub(in crate::infer) fn center_crop_pad(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let target = sizes_operand(node, 1)?;
     let axes = node.ints("axes")?;
@@ -204,7 +204,7 @@ pub(super) fn center_crop_pad(node: &Node<'_>) -> Types {
     one(TensorType::new(dtype, result))
 }
 
-pub(super) fn compress(node: &Node<'_>) -> Types {
+pub(in crate::infer) fn compress(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let condition = node.input(1)?;
     if condition.ty.dtype != DType::Bool {

@@ -6,7 +6,7 @@ use crate::node::{Node, normalize_axes};
 use crate::shape::{join, product};
 use crate::{Dim, Error, Shape, TensorType};
 
-pub(super) fn reshape(node: &Node<'_>) -> Types {
+pub(in crate::infer) fn reshape(node: &Node<'_>) -> Types {
     let data = node.input(0)?;
     let Some(target) = list_operand(node, 1)? else {
         return one(TensorType::unranked(data.ty.dtype));
@@ -122,7 +122,7 @@ fn split(dims: &[Dim]) -> (Option<i64>, Vec<Dim>) {
     (product(&known).known().filter(|&size| size >= 0), open)
 }
 
-pub(super) fn flatten(node: &Node<'_>) -> Types {
+pub(in crate::infer) fn flatten(node: &Node<'_>) -> Types {
     let axis = node.int_or("axis", 1)?;
     let shape = match node.shape(0)? {
         None => vec![Dim::Unknown; 2],
@@ -139,7 +139,7 @@ pub(super) fn flatten(node: &Node<'_>) -> Types {
     one(TensorType::new(node.dtype(0)?, shape))
 }
 
-pub(super) fn transpose(node: &Node<'_>) -> Types {
+pub(in crate::infer) fn transpose(node: &Node<'_>) -> Types {
     let shape = node.shape(0)?;
     let shape = match (shape, node.ints("perm")?) {
         (None, None) => None,
@@ -163,7 +163,7 @@ fn axes_operand(node: &Node<'_>, index: usize) -> Result<(Option<Vec<i64>>, Opti
     Ok((axes.and_then(|axes| axes.into_iter().map(Dim::known).collect()), len))
 }
 
-pub(super) fn squeeze(node: &Node<'_>) -> Types {
+pub(in crate::infer) fn squeeze(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let Some(shape) = node.shape(0)? else {
         return one(TensorType::unranked(dtype));
@@ -194,7 +194,7 @@ fn without_ones(shape: &[Dim], axes: &[i64]) -> Result<Shape, Error> {
     Ok(shape.iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, &dim)| dim).collect())
 }
 
-pub(super) fn unsqueeze(node: &Node<'_>) -> Types {
+pub(in crate::infer) fn unsqueeze(node: &Node<'_>) -> Types {
     let shape = node.shape(0)?;
     let result = match (shape, axes_operand(node, 1)?) {
         (Some(shape), (Some(axes), _)) => {

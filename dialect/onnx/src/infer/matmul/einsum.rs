@@ -75,7 +75,7 @@ impl Labels {
     }
 }
 
-pub(super) fn einsum(node: &Node<'_>) -> Types {
+pub(in crate::infer) fn einsum(node: &Node<'_>) -> Types {
     let operands = node.variadic()?;
     let dtype = node.same_dtype(&(0..operands.len()).collect::<Vec<_>>())?;
     let equation = node.str("equation")?.ok_or_else(|| Error::new("needs the attribute 'equation'"))?.replace(' ', "");

@@ -24,7 +24,7 @@ fn by_heads(op: &Operator<'_>, operand: usize, attribute: &str) -> Result<[u64; 
 
 /// Queries times keys, scaled, capped and masked where that is asked for, a softmax, and that times the values; what a causal
 /// mask hides is counted as well. The scores lie in memory in between.
-pub(super) fn attention(op: &Operator<'_>) -> Result<Count, Error> {
+pub(in crate::work) fn attention(op: &Operator<'_>) -> Result<Count, Error> {
     let [batch, heads, rows, depth] = by_heads(op, 0, "q_num_heads")?;
     let [_, _, length, _] = by_heads(op, 1, "kv_num_heads")?;
     let [_, _, _, v_size] = by_heads(op, 2, "kv_num_heads")?;
@@ -51,7 +51,7 @@ pub(super) fn attention(op: &Operator<'_>) -> Result<Count, Error> {
 
 /// At each step, the state of each head of keys and values decays (`gated`), is corrected by what it already knows of the
 /// key (`delta`), and gets the outer product of key and value; each head of queries reads it, scaled.
-pub(super) fn linear_attention(op: &Operator<'_>) -> Result<Count, Error> {
+pub(in crate::work) fn linear_attention(op: &Operator<'_>) -> Result<Count, Error> {
     let [batch, heads, length, depth] = by_heads(op, 0, "q_num_heads")?;
     let [_, kv_heads, _, columns] = by_heads(op, 2, "kv_num_heads")?;
     let rule = op.node.str_or("update_rule", "gated_delta")?;

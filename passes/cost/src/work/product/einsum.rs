@@ -23,7 +23,7 @@ enum Name {
 
 /// At each point of the space of all indices, one multiplication fewer than there are operands, and an addition if any index
 /// is summed over: two for a product of matrices.
-pub(super) fn einsum(op: &Operator<'_>) -> Result<Count, Error> {
+pub(in crate::work) fn einsum(op: &Operator<'_>) -> Result<Count, Error> {
     let equation = op.node.str("equation")?.ok_or_else(|| Error::new("needs the attribute 'equation'"))?;
     let equation = equation.replace(' ', "");
     let (terms, result) = match equation.split_once("->") {
