@@ -11,6 +11,7 @@ use crate::{
     slow::SlowNode,
 };
 use divi_cost::device::Kind;
+use divi_onnx::Op;
 use divi_runtime::bundle::{Call, Device};
 use std::fmt;
 
@@ -26,7 +27,7 @@ pub trait TargetBackend: Send + Sync {
     }
 
     /// Returns true if there is code for an operator in some types.
-    fn has_operator(&self, op: &str) -> bool;
+    fn has_operator(&self, op: Op) -> bool;
 
     /// Checks that code can be generated for a node. Its operands and results are indices of `values`.
     fn supports(&self, node: &Node, values: &[Value]) -> Result<(), Reason>;

@@ -4,29 +4,24 @@ use crate::{
     error::Result,
     graph::{Constant, Node, Value},
 };
-use divi_onnx::{DType, Tensor};
+use divi_onnx::{DType, Op, Tensor};
 use divi_runtime::prepare::{Expression, Loop, Pack};
 
-/// Operators whose result has the bytes of their operand.
-fn keeps_bytes(op: &str) -> bool {
-    matches!(op, "Identity" | "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze")
-}
-
 /// True if [`arranged`] has the result of an operator on constants of this type.
-pub(crate) fn only_arranges(op: &str, dtype: DType) -> bool {
-    keeps_bytes(op) || op == "Transpose" && dtype == DType::F32
+pub(crate) fn only_arranges(op: Op, dtype: DType) -> bool {
+    op.is_view() || op == Op::Transpose && dtype == DType::F32
 }
 
 /// What a node makes of a constant, if it only arranges its elements.
 pub(crate) fn arranged(node: &Node, input: &Value, result: &Value) -> Result<Option<Constant>> {
     let Some(constant) = &input.constant else { return Ok(None) };
-    match node.op.as_str() {
-        op if keeps_bytes(op) => {
+    match node.op {
+        op if op.is_view() => {
             let same = |tensor: &Tensor| Tensor::new(result.dtype, result.shape.clone(), tensor.bytes().clone());
             let tensor = constant.tensor.as_ref().and_then(same);
             Ok(Some(Constant { source: constant.source.clone(), tensor }))
         }
-        "Transpose" if input.dtype == DType::F32 && !input.shape.contains(&0) => {
+        Op::Transpose if input.dtype == DType::F32 && !input.shape.contains(&0) => {
             let rank = input.shape.len();
             let order: Vec<usize> = match node.attributes().ints("perm")? {
                 Some(order) => order.iter().map(|&axis| axis as usize).collect(),

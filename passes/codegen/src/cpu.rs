@@ -23,7 +23,7 @@ use crate::{
     ops, stage,
 };
 use divi_cost::device::{self, Kind};
-use divi_onnx::DType;
+use divi_onnx::{DType, Op, operators::CpuKernel};
 use divi_runtime::bundle::Device;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -38,7 +38,7 @@ impl TargetBackend for CpuBackend {
         device::CPU
     }
 
-    fn has_operator(&self, op: &str) -> bool {
+    fn has_operator(&self, op: Op) -> bool {
         ops::find(op).is_some()
     }
 
@@ -74,13 +74,14 @@ pub(crate) struct CpuHooks;
 
 impl Hooks for CpuHooks {
     fn lower_fast(&self, cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
-        match nodes[position].op.as_str() {
-            "Conv" => conv::lower(cx, nodes, position),
-            "MatMul" | "Gemm" => matmul::lower(cx, nodes, position),
-            "MaxPool" | "MaxPoolSingleOut" | "AveragePool" => pool::lower(cx, &nodes[position]),
-            "GlobalAveragePool" | "ReduceMean" => pool::lower_global(cx, &nodes[position]),
-            "Concat" => concat::lower(cx, &nodes[position]),
-            _ => map::lower(cx, nodes, position),
+        match nodes[position].op.cpu_kernel() {
+            Some(CpuKernel::Conv) => conv::lower(cx, nodes, position),
+            Some(CpuKernel::MatMul) => matmul::lower(cx, nodes, position),
+            Some(CpuKernel::Pool) => pool::lower(cx, &nodes[position]),
+            Some(CpuKernel::Mean) => pool::lower_global(cx, &nodes[position]),
+            Some(CpuKernel::Concat) => concat::lower(cx, &nodes[position]),
+            Some(CpuKernel::Map) => map::lower(cx, nodes, position),
+            None => Ok(None),
         }
     }
 
@@ -149,7 +150,7 @@ fn wanted_margins(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Margin> {
         *known = known.union(&margin).unwrap_or(*known);
     }
     // What is concatenated can be written in its place if it has the same margin.
-    for node in nodes.iter().rev().filter(|node| node.op == "Concat") {
+    for node in nodes.iter().rev().filter(|node| node.op == Op::Concat) {
         let Some(&margin) = node.result(0).and_then(|result| margins.get(&result)) else { continue };
         for &input in node.inputs.iter().flatten() {
             let known = margins.entry(input).or_insert(Margin::NONE);

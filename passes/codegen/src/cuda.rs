@@ -25,7 +25,7 @@ use crate::{
     target::Gpu,
 };
 use divi_cost::device::{self, Kind};
-use divi_onnx::DType;
+use divi_onnx::{DType, Op, operators::CudaKernel};
 use divi_runtime::{
     bundle::{self, Device},
     drivers::cuda::{self as cuda_driver, launch::Launch},
@@ -43,7 +43,7 @@ impl TargetBackend for CudaBackend {
         Ok(gpu(device).map(drop)?)
     }
 
-    fn has_operator(&self, op: &str) -> bool {
+    fn has_operator(&self, op: Op) -> bool {
         ops::find(op).is_some()
     }
 
@@ -114,14 +114,15 @@ pub(crate) struct CudaHooks;
 impl Hooks for CudaHooks {
     fn lower_fast(&self, cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
         let node = &nodes[position];
-        match node.op.as_str() {
-            "Conv" => conv::lower(cx, nodes, position),
-            "MatMul" | "Gemm" => matmul::lower(cx, nodes, position),
-            "Softmax" => rows::softmax(cx, node),
-            "LayerNormalization" => rows::layer_normalization(cx, node),
-            "GlobalAveragePool" | "ReduceMean" => rows::mean(cx, node),
-            "Concat" => concat::lower(cx, node, nodes.len()),
-            _ => chain::lower(cx, nodes, position),
+        match node.op.cuda_kernel() {
+            Some(CudaKernel::Conv) => conv::lower(cx, nodes, position),
+            Some(CudaKernel::MatMul) => matmul::lower(cx, nodes, position),
+            Some(CudaKernel::Softmax) => rows::softmax(cx, node),
+            Some(CudaKernel::LayerNormalization) => rows::layer_normalization(cx, node),
+            Some(CudaKernel::Mean) => rows::mean(cx, node),
+            Some(CudaKernel::Concat) => concat::lower(cx, node, nodes.len()),
+            Some(CudaKernel::Map) => chain::lower(cx, nodes, position),
+            None => Ok(None),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::{
     graph::{Id, Node},
     lowering::Lowering,
 };
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 use divi_runtime::prepare::Expression;
 
 /// A function of `f32` elements.
@@ -224,6 +224,10 @@ fn run(
     best
 }
 
+fn is_batch_normalization(op: Op) -> bool {
+    op.exported() == Op::BatchNormalization
+}
+
 /// Adds a node's steps; `None` if it is not made of functions of elements, or reads nothing of what is inside.
 fn append(cx: &mut Lowering<'_>, program: &mut Program, node: &Node, inside: &[(Id, Argument)]) -> Result<Option<()>> {
     if !node.inputs.iter().flatten().any(|input| inside.iter().any(|(id, _)| id == input)) {
@@ -231,32 +235,32 @@ fn append(cx: &mut Lowering<'_>, program: &mut Program, node: &Node, inside: &[(
     }
     let attributes = node.attributes();
     let number = |name: &str, default: f64| Ok(attributes.float(name)?.map_or(default, f64::from));
-    if node.op.starts_with("BatchNormalization") {
+    if is_batch_normalization(node.op) {
         return normalization(cx, program, node, inside);
     }
-    let function = match node.op.as_str() {
-        "Add" => Function::Add,
-        "Sum" if node.inputs.len() == 2 => Function::Add,
-        "Sub" => Function::Sub,
-        "Mul" => Function::Mul,
-        "Div" => Function::Div,
-        "Max" if node.inputs.len() == 2 => Function::Max,
-        "Min" if node.inputs.len() == 2 => Function::Min,
-        "Relu" => Function::Relu,
-        "Sigmoid" => Function::Sigmoid,
-        "Tanh" => Function::Tanh,
-        "Erf" => Function::Erf,
-        "Exp" => Function::Exp,
-        "Sqrt" => Function::Sqrt,
-        "Neg" => Function::Neg,
-        "Abs" => Function::Abs,
-        "Reciprocal" => Function::Reciprocal,
-        "HardSigmoid" => Function::HardSigmoid { alpha: number("alpha", 0.2)?, beta: number("beta", 0.5)? },
-        "HardSwish" => Function::HardSwish,
-        "LeakyRelu" => Function::LeakyRelu { alpha: number("alpha", 0.01)? },
-        "Gelu" => Function::Gelu { is_approximate: attributes.str_or("approximate", "none")? == "tanh" },
-        "Pow" if exponent(cx, node) == Some(2.0) => Function::Square,
-        "Clip" => {
+    let function = match node.op {
+        Op::Add => Function::Add,
+        Op::Sum if node.inputs.len() == 2 => Function::Add,
+        Op::Sub => Function::Sub,
+        Op::Mul => Function::Mul,
+        Op::Div => Function::Div,
+        Op::Max if node.inputs.len() == 2 => Function::Max,
+        Op::Min if node.inputs.len() == 2 => Function::Min,
+        Op::Relu => Function::Relu,
+        Op::Sigmoid => Function::Sigmoid,
+        Op::Tanh => Function::Tanh,
+        Op::Erf => Function::Erf,
+        Op::Exp => Function::Exp,
+        Op::Sqrt => Function::Sqrt,
+        Op::Neg => Function::Neg,
+        Op::Abs => Function::Abs,
+        Op::Reciprocal => Function::Reciprocal,
+        Op::HardSigmoid => Function::HardSigmoid { alpha: number("alpha", 0.2)?, beta: number("beta", 0.5)? },
+        Op::HardSwish => Function::HardSwish,
+        Op::LeakyRelu => Function::LeakyRelu { alpha: number("alpha", 0.01)? },
+        Op::Gelu => Function::Gelu { is_approximate: attributes.str_or("approximate", "none")? == "tanh" },
+        Op::Pow if exponent(cx, node) == Some(2.0) => Function::Square,
+        Op::Clip => {
             let bound = |index| match node.optional(index) {
                 None => Some(None),
                 Some(id) => scalar(cx, id).map(Some),
@@ -318,7 +322,7 @@ pub(crate) fn normalization_behind<'n>(
     result: Id,
 ) -> Option<&'n Node> {
     nodes.get(position + 1).filter(|next| {
-        next.op.starts_with("BatchNormalization")
+        is_batch_normalization(next.op)
             && next.task == nodes[position].task
             && next.optional(0) == Some(result)
             && next.outputs.iter().skip(1).all(Option::is_none)

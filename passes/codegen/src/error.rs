@@ -1,5 +1,6 @@
 //! What cannot be compiled, and why.
 
+use divi_onnx::Op;
 use std::{fmt, io, path::PathBuf};
 
 /// Part of the messages of [`Error::Internal`].
@@ -8,7 +9,7 @@ pub const BUG: &str = "this is a bug in divi";
 #[derive(Debug)]
 pub enum Error {
     /// A node has no code: what is wrong and what would help.
-    Node { op: String, name: String, message: String },
+    Node { op: Op, name: String, message: String },
     /// A stage as a whole has none.
     Stage { name: String, message: String },
     /// A processor that LLVM does not know, or that kernels are not written for.

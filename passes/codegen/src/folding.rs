@@ -98,7 +98,7 @@ impl Cone {
             if operands.is_empty() || !operands.iter().all(is_ready) {
                 continue;
             }
-            let is_computed = !constants::only_arranges(&node.op, graph.values[operands[0].0].dtype)
+            let is_computed = !constants::only_arranges(node.op, graph.values[operands[0].0].dtype)
                 || operands.iter().filter_map(|id| derived.get(id)).any(|it| it.is_computed);
             let bytes = |id: &Id| derived.get(id).map_or_else(|| graph.values[id.0].bytes(), |it| it.source_bytes);
             let source_bytes = operands.iter().map(bytes).fold(0, u64::saturating_add);
@@ -227,7 +227,7 @@ fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<
 mod tests {
     use super::*;
     use crate::graph;
-    use divi_onnx::{Attributes, DType};
+    use divi_onnx::{Attributes, DType, Op};
 
     fn value(shape: &[i64], constant: Option<&[f32]>) -> graph::Value {
         let source = |numbers: &[f32]| {
@@ -240,7 +240,7 @@ mod tests {
     fn node(op: &str, inputs: &[usize], output: usize) -> Node {
         let inputs = inputs.iter().map(|&id| Some(Id(id))).collect();
         Node {
-            op: op.into(),
+            op: Op::from_name(op).unwrap(),
             name: op.to_lowercase(),
             attributes: Attributes::default(),
             inputs,
@@ -293,7 +293,7 @@ mod tests {
         let mut program = program();
         let folded = fold(&mut program, &folder, &options).unwrap().unwrap();
         let graph = &program.stages[0].graph;
-        assert_eq!(graph.nodes.iter().map(|node| &node.op[..]).collect::<Vec<_>>(), ["Add"]);
+        assert_eq!(graph.nodes.iter().map(|node| node.op).collect::<Vec<_>>(), [Op::Add]);
         let constant = graph.values[4].constant.as_ref().unwrap();
         assert_eq!(constant.tensor.as_ref().unwrap().floats().unwrap(), [1.0, 1.0]);
         assert!(folded.has(&folder.canonicalize().unwrap().join("folded/values.bin").to_string_lossy()));

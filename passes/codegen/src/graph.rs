@@ -35,8 +35,7 @@ pub struct Constant {
 /// An operator with its operands and results; absent ones are `None`.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The operator's name in the `onnx` dialect, without the dialect: `Conv`.
-    pub op: String,
+    pub op: Op,
     /// What the model calls it.
     pub name: String,
     pub attributes: Attributes,
@@ -89,12 +88,7 @@ impl Value {
 impl Node {
     /// The operator's attributes, with the accessors that inference has for them.
     pub fn attributes(&self) -> divi_onnx::Node<'_> {
-        divi_onnx::Node {
-            op: Op::from_name(&self.op).expect("the table has the operators of a stage"),
-            inputs: &[],
-            attributes: &self.attributes,
-            outputs: self.outputs.len(),
-        }
+        divi_onnx::Node { op: self.op, inputs: &[], attributes: &self.attributes, outputs: self.outputs.len() }
     }
 
     pub fn optional(&self, index: usize) -> Option<Id> {

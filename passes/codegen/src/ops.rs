@@ -20,6 +20,7 @@ mod view;
 mod window;
 
 use crate::{error::Result, graph::Node, lowering::Lowering};
+use divi_onnx::{Op, operators};
 pub(crate) use elementwise::map;
 pub(crate) use movement::copy_out;
 pub(crate) use window::{Axis, is_below, sliding};
@@ -27,25 +28,35 @@ pub(crate) use window::{Axis, is_below, sliding};
 /// Lowers a node.
 pub(crate) type Lower = fn(&mut Lowering<'_>, &Node) -> Result<()>;
 
-/// Every operator that there is code for, by families.
-const FAMILIES: &[fn(&str) -> Option<Lower>] = &[
-    elementwise::find,
-    reduce::find,
-    movement::find,
-    image::find,
-    view::find,
-    conv::find,
-    pool::find,
-    matmul::find,
-    norm::find,
-    quantize::find,
-    recurrent::find,
-    attention::find,
-    loss::find,
-    signal::find,
-];
+/// The function that lowers an operator; `None` if there is no code for it.
+pub(crate) fn find(op: Op) -> Option<Lower> {
+    match op.lowering()? {
+        operators::Lowering::Attention => attention::find(op),
+        operators::Lowering::Conv => conv::find(op),
+        operators::Lowering::Elementwise => elementwise::find(op),
+        operators::Lowering::Image => image::find(op),
+        operators::Lowering::Loss => loss::find(op),
+        operators::Lowering::MatMul => matmul::find(op),
+        operators::Lowering::Movement => movement::find(op),
+        operators::Lowering::Norm => norm::find(op),
+        operators::Lowering::Pool => pool::find(op),
+        operators::Lowering::Quantize => quantize::find(op),
+        operators::Lowering::Recurrent => recurrent::find(op),
+        operators::Lowering::Reduce => reduce::find(op),
+        operators::Lowering::Signal => signal::find(op),
+        operators::Lowering::View => view::find(op),
+    }
+}
 
-/// The function that lowers an operator.
-pub(crate) fn find(op: &str) -> Option<Lower> {
-    FAMILIES.iter().find_map(|family| family(op))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table says of every operator whether there is code for it.
+    #[test]
+    fn every_lowering_of_the_table_has_a_function() {
+        for &op in Op::all() {
+            assert_eq!(find(op).is_some(), op.lowering().is_some(), "{op}");
+        }
+    }
 }

@@ -4,30 +4,6 @@ use crate::graph::Node;
 use divi_onnx::DType;
 use std::{collections::BTreeMap, fmt};
 
-/// Returns whether an operator takes so many operations an element that plain loops are much slower than a tuned kernel. All others
-/// are bound by memory, where plain loops are as good.
-fn is_compute_bound(op: &str) -> bool {
-    matches!(
-        op,
-        "Attention"
-            | "Conv"
-            | "ConvInteger"
-            | "ConvTranspose"
-            | "DFT"
-            | "DeformConv"
-            | "Einsum"
-            | "GRU"
-            | "Gemm"
-            | "LSTM"
-            | "LinearAttention"
-            | "MatMul"
-            | "MatMulInteger"
-            | "QLinearConv"
-            | "QLinearMatMul"
-            | "RNN"
-    )
-}
-
 /// A node of a stage that was lowered to plain loops although it is bound by computation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SlowNode {
@@ -39,7 +15,7 @@ pub(crate) struct SlowNode {
 impl SlowNode {
     /// A node that no fast kernel was found for; `None` if it needs none.
     pub(crate) fn of(node: &Node, dtype: DType) -> Option<Self> {
-        is_compute_bound(&node.op).then(|| Self { kind: format!("{} of {dtype}", node.op), task: node.task })
+        node.op.is_compute_bound().then(|| Self { kind: format!("{} of {dtype}", node.op), task: node.task })
     }
 }
 
@@ -105,7 +81,7 @@ mod tests {
 
     fn node(op: &str, task: usize) -> Node {
         let (name, attributes) = (String::new(), divi_onnx::Attributes::default());
-        Node { op: op.into(), name, attributes, inputs: vec![], outputs: vec![], task }
+        Node { op: divi_onnx::Op::from_name(op).unwrap(), name, attributes, inputs: vec![], outputs: vec![], task }
     }
 
     #[test]

@@ -98,11 +98,7 @@ fn lower_nodes(
     slow: &mut Vec<SlowNode>,
 ) -> std::result::Result<usize, Error> {
     let node = &nodes[position];
-    let at = |error: divi_onnx::Error| Error::Node {
-        op: node.op.clone(),
-        name: node.name.clone(),
-        message: error.to_string(),
-    };
+    let at = |error: divi_onnx::Error| Error::Node { op: node.op, name: node.name.clone(), message: error.to_string() };
     cx.set_task(node.task);
     let operands: Vec<_> = node.inputs.iter().flatten().copied().collect();
     cx.set_preparing(!operands.is_empty() && operands.iter().all(|&id| cx.is_constant(id)));
@@ -132,7 +128,7 @@ fn lower_node(
         let first = node.inputs.iter().flatten().next();
         slow.extend(first.and_then(|&input| SlowNode::of(node, cx.dtype(input))));
     }
-    let lower = ops::find(&node.op).ok_or_else(|| {
+    let lower = ops::find(node.op).ok_or_else(|| {
         divi_onnx::Error::new("there is no code for this operator yet: compute it elsewhere, or without it")
     })?;
     let inputs = node.inputs.iter().map(|input| input.map(|id| cx.dense(id))).collect();

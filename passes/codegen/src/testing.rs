@@ -10,7 +10,7 @@ use crate::{
     stage::{self, Boundary},
     target::Target,
 };
-use divi_onnx::{Attr, Attributes, DType, Tensor};
+use divi_onnx::{Attr, Attributes, DType, Op, Tensor};
 use divi_runtime::{
     bundle::{Buffer, Call},
     prepare::Expression,
@@ -53,7 +53,7 @@ impl Graph {
         let output = self.value(dtype, shape);
         let attributes: Attributes = attributes.iter().map(|(name, attr)| (*name, attr.clone())).collect();
         self.nodes.push(Node {
-            op: op.into(),
+            op: Op::from_name(op).expect("the table has the operator"),
             name: format!("node {}", self.nodes.len()),
             attributes,
             inputs: inputs.iter().copied().map(Some).collect(),
@@ -218,7 +218,7 @@ pub(crate) fn evaluate(
     operands.extend(constants.iter().map(|tensor| graph.known(tensor.clone())));
     let outputs: Vec<_> = results.iter().map(|(dtype, shape)| graph.value(*dtype, shape)).collect();
     graph.nodes.push(Node {
-        op: op.into(),
+        op: Op::from_name(op).expect("the table has the operator"),
         name: String::new(),
         attributes: attributes.iter().map(|(name, attr)| (*name, attr.clone())).collect(),
         inputs: operands.into_iter().map(Some).collect(),

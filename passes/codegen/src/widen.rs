@@ -4,74 +4,9 @@
 //! precision, as in runtimes that insert conversions around kernels for `f32`, and the fast kernels serve both element types.
 
 use crate::graph::{Constant, Graph, Id, Node, Value};
-use divi_onnx::{Attributes, DType, Tensor};
+use divi_onnx::{Attributes, DType, Op, Tensor, operators::HalfPrecision};
 use divi_runtime::{prepare::Expression, random_weights::Element};
 use rustc_hash::FxHashMap;
-
-/// Operators that add up many terms, or have a fast kernel for `f32`.
-const SUMMING: &[&str] = &[
-    "AveragePool",
-    "BatchNormalizationInferenceMode",
-    "Conv",
-    "ConvTranspose",
-    "Gemm",
-    "GlobalAveragePool",
-    "GroupNormalization",
-    "InstanceNormalization",
-    "LayerNormalization",
-    "LogSoftmax",
-    "MatMul",
-    "RMSNormalization",
-    "ReduceL2",
-    "ReduceMean",
-    "ReduceSum",
-    "ReduceSumSquare",
-    "Softmax",
-];
-/// Operators on single elements, which run in the loop of their neighbours.
-const ELEMENTWISE: &[&str] = &[
-    "Abs",
-    "Add",
-    "Clip",
-    "Div",
-    "Elu",
-    "Erf",
-    "Exp",
-    "Gelu",
-    "HardSigmoid",
-    "HardSwish",
-    "LeakyRelu",
-    "Max",
-    "Min",
-    "Mish",
-    "Mul",
-    "Neg",
-    "PRelu",
-    "Pow",
-    "Reciprocal",
-    "Relu",
-    "Sigmoid",
-    "Softplus",
-    "Sqrt",
-    "Sub",
-    "Sum",
-    "Swish",
-    "Tanh",
-];
-/// Operators that only move elements, of any type.
-const MOVING: &[&str] = &[
-    "Concat",
-    "Expand",
-    "Flatten",
-    "Identity",
-    "Reshape",
-    "Slice",
-    "Split",
-    "Squeeze",
-    "Transpose",
-    "Unsqueeze",
-    "Where",
-];
 
 /// Makes the tasks of a graph that work on half precision compute in `f32`.
 pub(crate) fn widen(graph: &mut Graph) {
@@ -109,8 +44,8 @@ impl Task<'_> {
     fn rewrite(mut self, nodes: &[Node]) {
         let has_half = |node: &&Node| node.inputs.iter().chain(&node.outputs).flatten().any(|&id| self.is_half(id));
         let computing = nodes.iter().filter(has_half);
-        let summing = computing.clone().filter(|node| SUMMING.contains(&&*node.op)).count();
-        let elementwise = computing.filter(|node| ELEMENTWISE.contains(&&*node.op)).count();
+        let summing = computing.clone().filter(|node| node.op.half_precision() == Some(HalfPrecision::Sum)).count();
+        let elementwise = computing.filter(|node| node.op.half_precision() == Some(HalfPrecision::Elementwise)).count();
         // A lone element-wise operator rounds once anyway: conversions would only add loops.
         if summing == 0 && elementwise < 2 {
             self.graph.nodes.extend_from_slice(nodes);
@@ -159,11 +94,11 @@ impl Task<'_> {
     /// Returns whether a node of this task computes in `f32`.
     fn is_widened(&self, node: &Node) -> bool {
         let mut values = node.inputs.iter().chain(&node.outputs).flatten();
-        let op = &&*node.op;
-        if SUMMING.contains(op) || ELEMENTWISE.contains(op) {
-            return values.any(|&id| self.is_half(id));
+        match node.op.half_precision() {
+            Some(HalfPrecision::Sum | HalfPrecision::Elementwise) => values.any(|&id| self.is_half(id)),
+            Some(HalfPrecision::Move) => node.inputs.iter().flatten().any(|id| self.wide.contains_key(id)),
+            None => false,
         }
-        MOVING.contains(op) && node.inputs.iter().flatten().any(|id| self.wide.contains_key(id))
     }
 
     /// Returns the `f32` value of an operand, converting it if need be: before the task's first node, or after the node of this task
@@ -212,7 +147,7 @@ impl Task<'_> {
 
 fn cast(from: Id, to: Id, task: usize) -> Node {
     Node {
-        op: "Cast".into(),
+        op: Op::Cast,
         name: String::new(),
         attributes: Attributes::default(),
         inputs: vec![Some(from)],
@@ -272,7 +207,7 @@ mod tests {
         graph.outputs = vec![is_positive, other];
         let mut wide = graph.clone();
         widen(&mut wide);
-        let ops: Vec<_> = wide.nodes.iter().map(|node| (&*node.op, node.task)).collect();
+        let ops: Vec<_> = wide.nodes.iter().map(|node| (node.op.name(), node.task)).collect();
         let expected =
             [("Cast", 0), ("ReduceMean", 0), ("Sub", 0), ("Cast", 0), ("Cast", 0), ("Greater", 0), ("Relu", 1)];
         assert_eq!(ops, expected);
@@ -292,7 +227,7 @@ mod tests {
         graph.outputs = vec![graph.apply("Div", &[negative, divisor], &[], DType::F16, &[3])];
         let mut wide = graph.clone();
         widen(&mut wide);
-        let ops: Vec<_> = wide.nodes.iter().map(|node| &*node.op).collect();
+        let ops: Vec<_> = wide.nodes.iter().map(|node| node.op.name()).collect();
         assert_eq!(ops, ["Cos", "Cast", "Neg", "Div", "Cast"]);
         let outputs = graph.run("native", &[half(&[3], &[0.0, 0.0, 0.0])]).unwrap();
         assert_eq!(outputs[0].floats().unwrap(), [-2.0, -1.0, -0.5]);

@@ -3,14 +3,14 @@
 use super::constants::Constants;
 use crate::{
     ir::{
-        Failure, ONNX_CONSTANT, arguments_of, attribute, blocks, describe, error, operands, operation_name, operations, results,
-        string_attribute, tensor_type_of_value,
+        Failure, ONNX_CONSTANT, arguments_of, attribute, blocks, describe, error, op_of, operands, operation_name,
+        operations, results, string_attribute, tensor_type_of_value,
     },
     tasks::{definer, is_constant},
 };
 use divi_codegen::graph::{Constant, Graph, Id, Node, Value};
 use divi_dialect::node::{attributes_of, is_none};
-use divi_onnx::{Attributes, DType};
+use divi_onnx::{Attributes, DType, Op};
 use divi_runtime::prepare::Expression;
 use melior::ir::operation::OperationRef;
 use mlir_sys::*;
@@ -164,7 +164,7 @@ impl<'a, 'b> Reader<'a, 'b> {
                 self.value(operation, results(operation)[0], Some(constant)).map(drop)
             }
             "divi.cluster" => self.cluster(operation),
-            name => match name.strip_prefix("onnx.") {
+            _ => match op_of(operation) {
                 Some(op) => self.node(operation, op),
                 None => refuse(operation, "has no code: only onnx operators have"),
             },
@@ -190,7 +190,7 @@ impl<'a, 'b> Reader<'a, 'b> {
         Ok(())
     }
 
-    fn node(&mut self, operation: MlirOperation, op: &str) -> Result<(), Refusal> {
+    fn node(&mut self, operation: MlirOperation, op: Op) -> Result<(), Refusal> {
         let inputs =
             operands(operation).into_iter().map(|value| self.read(operation, value)).collect::<Result<_, _>>()?;
         let mut outputs = vec![];
@@ -210,7 +210,7 @@ impl<'a, 'b> Reader<'a, 'b> {
         let name = attribute(operation, "onnx_node_name").and_then(string_attribute).unwrap_or_default().to_owned();
         let task = self.tasks.len().saturating_sub(1);
         self.operations.push(operation);
-        self.graph.nodes.push(Node { op: op.to_owned(), name, attributes, inputs, outputs, task });
+        self.graph.nodes.push(Node { op, name, attributes, inputs, outputs, task });
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use crate::{
 };
 use divi_codegen::{TargetBackend, backends};
 use divi_dialect::node::is_none;
+use divi_onnx::Op;
 use mlir_sys::{MlirOperation, MlirValue};
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -82,7 +83,7 @@ pub(crate) fn gaps(task: MlirOperation, constants: &Constants<'_>, backend: &dyn
 fn operator_gap(operation: MlirOperation, backend: &dyn TargetBackend) -> Option<Gap> {
     let cause = match operation_name(operation).strip_prefix("onnx.") {
         None => Cause::Refused("has no code: only onnx operators have".into()),
-        Some(op) if op == "Custom" || !backend.has_operator(op) => Cause::Operator,
+        Some(op) if !Op::from_name(op).is_some_and(|op| backend.has_operator(op)) => Cause::Operator,
         Some(_) if results(operation).into_iter().any(is_open) => Cause::OpenShape,
         Some(_) => return None,
     };
@@ -142,13 +143,13 @@ pub(crate) fn report(gaps: &[Gap]) -> Failure {
     list.sort_by_key(|(_, (count, _))| Reverse(*count));
     let names: Vec<_> = list.iter().map(|(op, (count, _))| format!("{op}, {}", nodes(*count))).collect();
     let mut message = format!("no code for {}", names.join("; "));
-    let has = |op: &str| missing.contains_key(op);
-    if has("Loop") {
+    let has = |op: Op| missing.contains_key(op.name());
+    if has(Op::Loop) {
         message += &format!(
             ": a Loop is compiled where import can unroll it, with at most {MAX_ITERATIONS} iterations and {MAX_NODES} \
              nodes, and neither their number nor the condition depending on data"
         );
-    } else if has("If") {
+    } else if has(Op::If) {
         message += ": an If is compiled where its condition is known at import; --input-value=NAME=VALUE fixes an input \
                     that it depends on";
     } else {

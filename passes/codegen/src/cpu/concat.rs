@@ -2,7 +2,7 @@
 
 use crate::layout::Margin;
 use crate::{error::Result, graph::Node, lowering::Lowering};
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 
 /// Lowers the concatenation of images that are in blocks already.
 pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
@@ -66,7 +66,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
 /// Whether channels of images follow each other.
 pub(super) fn is_of_channels(cx: &Lowering<'_>, node: &Node) -> bool {
     let axis = node.attributes().int_or("axis", 0);
-    node.op == "Concat"
+    node.op == Op::Concat
         && node.result(0).is_some_and(|result| cx.shape(result).len() == 4)
         && matches!(axis, Ok(1 | -3))
 }

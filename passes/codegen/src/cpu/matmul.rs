@@ -12,7 +12,7 @@ use crate::{
     graph::{Id, Node},
     lowering::Lowering,
 };
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 use kernel::{Access, Work};
 
 /// `[batch] rows x inner` times `[batch] inner x columns`.
@@ -73,7 +73,7 @@ fn read(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Product, Option<Weight
         return Ok(None);
     }
     let (a, b) = (cx.shape(left), cx.shape(right));
-    if node.op == "Gemm" {
+    if node.op == Op::Gemm {
         let attributes = node.attributes();
         let (alpha, beta) = (attributes.float("alpha")?.unwrap_or(1.0), attributes.float("beta")?.unwrap_or(1.0));
         let is_transposed = attributes.flag("transB", false)?;

@@ -7,7 +7,7 @@ use crate::{
     graph::{Id, Node},
     lowering::Lowering,
 };
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 
 /// Pixels of rows that are worth a jump from block to block.
 const LONG_ROW: i64 = 48;
@@ -23,9 +23,9 @@ struct Window {
 
 impl Window {
     fn of(cx: &Lowering<'_>, node: &Node) -> Result<Option<Self>> {
-        let is_maximum = match node.op.as_str() {
-            "MaxPool" | "MaxPoolSingleOut" => true,
-            "AveragePool" => false,
+        let is_maximum = match node.op {
+            Op::MaxPool | Op::MaxPoolSingleOut => true,
+            Op::AveragePool => false,
             _ => return Ok(None),
         };
         let (input, output) = (node.input(0)?, node.output()?);
@@ -147,12 +147,12 @@ pub(super) fn lower_global(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<
 /// Whether there is a fast kernel for a node, if it is a pooling.
 pub(super) fn is_of_images(cx: &Lowering<'_>, node: &Node) -> bool {
     wanted_margin(cx, node).is_some()
-        || matches!(node.op.as_str(), "GlobalAveragePool" | "ReduceMean") && is_over_images(cx, node).unwrap_or(false)
+        || matches!(node.op, Op::GlobalAveragePool | Op::ReduceMean) && is_over_images(cx, node).unwrap_or(false)
 }
 
 /// Whether a node averages whole images, and keeps their axes.
 fn is_over_images(cx: &Lowering<'_>, node: &Node) -> Result<bool> {
-    if node.op == "GlobalAveragePool" {
+    if node.op == Op::GlobalAveragePool {
         return Ok(true);
     }
     let axes = |id: Id| cx.ints(id);

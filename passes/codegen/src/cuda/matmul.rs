@@ -13,7 +13,7 @@ use crate::{
     graph::{Id, Node, strides},
     lowering::{Lowering, Phase, Way},
 };
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 use divi_runtime::drivers::cuda::launch::{Epilogue, Library, Product};
 
 /// Rows up to this many have a warp for each column, which reads the column once for all of them.
@@ -62,7 +62,7 @@ impl Work {
             return Ok(None);
         }
         let (a, b) = (cx.shape(left), cx.shape(right));
-        if node.op == "Gemm" {
+        if node.op == Op::Gemm {
             let attributes = node.attributes();
             let (alpha, beta) = (attributes.float("alpha")?.unwrap_or(1.0), attributes.float("beta")?.unwrap_or(1.0));
             let (left_is_turned, right_is_turned) =

@@ -7,6 +7,7 @@ use crate::{
     graph::{Id, Node},
     lowering::{Lowering, Phase, Way},
 };
+use divi_onnx::Op;
 use divi_onnx::{
     DType,
     node::{normalize_axes, normalize_axis},
@@ -150,7 +151,7 @@ pub(super) fn layer_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<
 pub(super) fn mean(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
     let (input, output) = (node.input(0)?, node.output()?);
     let rank = cx.shape(input).len();
-    let first = if node.op == "GlobalAveragePool" {
+    let first = if node.op == Op::GlobalAveragePool {
         2
     } else {
         let Some(axes) = node.optional(1).and_then(|axes| cx.ints(axes)) else { return Ok(None) };

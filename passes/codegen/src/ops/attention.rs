@@ -15,15 +15,16 @@ use crate::{
     graph::{Id, Node, strides},
     lowering::Lowering,
 };
+use divi_onnx::Op;
 use scores::Scores;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Attention" => attention,
-        "LinearAttention" => linear::linear_attention,
-        "RotaryEmbedding" => rotary::rotary_embedding,
-        "TensorScatter" => cache::tensor_scatter,
-        "SwiGLU" => swiglu,
+        Op::Attention => attention,
+        Op::LinearAttention => linear::linear_attention,
+        Op::RotaryEmbedding => rotary::rotary_embedding,
+        Op::TensorScatter => cache::tensor_scatter,
+        Op::SwiGLU => swiglu,
         _ => return None,
     })
 }

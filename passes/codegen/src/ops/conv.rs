@@ -16,15 +16,16 @@ use crate::{
     graph::{Id, Node, strides},
     lowering::Lowering,
 };
+use divi_onnx::Op;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Conv" => conv,
-        "ConvTranspose" => transpose::conv_transpose,
-        "ConvInteger" => quantized::conv_integer,
-        "QLinearConv" => quantized::qlinear_conv,
-        "DeformConv" => deform::deform_conv,
-        "CausalConvWithState" => state::causal_conv_with_state,
+        Op::Conv => conv,
+        Op::ConvTranspose => transpose::conv_transpose,
+        Op::ConvInteger => quantized::conv_integer,
+        Op::QLinearConv => quantized::qlinear_conv,
+        Op::DeformConv => deform::deform_conv,
+        Op::CausalConvWithState => state::causal_conv_with_state,
         _ => return None,
     })
 }

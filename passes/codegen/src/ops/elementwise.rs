@@ -16,13 +16,13 @@ use crate::{
     lowering::Lowering,
 };
 pub(super) use cast::convert;
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 
 /// Fewer elements are not worth a thread.
 const GRAIN: i64 = 16 * 1024;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
-    const PARTS: &[fn(&str) -> Option<Lower>] =
+pub(super) fn find(op: Op) -> Option<Lower> {
+    const PARTS: &[fn(Op) -> Option<Lower>] =
         &[binary::find, variadic::find, cast::find, activation::find, unary::find];
     PARTS.iter().find_map(|part| part(op))
 }

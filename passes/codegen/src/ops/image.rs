@@ -10,17 +10,18 @@ mod tests;
 mod weights;
 
 use super::Lower;
+use divi_onnx::Op;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Resize" => resize::resize,
-        "Upsample" => resize::upsample,
-        "GridSample" => grid::grid_sample,
-        "AffineGrid" => grid::affine_grid,
-        "RoiAlign" => regions::roi_align,
-        "MaxRoiPool" => regions::max_roi_pool,
-        "Col2Im" => col2im::col2im,
-        "NonMaxSuppression" => suppress::non_max_suppression,
+        Op::Resize => resize::resize,
+        Op::Upsample => resize::upsample,
+        Op::GridSample => grid::grid_sample,
+        Op::AffineGrid => grid::affine_grid,
+        Op::RoiAlign => regions::roi_align,
+        Op::MaxRoiPool => regions::max_roi_pool,
+        Op::Col2Im => col2im::col2im,
+        Op::NonMaxSuppression => suppress::non_max_suppression,
         _ => return None,
     })
 }

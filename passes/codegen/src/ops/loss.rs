@@ -10,11 +10,12 @@ use crate::{
     graph::{Id, Node},
     lowering::Lowering,
 };
+use divi_onnx::Op;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "NegativeLogLikelihoodLoss" => |cx, node| negative_log_likelihood(cx, node, node.input(0)?),
-        "SoftmaxCrossEntropyLoss" => softmax_cross_entropy,
+        Op::NegativeLogLikelihoodLoss => |cx, node| negative_log_likelihood(cx, node, node.input(0)?),
+        Op::SoftmaxCrossEntropyLoss => softmax_cross_entropy,
         _ => return None,
     })
 }

@@ -14,16 +14,16 @@ use crate::{
     graph::{Id, Node, broadcast_strides, strides},
     lowering::Lowering,
 };
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "MatMul" => |cx, node| multiply(cx, node.input(0)?, node.input(1)?, node.output()?),
-        "MatMulInteger" => matmul_integer,
-        "QLinearMatMul" => qlinear_matmul,
-        "Gemm" => gemm,
-        "Einsum" => einsum::einsum,
-        "Det" => det::det,
+        Op::MatMul => |cx, node| multiply(cx, node.input(0)?, node.input(1)?, node.output()?),
+        Op::MatMulInteger => matmul_integer,
+        Op::QLinearMatMul => qlinear_matmul,
+        Op::Gemm => gemm,
+        Op::Einsum => einsum::einsum,
+        Op::Det => det::det,
         _ => return None,
     })
 }

@@ -21,14 +21,14 @@ use crate::{
     graph::{Id, strides},
     lowering::Lowering,
 };
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 use divi_runtime::prepare::Expression;
 
 /// Fewer bytes are not worth a thread.
 const GRAIN: i64 = 64 * 1024;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
-    const PARTS: &[fn(&str) -> Option<Lower>] = &[
+pub(super) fn find(op: Op) -> Option<Lower> {
+    const PARTS: &[fn(Op) -> Option<Lower>] = &[
         arrange::find,
         cut::find,
         gather::find,

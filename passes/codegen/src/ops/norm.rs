@@ -13,24 +13,25 @@ use crate::{
     graph::{Id, Node},
     lowering::Lowering,
 };
+use divi_onnx::Op;
 use divi_onnx::{
     DType,
     node::{normalize_axes, normalize_axis},
 };
 use statistics::{mean_of_squares, moments, sum_of_powers};
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "BatchNormalization" => batch_normalization,
-        "BatchNormalizationInferenceMode" => batch_normalization_inference,
-        "InstanceNormalization" => instance_normalization,
-        "GroupNormalization" => group_normalization,
-        "LayerNormalization" => layer_normalization,
-        "RMSNormalization" => rms_normalization,
-        "RMSLayerNormalization" => rms_layer_normalization,
-        "MeanVarianceNormalization" => mean_variance_normalization,
-        "LpNormalization" => lp_normalization,
-        "LRN" => lrn,
+        Op::BatchNormalization => batch_normalization,
+        Op::BatchNormalizationInferenceMode => batch_normalization_inference,
+        Op::InstanceNormalization => instance_normalization,
+        Op::GroupNormalization => group_normalization,
+        Op::LayerNormalization => layer_normalization,
+        Op::RMSNormalization => rms_normalization,
+        Op::RMSLayerNormalization => rms_layer_normalization,
+        Op::MeanVarianceNormalization => mean_variance_normalization,
+        Op::LpNormalization => lp_normalization,
+        Op::LRN => lrn,
         _ => return None,
     })
 }

@@ -14,17 +14,18 @@ use crate::{
     graph::{Node, strides},
     lowering::Lowering,
 };
+use divi_onnx::Op;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "MaxPool" => max::max_pool,
-        "MaxPoolSingleOut" => |cx, node| max::max_pool_values(cx, node),
-        "AveragePool" => average_pool,
-        "LpPool" => lp_pool,
-        "MaxUnpool" => max::max_unpool,
-        "GlobalAveragePool" => |cx, node| global::pool(cx, node, global::Kind::Average),
-        "GlobalMaxPool" => |cx, node| global::pool(cx, node, global::Kind::Max),
-        "GlobalLpPool" => |cx, node| {
+        Op::MaxPool => max::max_pool,
+        Op::MaxPoolSingleOut => |cx, node| max::max_pool_values(cx, node),
+        Op::AveragePool => average_pool,
+        Op::LpPool => lp_pool,
+        Op::MaxUnpool => max::max_unpool,
+        Op::GlobalAveragePool => |cx, node| global::pool(cx, node, global::Kind::Average),
+        Op::GlobalMaxPool => |cx, node| global::pool(cx, node, global::Kind::Max),
+        Op::GlobalLpPool => |cx, node| {
             let p = node.attributes().int_or("p", 2)?;
             global::pool(cx, node, global::Kind::Norm(p))
         },

@@ -11,13 +11,13 @@ use crate::{
     graph::{Id, Node, strides},
     lowering::Lowering,
 };
-use divi_onnx::{DType, node::normalize_axis};
+use divi_onnx::{DType, Op, node::normalize_axis};
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "QuantizeLinear" => quantize_linear,
-        "DequantizeLinear" => dequantize_linear,
-        "DynamicQuantizeLinear" => dynamic_quantize_linear,
+        Op::QuantizeLinear => quantize_linear,
+        Op::DequantizeLinear => dequantize_linear,
+        Op::DynamicQuantizeLinear => dynamic_quantize_linear,
         _ => return None,
     })
 }

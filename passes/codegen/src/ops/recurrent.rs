@@ -15,18 +15,18 @@ use crate::{
     lowering::Lowering,
 };
 use activation::{Activation, activations};
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 use divi_runtime::bundle::Status;
 use step::Cell;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "RNN" => |cx, node| lower(cx, node, Cell::Rnn),
-        "GRU" => |cx, node| {
+        Op::RNN => |cx, node| lower(cx, node, Cell::Rnn),
+        Op::GRU => |cx, node| {
             let is_linear_first = node.attributes().flag("linear_before_reset", false)?;
             lower(cx, node, Cell::Gru { is_linear_first })
         },
-        "LSTM" => |cx, node| {
+        Op::LSTM => |cx, node| {
             let couples_gates = node.attributes().flag("input_forget", false)?;
             lower(cx, node, Cell::Lstm { couples_gates })
         },

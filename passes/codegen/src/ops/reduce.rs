@@ -18,38 +18,40 @@ use crate::{
     graph::{Id, Node},
     lowering::Lowering,
 };
-use divi_onnx::{DType, node::normalize_axes};
+use divi_onnx::{DType, Op, node::normalize_axes};
 use fold::Fold;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "ReduceSum" => |cx, node| reduce(cx, node, accumulated, 0.0, |b, _, sum, x| b.accumulate(sum, x), |_, _, x| x),
-        "ReduceMean" => mean,
-        "ReduceProd" => |cx, node| reduce(cx, node, accumulated, 1.0, |b, _, all, x| b.mul(all, x), |_, _, x| x),
-        "ReduceMax" | "ReduceMaxV18" => |cx, node| bound(cx, node, true),
-        "ReduceMin" | "ReduceMinV18" => |cx, node| bound(cx, node, false),
-        "ReduceL1" => |cx, node| {
+        Op::ReduceSum => {
+            |cx, node| reduce(cx, node, accumulated, 0.0, |b, _, sum, x| b.accumulate(sum, x), |_, _, x| x)
+        }
+        Op::ReduceMean => mean,
+        Op::ReduceProd => |cx, node| reduce(cx, node, accumulated, 1.0, |b, _, all, x| b.mul(all, x), |_, _, x| x),
+        Op::ReduceMax | Op::ReduceMaxV18 => |cx, node| bound(cx, node, true),
+        Op::ReduceMin | Op::ReduceMinV18 => |cx, node| bound(cx, node, false),
+        Op::ReduceL1 => |cx, node| {
             let step = |b: &Builder, dtype, sum, x| b.accumulate(sum, if is_unsigned(dtype) { x } else { b.abs(x) });
             reduce(cx, node, accumulated, 0.0, step, |_, _, x| x)
         },
-        "ReduceL2" => {
+        Op::ReduceL2 => {
             |cx, node| reduce(cx, node, real, 0.0, |b, _, sum, x| b.accumulate(sum, b.mul(x, x)), |b, _, x| b.sqrt(x))
         }
-        "ReduceSumSquare" => {
+        Op::ReduceSumSquare => {
             |cx, node| reduce(cx, node, accumulated, 0.0, |b, _, sum, x| b.accumulate(sum, b.mul(x, x)), |_, _, x| x)
         }
-        "ReduceLogSum" => {
+        Op::ReduceLogSum => {
             |cx, node| reduce(cx, node, real, 0.0, |b, _, sum, x| b.accumulate(sum, x), |b, _, x| b.math("log", &[x]))
         }
-        "ReduceLogSumExp" => log_sum_exp,
-        "ArgMax" => |cx, node| extremum::arg(cx, node, true),
-        "ArgMin" => |cx, node| extremum::arg(cx, node, false),
-        "CumSum" => |cx, node| scan::scan(cx, node, 0.0, |b, all, x| b.add(all, x)),
-        "CumProd" => |cx, node| scan::scan(cx, node, 1.0, |b, all, x| b.mul(all, x)),
-        "Softmax" => |cx, node| softmax::softmax(cx, node, false),
-        "LogSoftmax" => |cx, node| softmax::softmax(cx, node, true),
-        "Hardmax" => extremum::hardmax,
-        "TopK" => top_k::top_k,
+        Op::ReduceLogSumExp => log_sum_exp,
+        Op::ArgMax => |cx, node| extremum::arg(cx, node, true),
+        Op::ArgMin => |cx, node| extremum::arg(cx, node, false),
+        Op::CumSum => |cx, node| scan::scan(cx, node, 0.0, |b, all, x| b.add(all, x)),
+        Op::CumProd => |cx, node| scan::scan(cx, node, 1.0, |b, all, x| b.mul(all, x)),
+        Op::Softmax => |cx, node| softmax::softmax(cx, node, false),
+        Op::LogSoftmax => |cx, node| softmax::softmax(cx, node, true),
+        Op::Hardmax => extremum::hardmax,
+        Op::TopK => top_k::top_k,
         _ => return None,
     })
 }

@@ -13,15 +13,15 @@ use crate::{
     graph::{Id, Node},
     lowering::Lowering,
 };
-use divi_onnx::{DType, Tensor, node::normalize_axis};
+use divi_onnx::{DType, Op, Tensor, node::normalize_axis};
 use divi_runtime::prepare::Expression;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "DFT" => dft,
-        "STFT" => stft,
-        "HannWindow" | "HammingWindow" | "BlackmanWindow" => table::window,
-        "MelWeightMatrix" => table::mel_weight_matrix,
+        Op::DFT => dft,
+        Op::STFT => stft,
+        Op::HannWindow | Op::HammingWindow | Op::BlackmanWindow => table::window,
+        Op::MelWeightMatrix => table::mel_weight_matrix,
         _ => return None,
     })
 }

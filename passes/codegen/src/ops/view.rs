@@ -2,10 +2,11 @@
 
 use super::Lower;
 use crate::{error::Result, graph::Node, lowering::Lowering};
+use divi_onnx::Op;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Identity" => view,
+        Op::Reshape | Op::Flatten | Op::Squeeze | Op::Unsqueeze | Op::Identity => view,
         _ => return None,
     })
 }

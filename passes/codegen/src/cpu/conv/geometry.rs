@@ -1,7 +1,7 @@
 //! What a convolution slides over what.
 
 use crate::{error::Result, graph::Node, layout::Margin, lowering::Lowering};
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 
 /// A convolution of images. Pairs are of rows and columns.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Geometry {
 impl Geometry {
     /// The geometry of a convolution that there is a fast kernel for.
     pub(crate) fn of(cx: &Lowering<'_>, node: &Node) -> Result<Option<Self>> {
-        if node.op != "Conv" {
+        if node.op != Op::Conv {
             return Ok(None);
         }
         let (input, weights, output) = (node.input(0)?, node.input(1)?, node.output()?);

@@ -7,29 +7,29 @@ use crate::{
     graph::Node,
     lowering::Lowering,
 };
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Celu" => celu,
-        "Dropout" => dropout,
-        "Elu" => |cx, node| {
+        Op::Celu => celu,
+        Op::Dropout => dropout,
+        Op::Elu => |cx, node| {
             let alpha = attribute(node, "alpha", 1.0)?;
             unary(cx, node, |b, _, x| below_zero(b, x, |b, x| times(b, alpha, exp_minus_one(b, x))))
         },
-        "Gelu" => gelu,
-        "HardSigmoid" => |cx, node| {
+        Op::Gelu => gelu,
+        Op::HardSigmoid => |cx, node| {
             let (alpha, beta) = (attribute(node, "alpha", 0.2)?, attribute(node, "beta", 0.5)?);
             unary(cx, node, |b, _, x| ramp(b, x, alpha, beta))
         },
-        "HardSwish" => |cx, node| unary(cx, node, |b, _, x| b.mul(x, ramp(b, x, 1.0 / 6.0, 0.5))),
-        "LeakyRelu" => |cx, node| {
+        Op::HardSwish => |cx, node| unary(cx, node, |b, _, x| b.mul(x, ramp(b, x, 1.0 / 6.0, 0.5))),
+        Op::LeakyRelu => |cx, node| {
             let alpha = attribute(node, "alpha", 0.01)?;
             unary(cx, node, |b, _, x| below_zero(b, x, |b, x| times(b, alpha, x)))
         },
-        "Mish" => |cx, node| unary(cx, node, |b, _, x| mish(b, x)),
-        "Relu" => |cx, node| unary(cx, node, |b, _, x| below_zero(b, x, |b, x| b.zero(b.type_of(x)))),
-        "Selu" => |cx, node| {
+        Op::Mish => |cx, node| unary(cx, node, |b, _, x| mish(b, x)),
+        Op::Relu => |cx, node| unary(cx, node, |b, _, x| below_zero(b, x, |b, x| b.zero(b.type_of(x)))),
+        Op::Selu => |cx, node| {
             let alpha = attribute(node, "alpha", 1.673_263_192_176_818_8)?;
             let gamma = attribute(node, "gamma", 1.050_701_022_148_132_3)?;
             unary(cx, node, |b, _, x| {
@@ -37,17 +37,17 @@ pub(super) fn find(op: &str) -> Option<Lower> {
                 times(b, gamma, scaled)
             })
         },
-        "Shrink" => shrink,
-        "Sigmoid" => |cx, node| unary(cx, node, |b, _, x| b.sigmoid(x)),
-        "Softplus" => |cx, node| unary(cx, node, |b, _, x| softplus(b, x)),
-        "Softsign" => {
+        Op::Shrink => shrink,
+        Op::Sigmoid => |cx, node| unary(cx, node, |b, _, x| b.sigmoid(x)),
+        Op::Softplus => |cx, node| unary(cx, node, |b, _, x| softplus(b, x)),
+        Op::Softsign => {
             |cx, node| unary(cx, node, |b, _, x| b.div(x, b.add(b.float(1.0, b.type_of(x)), b.abs(x)), false))
         }
-        "Swish" => |cx, node| {
+        Op::Swish => |cx, node| {
             let alpha = attribute(node, "alpha", 1.0)?;
             unary(cx, node, |b, _, x| b.mul(x, b.sigmoid(times(b, alpha, x))))
         },
-        "ThresholdedRelu" => |cx, node| {
+        Op::ThresholdedRelu => |cx, node| {
             let alpha = attribute(node, "alpha", 1.0)?;
             unary(cx, node, |b, _, x| {
                 let ty = b.type_of(x);

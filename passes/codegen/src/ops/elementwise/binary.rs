@@ -7,32 +7,32 @@ use crate::{
     graph::{Id, Node},
     lowering::Lowering,
 };
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 use divi_runtime::bundle::Status;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Add" => |cx, node| binary(cx, node, |b, _, x, y| b.add_rounded(x, y)),
-        "Sub" => |cx, node| binary(cx, node, |b, _, x, y| b.sub_rounded(x, y)),
-        "Mul" => |cx, node| binary(cx, node, |b, _, x, y| b.mul_rounded(x, y)),
-        "Div" => div,
-        "Mod" => modulo,
-        "Pow" => pow,
-        "PRelu" => |cx, node| {
+        Op::Add => |cx, node| binary(cx, node, |b, _, x, y| b.add_rounded(x, y)),
+        Op::Sub => |cx, node| binary(cx, node, |b, _, x, y| b.sub_rounded(x, y)),
+        Op::Mul => |cx, node| binary(cx, node, |b, _, x, y| b.mul_rounded(x, y)),
+        Op::Div => div,
+        Op::Mod => modulo,
+        Op::Pow => pow,
+        Op::PRelu => |cx, node| {
             binary(cx, node, |b, dtype, x, slope| {
                 let is_negative = b.compare(Compare::Less, x, b.zero(b.type_of(x)), is_unsigned(dtype));
                 b.select(is_negative, b.mul(x, slope), x)
             })
         },
-        "Equal" => |cx, node| compare(cx, node, Compare::Equal),
-        "Less" => |cx, node| compare(cx, node, Compare::Less),
-        "LessOrEqual" => |cx, node| compare(cx, node, Compare::LessOrEqual),
-        "Greater" => |cx, node| compare(cx, node, Compare::Greater),
-        "GreaterOrEqual" => |cx, node| compare(cx, node, Compare::GreaterOrEqual),
-        "And" | "BitwiseAnd" => |cx, node| binary(cx, node, |b, _, x, y| b.and(x, y)),
-        "Or" | "BitwiseOr" => |cx, node| binary(cx, node, |b, _, x, y| b.or(x, y)),
-        "Xor" | "BitwiseXor" => |cx, node| binary(cx, node, |b, _, x, y| b.xor(x, y)),
-        "BitShift" => bit_shift,
+        Op::Equal => |cx, node| compare(cx, node, Compare::Equal),
+        Op::Less => |cx, node| compare(cx, node, Compare::Less),
+        Op::LessOrEqual => |cx, node| compare(cx, node, Compare::LessOrEqual),
+        Op::Greater => |cx, node| compare(cx, node, Compare::Greater),
+        Op::GreaterOrEqual => |cx, node| compare(cx, node, Compare::GreaterOrEqual),
+        Op::And | Op::BitwiseAnd => |cx, node| binary(cx, node, |b, _, x, y| b.and(x, y)),
+        Op::Or | Op::BitwiseOr => |cx, node| binary(cx, node, |b, _, x, y| b.or(x, y)),
+        Op::Xor | Op::BitwiseXor => |cx, node| binary(cx, node, |b, _, x, y| b.xor(x, y)),
+        Op::BitShift => bit_shift,
         _ => return None,
     })
 }

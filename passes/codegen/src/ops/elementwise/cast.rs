@@ -7,12 +7,12 @@ use crate::{
     graph::Node,
     lowering::Lowering,
 };
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Cast" | "CastLike" => cast,
-        "BitCast" => bit_cast,
+        Op::Cast | Op::CastLike => cast,
+        Op::BitCast => bit_cast,
         _ => return None,
     })
 }

@@ -8,19 +8,19 @@ use crate::{
     lowering::Lowering,
     ops::movement::raw,
 };
-use divi_onnx::DType;
+use divi_onnx::{DType, Op};
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Max" => |cx, node| variadic(cx, node, |b, dtype, x, y| b.max(x, y, is_unsigned(dtype)), |_, x, _| x),
-        "Min" => |cx, node| variadic(cx, node, |b, dtype, x, y| b.min(x, y, is_unsigned(dtype)), |_, x, _| x),
-        "Sum" => |cx, node| variadic(cx, node, |b, _, x, y| b.add_rounded(x, y), |_, x, _| x),
-        "Mean" => |cx, node| {
+        Op::Max => |cx, node| variadic(cx, node, |b, dtype, x, y| b.max(x, y, is_unsigned(dtype)), |_, x, _| x),
+        Op::Min => |cx, node| variadic(cx, node, |b, dtype, x, y| b.min(x, y, is_unsigned(dtype)), |_, x, _| x),
+        Op::Sum => |cx, node| variadic(cx, node, |b, _, x, y| b.add_rounded(x, y), |_, x, _| x),
+        Op::Mean => |cx, node| {
             let divide = |b: &Builder, sum, count| b.div(sum, b.number(count as f64, b.type_of(sum)), false);
             variadic(cx, node, |b, _, x, y| b.add_rounded(x, y), divide)
         },
-        "Where" => where_,
-        "Clip" => clip,
+        Op::Where => where_,
+        Op::Clip => clip,
         _ => return None,
     })
 }

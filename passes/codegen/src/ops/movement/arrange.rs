@@ -6,13 +6,14 @@ use crate::{
     graph::{Node, broadcast_strides, strides},
     lowering::Lowering,
 };
+use divi_onnx::Op;
 use divi_onnx::node::normalize_axis;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Concat" => concat,
-        "Expand" => expand,
-        "Tile" => tile,
+        Op::Concat => concat,
+        Op::Expand => expand,
+        Op::Tile => tile,
         _ => return None,
     })
 }

@@ -2,12 +2,13 @@
 
 use super::{Lower, Part, around, copy_part};
 use crate::{error::Result, graph::Node, lowering::Lowering};
+use divi_onnx::Op;
 use divi_onnx::node::{normalize_axes, normalize_axis};
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Slice" => slice,
-        "Split" | "SplitV13" => split,
+        Op::Slice => slice,
+        Op::Split | Op::SplitV13 => split,
         _ => return None,
     })
 }

@@ -8,14 +8,14 @@ use crate::{
     lowering::Lowering,
     ops::elementwise::grain,
 };
-use divi_onnx::{DType, node::normalize_axis};
+use divi_onnx::{DType, Op, node::normalize_axis};
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Gather" => gather,
-        "GatherElements" => gather_elements,
-        "GatherND" => gather_nd,
-        "ReverseSequence" => reverse_sequence,
+        Op::Gather => gather,
+        Op::GatherElements => gather_elements,
+        Op::GatherND => gather_nd,
+        Op::ReverseSequence => reverse_sequence,
         _ => return None,
     })
 }

@@ -8,22 +8,22 @@ use crate::{
     lowering::Lowering,
     ops::elementwise::{check_numbers, convert, grain},
 };
-use divi_onnx::{DType, Tensor, node::normalize_axis};
+use divi_onnx::{DType, Op, Tensor, node::normalize_axis};
 use divi_runtime::prepare::Expression;
 
 /// Fewer elements are not worth a thread.
 const GRAIN: i64 = 16 * 1024;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Constant" => constant,
-        "ConstantOfShape" => constant_of_shape,
-        "EyeLike" => eye_like,
-        "OneHot" => one_hot,
-        "Range" => range,
-        "Shape" => shape,
-        "Size" => size,
-        "Trilu" => trilu,
+        Op::Constant => constant,
+        Op::ConstantOfShape => constant_of_shape,
+        Op::EyeLike => eye_like,
+        Op::OneHot => one_hot,
+        Op::Range => range,
+        Op::Shape => shape,
+        Op::Size => size,
+        Op::Trilu => trilu,
         _ => return None,
     })
 }

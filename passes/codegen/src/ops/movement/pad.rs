@@ -7,12 +7,13 @@ use crate::{
     lowering::Lowering,
     ops::elementwise::{Walk, nest},
 };
+use divi_onnx::Op;
 use divi_onnx::node::normalize_axes;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Pad" | "PadV11" | "PadV13" | "PadV18" => pad,
-        "CenterCropPad" => center_crop_pad,
+        Op::Pad | Op::PadV11 | Op::PadV13 | Op::PadV18 => pad,
+        Op::CenterCropPad => center_crop_pad,
         _ => return None,
     })
 }

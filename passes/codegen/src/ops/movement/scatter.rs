@@ -8,14 +8,14 @@ use crate::{
     lowering::Lowering,
     ops::elementwise::{check_numbers, grain, is_unsigned},
 };
-use divi_onnx::{DType, node::normalize_axis};
+use divi_onnx::{DType, Op, node::normalize_axis};
 use divi_runtime::bundle::Status;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Scatter" | "ScatterElements" => scatter_elements,
-        "ScatterND" => scatter_nd,
-        "TensorScatter" => tensor_scatter,
+        Op::Scatter | Op::ScatterElements => scatter_elements,
+        Op::ScatterND => scatter_nd,
+        Op::TensorScatter => tensor_scatter,
         _ => return None,
     })
 }

@@ -9,14 +9,14 @@ use crate::{
     lowering::Lowering,
     ops::elementwise::{check_numbers, convert, grain},
 };
-use divi_onnx::{DType, node::normalize_axis};
+use divi_onnx::{DType, Op, node::normalize_axis};
 use divi_runtime::bundle::Status;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Compress" => compress,
-        "NonZero" => non_zero,
-        "Unique" => |_, _| unsupported("how much is unique depends on the operand: compute it elsewhere"),
+        Op::Compress => compress,
+        Op::NonZero => non_zero,
+        Op::Unique => |_, _| unsupported("how much is unique depends on the operand: compute it elsewhere"),
         _ => return None,
     })
 }

@@ -7,16 +7,16 @@ use crate::{
     lowering::Lowering,
     ops::elementwise::collapse,
 };
-use divi_onnx::{DType, node::normalize_axes};
+use divi_onnx::{DType, Op, node::normalize_axes};
 
 /// The side of the squares that are turned at once, where registers do not have one.
 const SIDE: i64 = 16;
 
-pub(super) fn find(op: &str) -> Option<Lower> {
+pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
-        "Transpose" => transpose,
-        "DepthToSpace" => depth_to_space,
-        "SpaceToDepth" => space_to_depth,
+        Op::Transpose => transpose,
+        Op::DepthToSpace => depth_to_space,
+        Op::SpaceToDepth => space_to_depth,
         _ => return None,
     })
 }

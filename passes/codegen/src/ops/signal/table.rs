@@ -6,7 +6,7 @@ use crate::{
     graph::{Id, Node},
     lowering::Lowering,
 };
-use divi_onnx::Tensor;
+use divi_onnx::{Op, Tensor};
 use divi_runtime::prepare::Expression;
 use std::f64::consts::{LN_10, PI};
 
@@ -34,9 +34,9 @@ pub(super) fn window(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             return 1.0;
         }
         let angle = 2.0 * PI * i as f64 / period as f64;
-        match &node.op[..] {
-            "HannWindow" => 0.5 - 0.5 * angle.cos(),
-            "HammingWindow" => 25.0 / 46.0 - 21.0 / 46.0 * angle.cos(),
+        match node.op {
+            Op::HannWindow => 0.5 - 0.5 * angle.cos(),
+            Op::HammingWindow => 25.0 / 46.0 - 21.0 / 46.0 * angle.cos(),
             _ => 0.42 - 0.5 * angle.cos() + 0.08 * (2.0 * angle).cos(),
         }
     };
