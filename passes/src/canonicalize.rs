@@ -151,7 +151,7 @@ fn operator(operation: MlirOperation) -> Option<Op> {
     op_of(operation).filter(|op| op.is_inferred())
 }
 
-/// Whether an operation stands for an absent operand.
+/// Returns whether an operation stands for an absent operand.
 fn is_no_value(operation: MlirOperation) -> bool {
     operation_name(operation) == "onnx.NoValue"
 }

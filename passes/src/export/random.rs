@@ -150,7 +150,7 @@ fn role_in(user: MlirOperation, operand: usize, value: MlirValue) -> Option<Role
     }
 }
 
-/// Whether an operator takes a scale and a shift behind its first operand.
+/// Returns whether an operator takes a scale and a shift behind its first operand.
 fn is_normalization(op: Op) -> bool {
     op.exported().name().ends_with("Normalization")
 }
