@@ -5,6 +5,7 @@ mod drivers;
 mod execution;
 mod faults;
 mod files;
+mod formats;
 mod kit;
 mod mutants;
 mod random;
