@@ -28,6 +28,7 @@ pub struct Settings {
     /// The folder that paths of weights are relative to.
     pub ir_folder: PathBuf,
     pub target: Target,
+    pub fuse: fuse::Options,
 }
 
 impl Settings {
@@ -35,7 +36,14 @@ impl Settings {
     pub fn single(system: &str) -> Self {
         let plan = partition::Options { algorithm: "single".into(), ..Default::default() };
         let target = Target::named("native").unwrap_or_else(|error| panic!("{error}"));
-        Self { system: system.to_owned(), plan, seed: None, ir_folder: PathBuf::new(), target }
+        Self {
+            system: system.to_owned(),
+            plan,
+            seed: None,
+            ir_folder: PathBuf::new(),
+            target,
+            fuse: fuse::Options::default(),
+        }
     }
 
     /// The same for a model whose weights are beside it.
@@ -59,7 +67,7 @@ pub fn compile(context: &Context, module: &Module<'_>, folder: &Path, settings: 
     let mut is_planned = false;
     let (outcome, messages) = crate::with_diagnostics(context, || {
         canonicalize(raw);
-        fuse(raw, &fuse::Options::default());
+        fuse(raw, &settings.fuse);
         annotate_cost(raw, &settings.system)?;
         exclude_unsupported(raw, Output::Bundle, &settings.ir_folder, settings.seed)?;
         partition(raw, &settings.plan, None)?;
