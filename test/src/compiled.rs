@@ -46,6 +46,11 @@ impl Settings {
         }
     }
 
+    /// The same with weights made from a seed where they are missing.
+    pub fn with_seed(self, seed: Option<u64>) -> Self {
+        Self { seed, ..self }
+    }
+
     /// The same for a model whose weights are beside it.
     pub fn for_model(&self, model: &Path) -> Self {
         Self { ir_folder: model.parent().unwrap_or(Path::new("")).to_owned(), seed: None, ..self.clone() }

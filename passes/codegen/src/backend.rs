@@ -7,7 +7,7 @@ use crate::{
     error::Error,
     graph::{Graph, Node, Value},
     host::HostModule,
-    layout::Ends,
+    layout::StageLayouts,
     slow::SlowNode,
 };
 use divi_cost::device::Kind;
@@ -66,7 +66,7 @@ pub struct StageInput<'a> {
     pub name: &'a str,
     pub device: &'a Device,
     pub graph: Graph,
-    pub(crate) layouts: &'a Ends,
+    pub(crate) layouts: &'a StageLayouts,
     /// Outputs that only copies to memory of other devices read.
     pub(crate) is_streamed: &'a [bool],
 }
@@ -79,7 +79,7 @@ pub struct CompiledStage {
     /// Payload for the driver of the device.
     pub payload: serde_json::Value,
     pub code: Code,
-    pub(crate) layouts: Ends,
+    pub(crate) layouts: StageLayouts,
     pub(crate) slow: Vec<SlowNode>,
 }
 
@@ -95,7 +95,7 @@ pub enum Code {
 impl CompiledStage {
     /// A stage without calls, whose driver finds everything in the executable and the payload. Inputs and outputs are row-major.
     pub fn opaque(stage: &StageInput<'_>, executable: usize, payload: serde_json::Value) -> Self {
-        let layouts = Ends::row_major(stage.graph.inputs.len(), stage.graph.outputs.len());
+        let layouts = StageLayouts::row_major(stage.graph.inputs.len(), stage.graph.outputs.len());
         Self { arena: 0, calls: vec![], payload, code: Code::Own(executable), layouts, slow: vec![] }
     }
 }

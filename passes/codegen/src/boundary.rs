@@ -1,30 +1,30 @@
-//! How images lie in memory on their way from stage to stage.
+//! Layout assignment at stage boundaries.
 //!
-//! CPUs compute with images in blocks. What is handed from stage to stage stays in them wherever a CPU has one of the ends: other CPUs
-//! read it so, and GPUs, which take microseconds for that, put it into another order and back. Inputs and outputs of the model are
-//! dense, and so is whatever is cut into batches on its way.
+//! CPUs compute with images in blocks (NCHWc). A value that goes from stage to stage stays in blocks wherever a CPU writes or reads it:
+//! other CPUs read it so, and GPUs reorder it in microseconds. Inputs and outputs of the model are row-major, and so are values that are
+//! sliced or gathered along the batch.
 
 #[cfg(test)]
 mod tests;
 
 use crate::{
-    layout::{Ends, Form},
+    layout::{Layout, StageLayouts},
     program::Program,
 };
 use divi_cost::device::MemorySpace;
 use divi_runtime::bundle::{Action, Step, Tensor};
 
-/// The forms of a program's values: the same for a value, its copies on other devices, and the ends of stages that it is at.
-pub(crate) struct Borders {
-    /// Of each value and of each end, another one with the same form; roots are their own.
+/// Layouts of the values of a program. A value, its copies on other devices, and the inputs and outputs of stages that it is have one.
+pub(crate) struct LayoutAssignment {
+    /// For each value and each input or output of a stage ("end"), another one with the same layout: a union-find forest.
     same: Vec<usize>,
-    /// Those of roots count.
-    forms: Vec<Form>,
-    /// The first input and the first output of each stage, and what is behind its last output.
+    /// Layouts; only those of roots are valid.
+    layouts: Vec<Layout>,
+    /// First input, first output and one past the last output of each stage.
     stages: Vec<[usize; 3]>,
 }
 
-impl Borders {
+impl LayoutAssignment {
     /// Assigns row-major layouts wherever no other is possible: at the model's inputs and outputs, at slices and gathers, and at stages of
     /// devices that do not accept blocked ones.
     pub(crate) fn of(program: &Program, accepts_blocked: &dyn Fn(usize) -> bool) -> Self {
@@ -35,66 +35,66 @@ impl Borders {
             stages.push([count, outputs, outputs + stage.graph.outputs.len()]);
             count = outputs + stage.graph.outputs.len();
         }
-        let mut borders = Self { same: (0..count).collect(), forms: vec![Form::Free; count], stages };
+        let mut assignment = Self { same: (0..count).collect(), layouts: vec![Layout::Unassigned; count], stages };
         for step in &program.steps {
             match &step.action {
                 Action::Launch { stage, inputs, outputs } => {
-                    let [first_input, first_output, _] = borders.stages[*stage];
+                    let [first_input, first_output, _] = assignment.stages[*stage];
                     let ends = (first_input..).zip(inputs).chain((first_output..).zip(outputs));
-                    ends.for_each(|(end, &value)| borders.unite(end, value));
+                    ends.for_each(|(end, &value)| assignment.unite(end, value));
                 }
-                Action::Transfer { input, output } => borders.unite(*input, *output),
+                Action::Transfer { input, output } => assignment.unite(*input, *output),
                 Action::Slice { .. } | Action::Gather { .. } => {}
             }
         }
         for step in &program.steps {
             match &step.action {
-                Action::Slice { input, output, .. } => borders.set_all(&[*input, *output], Form::Dense),
+                Action::Slice { input, output, .. } => assignment.set_all(&[*input, *output], Layout::RowMajor),
                 Action::Gather { inputs, output, .. } => {
-                    borders.set_all(inputs, Form::Dense);
-                    borders.set(*output, Form::Dense);
+                    assignment.set_all(inputs, Layout::RowMajor);
+                    assignment.set(*output, Layout::RowMajor);
                 }
                 Action::Launch { .. } | Action::Transfer { .. } => {}
             }
         }
         for (number, stage) in program.stages.iter().enumerate().filter(|(_, stage)| !accepts_blocked(stage.device)) {
-            let [first, _, end] = borders.stages[number];
+            let [first, _, end] = assignment.stages[number];
             debug_assert_eq!(end - first, stage.graph.inputs.len() + stage.graph.outputs.len());
-            (first..end).for_each(|end| borders.set(end, Form::Dense));
+            (first..end).for_each(|end| assignment.set(end, Layout::RowMajor));
         }
         for port in program.inputs.iter().chain(&program.outputs) {
-            borders.set(port.value, Form::Dense);
+            assignment.set(port.value, Layout::RowMajor);
         }
         for (value, _) in program.values.iter().enumerate().filter(|(_, value)| value.constant.is_some()) {
-            borders.set(value, Form::Dense);
+            assignment.set(value, Layout::RowMajor);
         }
-        // Who has two of these would be asked about both at once, and might answer differently.
-        for stage in 0..borders.stages.len() {
-            let [first, _, end] = borders.stages[stage];
-            let mut roots: Vec<_> = (first..end).map(|end| borders.root(end)).collect();
+        // A stage assigns all of its layouts at once, and might assign two to one value.
+        for stage in 0..assignment.stages.len() {
+            let [first, _, end] = assignment.stages[stage];
+            let mut roots: Vec<_> = (first..end).map(|end| assignment.root(end)).collect();
             roots.sort_unstable();
             let twice: Vec<_> = roots.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
-            borders.set_all(&twice, Form::Dense);
+            assignment.set_all(&twice, Layout::RowMajor);
         }
-        borders
+        assignment
     }
 
-    /// The form of a value of the program.
-    pub(crate) fn form(&self, value: usize) -> Form {
-        self.forms[self.root(value)]
+    /// The layout of a value of the program.
+    pub(crate) fn layout(&self, value: usize) -> Layout {
+        self.layouts[self.root(value)]
     }
 
-    pub(crate) fn ends(&self, stage: usize) -> Ends {
+    pub(crate) fn ends(&self, stage: usize) -> StageLayouts {
         let [inputs, outputs, end] = self.stages[stage];
-        let forms = |range: std::ops::Range<usize>| range.map(|end| self.form(end)).collect();
-        Ends { inputs: forms(inputs..outputs), outputs: forms(outputs..end) }
+        let layouts = |range: std::ops::Range<usize>| range.map(|end| self.layout(end)).collect();
+        StageLayouts { inputs: layouts(inputs..outputs), outputs: layouts(outputs..end) }
     }
 
-    /// Keeps what a stage was lowered with, for whoever else has those values.
-    pub(crate) fn settle(&mut self, stage: usize, ends: &Ends) {
+    /// Assigns the layouts that a stage was compiled with.
+    pub(crate) fn settle(&mut self, stage: usize, ends: &StageLayouts) {
         let [first, ..] = self.stages[stage];
-        let forms = ends.inputs.iter().chain(&ends.outputs);
-        (first..).zip(forms).for_each(|(end, &form)| self.set(end, form));
+        let layouts = ends.inputs.iter().chain(&ends.outputs);
+        (first..).zip(layouts).for_each(|(end, &layout)| self.set(end, layout));
     }
 
     fn root(&self, mut end: usize) -> usize {
@@ -109,13 +109,13 @@ impl Borders {
         self.same[a] = b;
     }
 
-    fn set(&mut self, end: usize, form: Form) {
+    fn set(&mut self, end: usize, layout: Layout) {
         let root = self.root(end);
-        self.forms[root] = form;
+        self.layouts[root] = layout;
     }
 
-    fn set_all(&mut self, ends: &[usize], form: Form) {
-        ends.iter().for_each(|&end| self.set(end, form));
+    fn set_all(&mut self, ends: &[usize], layout: Layout) {
+        ends.iter().for_each(|&end| self.set(end, layout));
     }
 }
 
@@ -142,9 +142,9 @@ pub(crate) fn streamed_outputs(program: &Program, memory: &dyn Fn(usize) -> Memo
 }
 
 /// Sets the layout of a tensor of the bundle, which is described as a row-major one.
-pub(crate) fn describe(form: Form, tensor: &mut Tensor) {
-    if let Form::Blocked(blocked) = form {
-        tensor.layout = blocked.layout();
+pub(crate) fn describe(layout: Layout, tensor: &mut Tensor) {
+    if let Layout::Blocked(blocked) = layout {
+        tensor.layout = blocked.described();
         tensor.bytes = blocked.elements() as u64 * 4;
     }
 }

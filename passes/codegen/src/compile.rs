@@ -3,7 +3,7 @@
 use crate::{
     backend::{BoundaryLayouts, Code, CompiledStage, Executable, StageCompiler, StageInput, TargetBackend},
     backends,
-    boundary::{Borders, describe, streamed_outputs},
+    boundary::{LayoutAssignment, describe, streamed_outputs},
     error::Error,
     graph,
     host::HostModule,
@@ -92,10 +92,11 @@ fn stages(
         })
     });
     let backends: Vec<&dyn TargetBackend> = kinds.collect::<Result<_, _>>()?;
-    let mut borders = Borders::of(program, &|device| backends[device].boundary_layouts() != BoundaryLayouts::RowMajor);
+    let mut assignment =
+        LayoutAssignment::of(program, &|device| backends[device].boundary_layouts() != BoundaryLayouts::RowMajor);
     let is_streamed = streamed_outputs(program, &|device| backends[device].kind().memory());
     let mut stages: Vec<_> = std::mem::take(&mut program.stages).into_iter().enumerate().collect();
-    // Back ends that assign layouts come first, and of their stages the readers before the writers, since windows want margins.
+    // Back ends that assign layouts come first, and of their stages the readers before the writers, since windows want halos.
     stages.sort_by_key(|(number, stage)| (backends[stage.device].boundary_layouts(), Reverse(*number)));
     let mut compilers: Vec<(&str, Box<dyn StageCompiler>)> = vec![];
     let mut slow_operators = SlowOperators::default();
@@ -109,18 +110,18 @@ fn stages(
             compilers.push((kind, backends[device].compiler(&devices)));
             compilers.len() - 1
         });
-        let layouts = borders.ends(number);
+        let layouts = assignment.ends(number);
         let (device_of, is_streamed) = (&program.devices[device], &is_streamed[number][..]);
         let input = StageInput { name: &name, device: device_of, graph, layouts: &layouts, is_streamed };
         let stage = compilers[compiler].1.compile(input, host)?;
         slow_operators.add_stage(&stage.slow, &tasks.iter().map(|task| task.predicted_us).collect::<Vec<_>>());
-        borders.settle(number, &stage.layouts);
-        inputs.iter_mut().zip(&stage.layouts.inputs).for_each(|(tensor, form)| describe(*form, tensor));
-        outputs.iter_mut().zip(&stage.layouts.outputs).for_each(|(tensor, form)| describe(*form, tensor));
+        assignment.settle(number, &stage.layouts);
+        inputs.iter_mut().zip(&stage.layouts.inputs).for_each(|(tensor, layout)| describe(*layout, tensor));
+        outputs.iter_mut().zip(&stage.layouts.outputs).for_each(|(tensor, layout)| describe(*layout, tensor));
         compiled.push((number, Shell { name, device, inputs, outputs, tasks, compiler }, stage));
     }
     for (index, value) in program.values.iter_mut().enumerate() {
-        describe(borders.form(index), &mut value.tensor);
+        describe(assignment.layout(index), &mut value.tensor);
     }
     compiled.sort_by_key(|(number, ..)| *number);
     let host_code = host_executable(host, &compiled, folder, options)?;

@@ -18,7 +18,7 @@ use crate::{
     error::{Error, Result},
     graph::{Id, Node, Value},
     host::HostModule,
-    layout::{Blocked, Form, Margin},
+    layout::{Blocked, Halo, Layout},
     lowering::{Hooks, Lowering},
     ops, stage,
 };
@@ -85,8 +85,8 @@ impl Hooks for CpuHooks {
         }
     }
 
-    fn margins(&self, cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Margin> {
-        wanted_margins(cx, nodes)
+    fn halos(&self, cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Halo> {
+        wanted_halos(cx, nodes)
     }
 
     fn blocked_values(&self, cx: &Lowering<'_>, nodes: &[Node]) -> FxHashSet<Id> {
@@ -94,10 +94,10 @@ impl Hooks for CpuHooks {
     }
 
     /// Devices copy lines that are in the caches of cores at half the speed.
-    fn stream(&self, cx: &mut Lowering<'_>, output: Id, form: Form) {
+    fn stream(&self, cx: &mut Lowering<'_>, output: Id, layout: Layout) {
         let writes_whole_lines = cx.lanes() * 4 == LINE;
         if writes_whole_lines {
-            cx.request_streaming(output, form);
+            cx.request_streaming(output, layout);
         }
     }
 
@@ -112,7 +112,7 @@ impl Hooks for CpuHooks {
         cx.set_layout(copy, layout);
         cx.place_at_output(copy, output);
         if is_streamed {
-            self.stream(cx, copy, Form::Blocked(layout));
+            self.stream(cx, copy, Layout::Blocked(layout));
         }
         cx.copy_into_blocks(value, copy, &layout);
     }
@@ -125,7 +125,7 @@ fn images(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashSet<Id> {
         let Some(result) = node.result(0) else { continue };
         let shape = cx.shape(result);
         let operands = || node.inputs.iter().flatten().copied().filter(|&id| !cx.is_constant(id));
-        if conv::wanted_margin(cx, node).is_some() || pool::is_of_images(cx, node) {
+        if conv::wanted_halo(cx, node).is_some() || pool::is_of_images(cx, node) {
             images.extend(node.optional(0).into_iter().chain([result]));
         } else if concat::is_of_channels(cx, node) || operands().any(|id| images.contains(&id) && cx.shape(id) == shape)
         {
@@ -137,25 +137,25 @@ fn images(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashSet<Id> {
 }
 
 /// The pixels that fast kernels read around each value.
-fn wanted_margins(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Margin> {
-    let mut margins: FxHashMap<Id, Margin> = FxHashMap::default();
+fn wanted_halos(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Halo> {
+    let mut halos: FxHashMap<Id, Halo> = FxHashMap::default();
     for node in nodes {
-        let (Some(input), Some(margin)) =
-            (node.optional(0), conv::wanted_margin(cx, node).or_else(|| pool::wanted_margin(cx, node)))
+        let (Some(input), Some(halo)) =
+            (node.optional(0), conv::wanted_halo(cx, node).or_else(|| pool::wanted_halo(cx, node)))
         else {
             continue;
         };
-        let known = margins.entry(input).or_insert(Margin::NONE);
-        // Where two cannot agree, the first has its margin, and the other makes a copy.
-        *known = known.union(&margin).unwrap_or(*known);
+        let known = halos.entry(input).or_insert(Halo::NONE);
+        // Where two cannot agree, the first has its halo, and the other makes a copy.
+        *known = known.union(&halo).unwrap_or(*known);
     }
-    // What is concatenated can be written in its place if it has the same margin.
+    // What is concatenated can be written in its place if it has the same halo.
     for node in nodes.iter().rev().filter(|node| node.op == Op::Concat) {
-        let Some(&margin) = node.result(0).and_then(|result| margins.get(&result)) else { continue };
+        let Some(&halo) = node.result(0).and_then(|result| halos.get(&result)) else { continue };
         for &input in node.inputs.iter().flatten() {
-            let known = margins.entry(input).or_insert(Margin::NONE);
-            *known = known.union(&margin).unwrap_or(*known);
+            let known = halos.entry(input).or_insert(Halo::NONE);
+            *known = known.union(&halo).unwrap_or(*known);
         }
     }
-    margins
+    halos
 }

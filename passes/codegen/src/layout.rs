@@ -1,15 +1,15 @@
 //! Layouts of values in memory: row-major, or images in blocks of channels (NCHWc).
 //!
 //! Blocked images lie as `[batch][channel blocks][rows][columns][lanes]`: a register's worth of channels side by side for each pixel,
-//! and a margin around each image. The margin has what a window reads beyond the image, so that kernels test no borders. Lanes beyond
+//! and a halo around each image. The halo has what a window reads beyond the image, so that kernels test no assignment. Lanes beyond
 //! the last channel hold anything: only kernels that compute other such lanes read them.
 
 use crate::emit::{Builder, V};
-use divi_runtime::bundle::{self, Fill, Halo, Nchwc};
+use divi_runtime::bundle::{self, Fill, Nchwc};
 
 /// Pixels around an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Margin {
+pub(crate) struct Halo {
     pub(crate) top: i64,
     pub(crate) left: i64,
     pub(crate) bottom: i64,
@@ -18,7 +18,7 @@ pub(crate) struct Margin {
     pub(crate) is_lowest: bool,
 }
 
-impl Margin {
+impl Halo {
     /// No pixels.
     pub(crate) const NONE: Self = Self { top: 0, left: 0, bottom: 0, right: 0, is_lowest: false };
 
@@ -31,7 +31,7 @@ impl Margin {
         if self.is_lowest { f64::NEG_INFINITY } else { 0.0 }
     }
 
-    /// Whether what needs `other` can read a value with this margin.
+    /// Whether what needs `other` can read a value with this halo.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let is_wide = self.top >= other.top
             && self.left >= other.left
@@ -40,7 +40,7 @@ impl Margin {
         is_wide && (other.is_empty() || self.is_lowest == other.is_lowest)
     }
 
-    /// The least margin that covers both, if they have the same pixels in them.
+    /// The least halo that covers both, if they have the same pixels in them.
     pub(crate) fn union(&self, other: &Self) -> Option<Self> {
         if !self.is_empty() && !other.is_empty() && self.is_lowest != other.is_lowest {
             return None;
@@ -50,7 +50,7 @@ impl Margin {
             left: self.left.max(other.left),
             bottom: self.bottom.max(other.bottom),
             right: self.right.max(other.right),
-            is_lowest: [self, other].into_iter().any(|margin| margin.is_lowest && !margin.is_empty()),
+            is_lowest: [self, other].into_iter().any(|halo| halo.is_lowest && !halo.is_empty()),
         })
     }
 }
@@ -62,27 +62,27 @@ pub(crate) struct Blocked {
     pub(crate) channels: i64,
     pub(crate) height: i64,
     pub(crate) width: i64,
-    pub(crate) margin: Margin,
+    pub(crate) halo: Halo,
     pub(crate) lanes: i64,
 }
 
 impl Blocked {
     /// The layout of a shape; `None` if it is no image.
-    pub(crate) fn of(shape: &[i64], lanes: usize, margin: Margin) -> Option<Self> {
+    pub(crate) fn of(shape: &[i64], lanes: usize, halo: Halo) -> Option<Self> {
         let &[batch, channels, height, width] = shape else { return None };
         (batch > 0 && channels > 0 && height > 0 && width > 0).then_some(Self {
             batch,
             channels,
             height,
             width,
-            margin,
+            halo,
             lanes: lanes as i64,
         })
     }
 
-    /// Planes of single channels, with a margin.
-    pub(crate) fn planes(shape: &[i64], margin: Margin) -> Self {
-        Self::of(shape, 1, margin).expect("convolutions are of images")
+    /// Planes of single channels, with a halo.
+    pub(crate) fn planes(shape: &[i64], halo: Halo) -> Self {
+        Self::of(shape, 1, halo).expect("convolutions are of images")
     }
 
     pub(crate) fn blocks(&self) -> i64 {
@@ -91,12 +91,12 @@ impl Blocked {
 
     /// Elements of a row.
     pub(crate) fn row(&self) -> i64 {
-        (self.width + self.margin.left + self.margin.right) * self.lanes
+        (self.width + self.halo.left + self.halo.right) * self.lanes
     }
 
     /// Elements of a block of channels of one image.
     pub(crate) fn plane(&self) -> i64 {
-        (self.height + self.margin.top + self.margin.bottom) * self.row()
+        (self.height + self.halo.top + self.halo.bottom) * self.row()
     }
 
     /// Elements of one image.
@@ -106,7 +106,7 @@ impl Blocked {
 
     /// Where the first pixel of a plane is.
     pub(crate) fn origin(&self) -> i64 {
-        self.margin.top * self.row() + self.margin.left * self.lanes
+        self.halo.top * self.row() + self.halo.left * self.lanes
     }
 
     pub(crate) fn elements(&self) -> i64 {
@@ -118,18 +118,18 @@ impl Blocked {
         self.channels >= self.lanes && self.height * self.width > 1
     }
 
-    /// What it is as a dense tensor: `[batch, blocks, rows, columns, lanes]`, with the margin.
+    /// What it is as a dense tensor: `[batch, blocks, rows, columns, lanes]`, with the halo.
     pub(crate) fn shape(&self) -> Vec<i64> {
-        let Margin { top, left, bottom, right, .. } = self.margin;
+        let Halo { top, left, bottom, right, .. } = self.halo;
         vec![self.batch, self.blocks(), self.height + top + bottom, self.width + left + right, self.lanes]
     }
 
     /// Returns the layout as bundles describe it.
-    pub(crate) fn layout(&self) -> bundle::Layout {
-        let Margin { top, left, bottom, right, is_lowest } = self.margin;
+    pub(crate) fn described(&self) -> bundle::Layout {
+        let Halo { top, left, bottom, right, is_lowest } = self.halo;
         let [top, left, bottom, right] = [top, left, bottom, right].map(|size| size as u64);
-        let fill = if is_lowest && !self.margin.is_empty() { Fill::NegativeInfinity } else { Fill::Zero };
-        bundle::Layout::Nchwc(Nchwc { block: self.lanes as u64, halo: Halo { top, left, bottom, right, fill } })
+        let fill = if is_lowest && !self.halo.is_empty() { Fill::NegativeInfinity } else { Fill::Zero };
+        bundle::Layout::Nchwc(Nchwc { block: self.lanes as u64, halo: bundle::Halo { top, left, bottom, right, fill } })
     }
 
     /// The element at a pixel of plane number `plane`, counted over all images.
@@ -141,33 +141,32 @@ impl Blocked {
 
 /// Layout of a value at a stage boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Not assigned yet.
-    Free,
-    Dense,
+pub(crate) enum Layout {
+    Unassigned,
+    RowMajor,
     Blocked(Blocked),
 }
 
-impl Form {
+impl Layout {
     /// The same layout, or `preferred` if none is assigned.
     pub(crate) fn or(self, preferred: Option<Blocked>) -> Self {
         match self {
-            Self::Free => preferred.map_or(Self::Dense, Self::Blocked),
-            form => form,
+            Self::Unassigned => preferred.map_or(Self::RowMajor, Self::Blocked),
+            layout => layout,
         }
     }
 }
 
 /// Layouts of the inputs and outputs of a stage.
 #[derive(Clone, Debug)]
-pub(crate) struct Ends {
-    pub(crate) inputs: Vec<Form>,
-    pub(crate) outputs: Vec<Form>,
+pub(crate) struct StageLayouts {
+    pub(crate) inputs: Vec<Layout>,
+    pub(crate) outputs: Vec<Layout>,
 }
 
-impl Ends {
+impl StageLayouts {
     /// Row-major inputs and outputs.
     pub(crate) fn row_major(inputs: usize, outputs: usize) -> Self {
-        Self { inputs: vec![Form::Dense; inputs], outputs: vec![Form::Dense; outputs] }
+        Self { inputs: vec![Layout::RowMajor; inputs], outputs: vec![Layout::RowMajor; outputs] }
     }
 }

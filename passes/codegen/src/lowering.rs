@@ -15,7 +15,7 @@ use crate::{
     error::Result,
     graph::{Constant, Graph, Id, Value},
     kernels::Kernels,
-    layout::{Blocked, Form, Margin},
+    layout::{Blocked, Halo, Layout},
     pool::Pool,
 };
 use calls::PendingCall;
@@ -59,7 +59,7 @@ pub(crate) struct Lowering<'a> {
     /// Images in blocks.
     layouts: FxHashMap<Id, Blocked>,
     /// The pixels that values are to have around them, if they are in blocks.
-    margins: FxHashMap<Id, Margin>,
+    halos: FxHashMap<Id, Halo>,
     /// Images of which threads have written some rows of all channels, rather than some channels of all rows.
     by_rows: FxHashSet<Id>,
     /// Dense copies of those in blocks, and copies in blocks of others.
@@ -70,7 +70,7 @@ pub(crate) struct Lowering<'a> {
     /// Values that others are written into.
     wholes: FxHashSet<Id>,
     /// What only copies to GPUs will read, and the form that it is handed on in.
-    streamed: FxHashMap<Id, Form>,
+    streamed: FxHashMap<Id, Layout>,
 }
 
 /// Calls of a stage, with the place of every buffer.
@@ -100,7 +100,7 @@ impl<'a> Lowering<'a> {
             is_preparing: false,
             task: 0,
             layouts: FxHashMap::default(),
-            margins: FxHashMap::default(),
+            halos: FxHashMap::default(),
             by_rows: FxHashSet::default(),
             dense: FxHashMap::default(),
             blocked: FxHashMap::default(),

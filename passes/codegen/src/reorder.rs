@@ -1,9 +1,9 @@
-//! Reorders between layouts: dense values into blocks and back, other margins.
+//! Reorders between layouts: dense values into blocks and back, other halos.
 
 use crate::{
     emit::{Builder, V},
     graph::Id,
-    layout::{Blocked, Margin},
+    layout::{Blocked, Halo},
     lowering::Lowering,
 };
 use divi_onnx::DType;
@@ -22,17 +22,17 @@ impl Lowering<'_> {
         dense
     }
 
-    /// Returns an image in blocks with at least a margin, by a copy if it has another layout.
-    pub(crate) fn blocked(&mut self, id: Id, margin: Margin) -> (Id, Blocked) {
+    /// Returns an image in blocks with at least a halo, by a copy if it has another layout.
+    pub(crate) fn blocked(&mut self, id: Id, halo: Halo) -> (Id, Blocked) {
         for known in [Some(id), self.blocked_copy(id)].into_iter().flatten() {
-            if let Some(layout) = self.layout(known).filter(|layout| layout.margin.covers(&margin)) {
+            if let Some(layout) = self.layout(known).filter(|layout| layout.halo.covers(&halo)) {
                 return (known, layout);
             }
         }
         let shape = self.shape(id).to_vec();
-        let wanted = self.margin(id);
-        let margin = if wanted.covers(&margin) { wanted } else { margin };
-        let layout = Blocked::of(&shape, self.lanes(), margin).expect("only images are read in blocks");
+        let wanted = self.halo(id);
+        let halo = if wanted.covers(&halo) { wanted } else { halo };
+        let layout = Blocked::of(&shape, self.lanes(), halo).expect("only images are read in blocks");
         let copy = self.temporary(DType::F32, &shape);
         self.set_layout(copy, layout);
         self.copy_into_blocks(id, copy, &layout);
@@ -43,25 +43,25 @@ impl Lowering<'_> {
     /// Copies an image, in blocks or dense, into a value in blocks.
     pub(crate) fn copy_into_blocks(&mut self, from: Id, to: Id, layout: &Blocked) {
         match self.layout(from) {
-            Some(source) => with_margin(self, from, to, &source, layout),
+            Some(source) => with_halo(self, from, to, &source, layout),
             None => to_blocks(self, from, to, layout),
         }
     }
 
-    /// Makes a result an image in blocks, with the margin that its readers want, which is filled.
+    /// Makes a result an image in blocks, with the halo that its readers want, which is filled.
     pub(crate) fn make_blocked(&mut self, id: Id) -> Blocked {
         let layout =
-            Blocked::of(self.shape(id), self.lanes(), self.margin(id)).expect("only images are written in blocks");
+            Blocked::of(self.shape(id), self.lanes(), self.halo(id)).expect("only images are written in blocks");
         self.set_layout(id, layout);
-        fill_margin(self, id, &layout);
+        fill_halo(self, id, &layout);
         layout
     }
 
-    /// Returns planes of channels with a margin of zeros around them.
-    pub(crate) fn padded_planes(&mut self, id: Id, margin: Margin) -> (Id, Blocked) {
+    /// Returns planes of channels with a halo of zeros around them.
+    pub(crate) fn padded_planes(&mut self, id: Id, halo: Halo) -> (Id, Blocked) {
         let id = self.dense(id);
-        let layout = Blocked::planes(self.shape(id), margin);
-        if margin.is_empty() {
+        let layout = Blocked::planes(self.shape(id), halo);
+        if halo.is_empty() {
             return (id, layout);
         }
         let padded = self.temporary(DType::F32, &[layout.elements()]);
@@ -70,13 +70,13 @@ impl Lowering<'_> {
     }
 }
 
-/// Fills the margin of a value.
-fn fill_margin(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
-    let (margin, layout) = (layout.margin, *layout);
-    if margin.is_empty() {
+/// Fills the halo of a value.
+fn fill_halo(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
+    let (halo, layout) = (layout.halo, *layout);
+    if halo.is_empty() {
         return;
     }
-    let value = margin.value();
+    let value = halo.value();
     cx.call(layout.batch * layout.blocks(), 8, &[], &[id], |b, kernel| {
         let (out, ty) = (kernel.buffers[0], b.vector());
         let fill = b.float(value, ty);
@@ -86,12 +86,12 @@ fn fill_margin(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
         b.for_each(kernel.begin, kernel.end, 1, |plane| {
             let base = b.times(plane, layout.plane());
             let columns = layout.row() / layout.lanes;
-            run(base, margin.top * columns);
-            run(b.plus(base, (margin.top + layout.height) * layout.row()), margin.bottom * columns);
+            run(base, halo.top * columns);
+            run(b.plus(base, (halo.top + layout.height) * layout.row()), halo.bottom * columns);
             b.repeat(layout.height, |y| {
-                let row = b.plus(b.add(base, b.times(y, layout.row())), margin.top * layout.row());
-                run(row, margin.left);
-                run(b.plus(row, (margin.left + layout.width) * layout.lanes), margin.right);
+                let row = b.plus(b.add(base, b.times(y, layout.row())), halo.top * layout.row());
+                run(row, halo.left);
+                run(b.plus(row, (halo.left + layout.width) * layout.lanes), halo.right);
             });
         });
     });
@@ -99,7 +99,7 @@ fn fill_margin(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
 
 /// Puts a dense value into blocks.
 fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: &Blocked) {
-    fill_margin(cx, blocked, layout);
+    fill_halo(cx, blocked, layout);
     squares(cx, dense, blocked, *layout, |b, buffers, square| {
         let [source, target] = [buffers[0], buffers[1]];
         let Some(start) = square.start else {
@@ -156,7 +156,7 @@ impl Square {
 
     /// Where the channels of a pixel begin in blocks.
     fn blocked(&self, b: &Builder, pixel: V) -> V {
-        let Margin { left: 0, right: 0, .. } = self.layout.margin else {
+        let Halo { left: 0, right: 0, .. } = self.layout.halo else {
             let (y, x) = b.div_rem(pixel, self.layout.width);
             return self.layout.at(b, self.plane, y, x);
         };
@@ -217,9 +217,9 @@ fn squares(cx: &mut Lowering<'_>, from: Id, to: Id, layout: Blocked, copy: impl 
     });
 }
 
-/// Gives a blocked value another margin.
-fn with_margin(cx: &mut Lowering<'_>, from: Id, to: Id, source: &Blocked, target: &Blocked) {
-    fill_margin(cx, to, target);
+/// Gives a blocked value another halo.
+fn with_halo(cx: &mut Lowering<'_>, from: Id, to: Id, source: &Blocked, target: &Blocked) {
+    fill_halo(cx, to, target);
     let (source, target) = (*source, *target);
     cx.call(target.batch * target.blocks(), 1, &[from], &[to], |b, kernel| {
         b.for_each(kernel.begin, kernel.end, 1, |plane| {
@@ -235,10 +235,10 @@ fn with_margin(cx: &mut Lowering<'_>, from: Id, to: Id, source: &Blocked, target
     });
 }
 
-/// Puts planes of channels into others with a margin of zeros.
+/// Puts planes of channels into others with a halo of zeros.
 fn pad_planes(cx: &mut Lowering<'_>, from: Id, to: Id, layout: &Blocked) {
     let layout = *layout;
-    let Margin { top, left, bottom, right, .. } = layout.margin;
+    let Halo { top, left, bottom, right, .. } = layout.halo;
     let rows = layout.height + top + bottom;
     cx.call(layout.batch * layout.channels * rows, 64, &[from], &[to], |b, kernel| {
         let zero = b.float(0.0, b.f32());

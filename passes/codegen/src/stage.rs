@@ -7,7 +7,7 @@ use crate::{
     graph::{Graph, Id, Node, Value},
     host::HostModule,
     kernels::Kernels,
-    layout::{Blocked, Ends, Form},
+    layout::{Blocked, Layout, StageLayouts},
     lowering::{Hooks, Lowered, Lowering, Simt},
     ops,
     pool::Pool,
@@ -19,7 +19,7 @@ use divi_onnx::DType;
 /// Stage boundary: the layouts of inputs and outputs, and which outputs only device copies read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Boundary<'a> {
-    pub(crate) layouts: &'a Ends,
+    pub(crate) layouts: &'a StageLayouts,
     pub(crate) is_streamed: &'a [bool],
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Boundary<'a> {
 pub(crate) struct LoweredStage {
     pub(crate) calls: Lowered,
     /// Layouts of inputs and outputs, all of them assigned.
-    pub(crate) layouts: Ends,
+    pub(crate) layouts: StageLayouts,
     /// Nodes without a fast kernel.
     pub(crate) slow: Vec<SlowNode>,
 }
@@ -57,14 +57,14 @@ pub(crate) fn lower(
     let mut cx = Lowering::of(&mut graph, &mut host.kernels, simt, &mut host.pool);
     let Graph { nodes, inputs, outputs, .. } = graph;
     let Boundary { layouts, is_streamed } = boundary;
-    cx.set_margins(hooks.margins(&cx, &nodes));
-    for (&output, form) in outputs.iter().zip(&layouts.outputs) {
-        if let Form::Blocked(layout) = form {
-            cx.widen_margin(output, &layout.margin);
+    cx.set_halos(hooks.halos(&cx, &nodes));
+    for (&output, layout) in outputs.iter().zip(&layouts.outputs) {
+        if let Layout::Blocked(layout) = layout {
+            cx.widen_halo(output, &layout.halo);
         }
     }
-    for ((&output, &form), _) in outputs.iter().zip(&layouts.outputs).zip(is_streamed).filter(|(_, is_it)| **is_it) {
-        hooks.stream(&mut cx, output, form);
+    for ((&output, &layout), _) in outputs.iter().zip(&layouts.outputs).zip(is_streamed).filter(|(_, is_it)| **is_it) {
+        hooks.stream(&mut cx, output, layout);
     }
     let inputs = place_inputs(&mut cx, hooks, &inputs, &nodes, &layouts.inputs);
     let (mut position, mut slow) = (0, vec![]);
@@ -72,7 +72,7 @@ pub(crate) fn lower(
         position += lower_nodes(&mut cx, hooks, &nodes, position, &mut slow)?;
     }
     let outputs = place_outputs(&mut cx, hooks, &outputs, boundary);
-    Ok(LoweredStage { calls: cx.finish(), layouts: Ends { inputs, outputs }, slow })
+    Ok(LoweredStage { calls: cx.finish(), layouts: StageLayouts { inputs, outputs }, slow })
 }
 
 /// Checks that a node can be lowered, by lowering it without building kernels.
@@ -83,7 +83,7 @@ pub(crate) fn check(
     simt: Option<Simt<'_>>,
 ) -> std::result::Result<(), Error> {
     let graph = Graph::of_node(node, values);
-    let layouts = Ends::row_major(graph.inputs.len(), graph.outputs.len());
+    let layouts = StageLayouts::row_major(graph.inputs.len(), graph.outputs.len());
     let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; graph.outputs.len()] };
     let mut host = HostModule { kernels: Kernels::unbuilt(), pool: Pool::default() };
     lower(graph, boundary, hooks, &mut host, simt).map(drop)
@@ -141,20 +141,20 @@ fn place_inputs(
     hooks: &dyn Hooks,
     inputs: &[Id],
     nodes: &[Node],
-    layouts: &[Form],
-) -> Vec<Form> {
+    layouts: &[Layout],
+) -> Vec<Layout> {
     let blocked = hooks.blocked_values(cx, nodes);
     let mut assigned = vec![];
-    for (i, (&input, &form)) in inputs.iter().zip(layouts).enumerate() {
-        let form = form.or(preferred(cx, input).filter(|_| blocked.contains(&input)));
-        assigned.push(form);
-        match form {
-            Form::Blocked(layout) => {
+    for (i, (&input, &layout)) in inputs.iter().zip(layouts).enumerate() {
+        let layout = layout.or(preferred(cx, input).filter(|_| blocked.contains(&input)));
+        assigned.push(layout);
+        match layout {
+            Layout::Blocked(layout) => {
                 let reader = nodes.iter().find(|node| node.inputs.contains(&Some(input)));
                 cx.set_task(reader.map_or(0, |node| node.task));
                 hooks.read_blocked(cx, i, input, layout);
             }
-            Form::Dense | Form::Free => cx.place_at_input(input, i),
+            Layout::RowMajor | Layout::Unassigned => cx.place_at_input(input, i),
         }
     }
     assigned
@@ -162,23 +162,23 @@ fn place_inputs(
 
 /// Returns the layout in which an input would be read in blocks; `None` if that is of no use.
 fn preferred(cx: &Lowering<'_>, input: Id) -> Option<Blocked> {
-    Blocked::of(cx.shape(input), cx.lanes(), cx.margin(input))
+    Blocked::of(cx.shape(input), cx.lanes(), cx.halo(input))
         .filter(|layout| layout.is_worth_it() && cx.dtype(input) == DType::F32)
 }
 
 /// Makes outputs be written by the kernels that compute them, or by a copy. Returns their layouts.
-fn place_outputs(cx: &mut Lowering<'_>, hooks: &dyn Hooks, outputs: &[Id], boundary: Boundary<'_>) -> Vec<Form> {
+fn place_outputs(cx: &mut Lowering<'_>, hooks: &dyn Hooks, outputs: &[Id], boundary: Boundary<'_>) -> Vec<Layout> {
     let mut assigned = vec![];
     let ends = boundary.layouts.outputs.iter().zip(boundary.is_streamed);
-    for (i, (&output, (&form, &is_streamed))) in outputs.iter().zip(ends).enumerate() {
-        let form = form.or(cx.layout(output).filter(Blocked::is_worth_it));
-        assigned.push(form);
-        match form {
-            Form::Blocked(layout) if cx.layout(output) == Some(layout) && cx.is_unplaced(output) => {
+    for (i, (&output, (&layout, &is_streamed))) in outputs.iter().zip(ends).enumerate() {
+        let layout = layout.or(cx.layout(output).filter(Blocked::is_worth_it));
+        assigned.push(layout);
+        match layout {
+            Layout::Blocked(layout) if cx.layout(output) == Some(layout) && cx.is_unplaced(output) => {
                 cx.place_at_output(output, i);
             }
-            Form::Blocked(layout) => hooks.write_blocked(cx, i, output, layout, is_streamed),
-            Form::Dense | Form::Free => place_dense_output(cx, hooks, i, output, is_streamed),
+            Layout::Blocked(layout) => hooks.write_blocked(cx, i, output, layout, is_streamed),
+            Layout::RowMajor | Layout::Unassigned => place_dense_output(cx, hooks, i, output, is_streamed),
         }
     }
     assigned
@@ -195,7 +195,7 @@ fn place_dense_output(cx: &mut Lowering<'_>, hooks: &dyn Hooks, i: usize, output
     let copy = cx.temporary(dtype, &shape);
     cx.place_at_output(copy, i);
     if is_streamed {
-        hooks.stream(cx, copy, Form::Dense);
+        hooks.stream(cx, copy, Layout::RowMajor);
     }
     ops::copy_out(cx, output, copy);
 }

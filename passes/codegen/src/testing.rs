@@ -4,7 +4,7 @@ use crate::{
     cpu::CpuHooks,
     graph::{Constant, Graph, Id, Node, Value},
     host::HostModule,
-    layout::Ends,
+    layout::StageLayouts,
     lowering::Lowered,
     machine_code,
     stage::{self, Boundary},
@@ -74,7 +74,7 @@ impl Graph {
     }
 
     fn run_with(&self, target: &Target, has_library: bool, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        let layouts = Ends::row_major(self.inputs.len(), self.outputs.len());
+        let layouts = StageLayouts::row_major(self.inputs.len(), self.outputs.len());
         let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; self.outputs.len()] };
         let sizes = self.outputs.iter().map(|id| self.values[id.0].bytes() as usize);
         let lower = |host: &mut HostModule| {

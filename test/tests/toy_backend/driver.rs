@@ -3,7 +3,7 @@
 use crate::backend::{FORMAT, Instruction, Program};
 use divi_runtime::{
     Error,
-    bundle::Bundle,
+    bundle::{ALIGNMENT, Bundle},
     hal::{
         Allocation, Attempt, Copy, Device, DeviceInfo, Driver, Event, Executable, Execution, Launch, LoadRequest,
         MemorySpace, Owner, Properties, Queue, TaskTime,
@@ -60,7 +60,16 @@ struct ToyDevice(Memory);
 
 struct ToyBlock(usize);
 
-struct HostBlock(Box<[u64]>);
+/// Memory of the host that is aligned as that of devices is.
+struct HostBlock(Box<[Aligned]>);
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Aligned {
+    _bytes: [u8; 64],
+}
+
+const _: () = assert!(align_of::<Aligned>() as u64 == ALIGNMENT);
 
 impl Allocation for ToyBlock {
     fn address(&self) -> *mut u8 {
@@ -87,7 +96,7 @@ impl Device for ToyDevice {
     }
 
     fn allocate_host(&self, bytes: u64, _: &str) -> Result<Box<dyn Allocation>, Error> {
-        Ok(Box::new(HostBlock(vec![0; bytes.div_ceil(8) as usize].into())))
+        Ok(Box::new(HostBlock(vec![Aligned { _bytes: [0; 64] }; bytes.div_ceil(64).max(1) as usize].into())))
     }
 
     fn is_pinned(&self, _: *const u8) -> bool {

@@ -1,6 +1,6 @@
 //! Channels of images in blocks, one behind the other.
 
-use crate::layout::Margin;
+use crate::layout::Halo;
 use crate::{error::Result, graph::Node, lowering::Lowering};
 use divi_onnx::{DType, Op};
 
@@ -15,7 +15,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
     let lanes = target.lanes;
     let mut first = 0;
     let mut copied = vec![];
-    let inputs: Vec<_> = inputs.into_iter().map(|input| cx.blocked(input, Margin::NONE)).collect();
+    let inputs: Vec<_> = inputs.into_iter().map(|input| cx.blocked(input, Halo::NONE)).collect();
     for &(input, source) in &inputs {
         // An image that is there twice is copied from elsewhere: copies do not overlap what they read.
         let is_there_once = inputs.iter().filter(|(other, _)| cx.share_bytes(input, *other)).count() == 1;

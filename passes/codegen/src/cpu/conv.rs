@@ -14,7 +14,7 @@ use crate::{
     epilogue::{self, Program},
     error::Result,
     graph::{Id, Node},
-    layout::Margin,
+    layout::Halo,
     lowering::Lowering,
 };
 use divi_onnx::DType;
@@ -70,11 +70,11 @@ fn emit(
     let is_planar =
         !geometry.is_depthwise && geometry.channels < lanes && geometry.groups == 1 && !cx.is_blocked(input);
     let (input, source) =
-        if is_planar { cx.padded_planes(input, geometry.margin()) } else { cx.blocked(input, geometry.margin()) };
+        if is_planar { cx.padded_planes(input, geometry.halo()) } else { cx.blocked(input, geometry.halo()) };
     let shape = [geometry.batch, geometry.filters, geometry.output.0, geometry.output.1];
     let accesses: Vec<Access> = program.operands.iter().map(|&id| Access::of(cx, id, &shape)).collect();
     let target = cx.make_blocked(result);
-    let has_gaps = !source.margin.is_empty() || !target.margin.is_empty() || !accesses.iter().all(Access::is_flat);
+    let has_gaps = !source.halo.is_empty() || !target.halo.is_empty() || !accesses.iter().all(Access::is_flat);
     let tile = Tile::of(geometry, cx.lanes(), cx.registers(), is_planar, has_gaps);
     let blocks = target.blocks();
     let bias = channels(cx, bias, geometry.filters, blocks * lanes);
@@ -135,7 +135,7 @@ fn pack_depthwise(geometry: &Geometry, blocks: i64, lanes: i64) -> Packing {
     packing
 }
 
-/// The margin that a convolution wants around its input, if it has a fast kernel.
-pub(super) fn wanted_margin(cx: &Lowering<'_>, node: &Node) -> Option<Margin> {
-    Geometry::of(cx, node).ok().flatten().map(|geometry| geometry.margin())
+/// The halo that a convolution wants around its input, if it has a fast kernel.
+pub(super) fn wanted_halo(cx: &Lowering<'_>, node: &Node) -> Option<Halo> {
+    Geometry::of(cx, node).ok().flatten().map(|geometry| geometry.halo())
 }

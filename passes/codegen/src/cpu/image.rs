@@ -1,6 +1,6 @@
 //! How kernels of blocked images read what belongs to each pixel.
 
-use crate::layout::{Blocked, Margin};
+use crate::layout::{Blocked, Halo};
 use crate::{
     emit::{Builder, V},
     graph::Id,
@@ -39,7 +39,7 @@ impl Access {
             let count = (channels + lanes - 1) / lanes * lanes;
             return Self::Channels { id: cx.constant(DType::F32, &[count], padded(expression, channels, count)) };
         }
-        let (id, layout) = cx.blocked(id, Margin::NONE);
+        let (id, layout) = cx.blocked(id, Halo::NONE);
         Self::Image { id, layout, is_pixel: (layout.height, layout.width) == (1, 1) }
     }
 
@@ -52,7 +52,7 @@ impl Access {
     /// Whether rows follow each other without a gap.
     pub(super) fn is_flat(&self) -> bool {
         match self {
-            Self::Image { layout, is_pixel, .. } => *is_pixel || layout.margin.is_empty(),
+            Self::Image { layout, is_pixel, .. } => *is_pixel || layout.halo.is_empty(),
             Self::Channels { .. } => true,
         }
     }

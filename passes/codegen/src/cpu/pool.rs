@@ -1,6 +1,6 @@
 //! Pooling of images in blocks.
 
-use crate::layout::Margin;
+use crate::layout::Halo;
 use crate::{
     emit::Compare,
     error::Result,
@@ -12,13 +12,13 @@ use divi_onnx::{DType, Op};
 /// Pixels of rows that are worth a jump from block to block.
 const LONG_ROW: i64 = 48;
 
-/// A window whose margin is all it needs: no border is tested.
+/// A window whose halo is all it needs: no border is tested.
 struct Window {
     kernel: (i64, i64),
     strides: (i64, i64),
     padding: (i64, i64),
     is_maximum: bool,
-    margin: Margin,
+    halo: Halo,
 }
 
 impl Window {
@@ -41,29 +41,29 @@ impl Window {
         let beyond = |output: i64, stride: i64, kernel: i64, padding: i64, size: i64| {
             ((output - 1) * stride + kernel - padding - size).max(0)
         };
-        let margin = Margin {
+        let halo = Halo {
             top: padding.0,
             left: padding.1,
             bottom: beyond(out_height, strides.0, kernel.0, padding.0, height),
             right: beyond(out_width, strides.1, kernel.1, padding.1, width),
             is_lowest: false,
         };
-        let margin = Margin { is_lowest: is_maximum && !margin.is_empty(), ..margin };
+        let halo = Halo { is_lowest: is_maximum && !halo.is_empty(), ..halo };
         // An average counts what is padded, or there must be none; with 'ceil_mode' it would count otherwise.
-        let counts = is_maximum || margin.is_empty() || attributes.flag("count_include_pad", false)?;
+        let counts = is_maximum || halo.is_empty() || attributes.flag("count_include_pad", false)?;
         let is_plain = pair("dilations", 1)? == (1, 1)
             && attributes.str_or("auto_pad", "NOTSET")? == "NOTSET"
             && (is_maximum || !attributes.flag("ceil_mode", false)?)
             && node.outputs.iter().skip(1).all(Option::is_none)
             && cx.dtype(input) == DType::F32
             && batch > 0;
-        Ok((counts && is_plain).then_some(Self { kernel, strides, padding, is_maximum, margin }))
+        Ok((counts && is_plain).then_some(Self { kernel, strides, padding, is_maximum, halo }))
     }
 }
 
-/// The margin that a pooling wants around its input, if it has a fast kernel.
-pub(super) fn wanted_margin(cx: &Lowering<'_>, node: &Node) -> Option<Margin> {
-    Window::of(cx, node).ok().flatten().map(|window| window.margin)
+/// The halo that a pooling wants around its input, if it has a fast kernel.
+pub(super) fn wanted_halo(cx: &Lowering<'_>, node: &Node) -> Option<Halo> {
+    Window::of(cx, node).ok().flatten().map(|window| window.halo)
 }
 
 /// Lowers pooling of an image that is in blocks already.
@@ -73,7 +73,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
         return Ok(None);
     }
     let Some(window) = Window::of(cx, node)? else { return Ok(None) };
-    let (input, source) = cx.blocked(input, window.margin);
+    let (input, source) = cx.blocked(input, window.halo);
     let is_by_rows = cx.is_near_by_rows(input) && source.width >= LONG_ROW;
     let target = cx.make_blocked(result);
     let rows = target.batch * target.blocks() * target.height;
@@ -125,7 +125,7 @@ pub(super) fn lower_global(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<
     if !cx.is_blocked(input) || !is_over_images(cx, node)? {
         return Ok(None);
     }
-    let (input, source) = cx.blocked(input, Margin::NONE);
+    let (input, source) = cx.blocked(input, Halo::NONE);
     let target = cx.make_blocked(result);
     let planes = target.batch * target.blocks();
     let scale = 1.0 / (source.height * source.width) as f64;
@@ -146,7 +146,7 @@ pub(super) fn lower_global(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<
 
 /// Whether there is a fast kernel for a node, if it is a pooling.
 pub(super) fn is_of_images(cx: &Lowering<'_>, node: &Node) -> bool {
-    wanted_margin(cx, node).is_some()
+    wanted_halo(cx, node).is_some()
         || matches!(node.op, Op::GlobalAveragePool | Op::ReduceMean) && is_over_images(cx, node).unwrap_or(false)
 }
 

@@ -4,7 +4,7 @@ use super::CpuHooks;
 use crate::{
     graph::{Graph, Id},
     host::HostModule,
-    layout::{Blocked, Ends, Form, Margin},
+    layout::{Blocked, Halo, Layout, StageLayouts},
     slow::SlowNode,
     stage::{self, Boundary},
     target::Target,
@@ -167,7 +167,7 @@ fn convolutions_of_all_kinds() {
 
 #[test]
 fn residual_blocks_stay_in_blocks() {
-    // Two convolutions with a sum and an activation; the first one's margin is for the second alone.
+    // Two convolutions with a sum and an activation; the first one's halo is for the second alone.
     let case = Shape { channels: 40, filters: 40, ..PLAIN };
     let shape = [1, 40, 9, 11];
     let input = noise(40 * 99, 1);
@@ -299,7 +299,7 @@ fn computed_weights_are_packed() {
 /// The nodes of a graph that are lowered without a fast kernel.
 fn slow_nodes(graph: &Graph) -> Vec<SlowNode> {
     let mut host = HostModule::new(&Target::named("native").unwrap());
-    let layouts = Ends::row_major(graph.inputs.len(), graph.outputs.len());
+    let layouts = StageLayouts::row_major(graph.inputs.len(), graph.outputs.len());
     let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; graph.outputs.len()] };
     stage::lower(graph.clone(), boundary, &CpuHooks, &mut host, None).unwrap().slow
 }
@@ -410,14 +410,14 @@ fn handed_on(
     graph: &Graph,
     inputs: &[Tensor],
     cpu: &str,
-    outputs: &[Form],
+    outputs: &[Layout],
     for_gpus: &[bool],
 ) -> (usize, Vec<Vec<u8>>) {
     let inputs: Vec<&[u8]> = inputs.iter().map(|tensor| &tensor.bytes()[..]).collect();
-    let ends = Ends { inputs: vec![Form::Dense; inputs.len()], outputs: outputs.to_vec() };
+    let ends = StageLayouts { inputs: vec![Layout::RowMajor; inputs.len()], outputs: outputs.to_vec() };
     let sizes = graph.outputs.iter().zip(outputs).map(|(id, form)| match form {
-        Form::Blocked(layout) => layout.elements() as usize * 4,
-        Form::Dense | Form::Free => graph.values[id.0].bytes() as usize,
+        Layout::Blocked(layout) => layout.elements() as usize * 4,
+        Layout::RowMajor | Layout::Unassigned => graph.values[id.0].bytes() as usize,
     });
     let mut streamed = 0;
     let lower = |host: &mut HostModule| {
@@ -434,7 +434,7 @@ fn handed_on(
 }
 
 /// What is written past the caches has the same numbers in it.
-fn streams(graph: &Graph, inputs: &[Tensor], outputs: &[Form], expected: usize) {
+fn streams(graph: &Graph, inputs: &[Tensor], outputs: &[Layout], expected: usize) {
     let all = vec![true; outputs.len()];
     let (streamed, plain) = (
         handed_on(graph, inputs, "x86-64-v4", outputs, &all),
@@ -464,19 +464,19 @@ fn images_that_gpus_copy_are_streamed() {
         graph.nodes.last_mut().unwrap().task = 1;
         let twice = [batch, 96, 9, 11];
         let both = graph.apply("Concat", &[inner, inner], &[("axis", Attr::Int(1))], DType::F32, &twice);
-        // The last one is computed for the pooling, with a margin: what is handed on is a copy, twice.
+        // The last one is computed for the pooling, with a halo: what is handed on is a copy, twice.
         graph.outputs = vec![pooled, gate, both, inner, inner];
         let forms = |lanes| {
-            let blocked = |shape: &[i64], margin| Form::Blocked(Blocked::of(shape, lanes, margin).unwrap());
-            let around = Margin { top: 1, left: 0, bottom: 2, right: 1, is_lowest: false };
-            let [pooled, inner] = [blocked(&image, Margin::NONE); 2];
-            [pooled, blocked(&image, around), blocked(&twice, Margin::NONE), inner, inner]
+            let blocked = |shape: &[i64], halo| Layout::Blocked(Blocked::of(shape, lanes, halo).unwrap());
+            let around = Halo { top: 1, left: 0, bottom: 2, right: 1, is_lowest: false };
+            let [pooled, inner] = [blocked(&image, Halo::NONE); 2];
+            [pooled, blocked(&image, around), blocked(&twice, Halo::NONE), inner, inner]
         };
         assert_eq!(handed_on(&graph, &inputs, "x86-64-v3", &forms(8), &[true; 5]).0, 0, "lines are longer");
         if !has_wide_registers() {
             continue;
         }
-        // The margin has a kernel of its own, as has each input of the concatenation; both copies have the same.
+        // The halo has a kernel of its own, as has each input of the concatenation; both copies have the same.
         streams(&graph, &inputs, &forms(16), 6);
         // What a CPU reads stays in its caches.
         let of_one = |which: usize| {
@@ -521,6 +521,6 @@ fn dense_values_that_gpus_copy_are_streamed() {
     ];
     graph.outputs = [&lines[..], &others].concat();
     if has_wide_registers() {
-        streams(&graph, &inputs, &vec![Form::Dense; graph.outputs.len()], lines.len());
+        streams(&graph, &inputs, &vec![Layout::RowMajor; graph.outputs.len()], lines.len());
     }
 }

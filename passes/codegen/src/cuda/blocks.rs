@@ -3,7 +3,7 @@
 use crate::{
     emit::{Builder, Compare, V},
     graph::{Id, strides},
-    layout::{Blocked, Margin},
+    layout::{Blocked, Halo},
     lowering::Lowering,
 };
 use divi_onnx::DType;
@@ -41,14 +41,14 @@ fn in_usual_order(b: &Builder, layout: &Blocked, [image, block, y, x, part]: [V;
     (channel, b.offset(&[image, channel, y, x], &strides))
 }
 
-/// Puts an image into blocks, and fills their margin.
+/// Puts an image into blocks, and fills their halo.
 pub(crate) fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: Blocked) {
-    let Blocked { channels, height, width, lanes, margin: Margin { top, left, .. }, .. } = layout;
+    let Blocked { channels, height, width, lanes, halo: Halo { top, left, .. }, .. } = layout;
     let mut shape = layout.shape();
     shape[4] = lanes / WIDE;
     cx.call(shape.iter().product(), 1, &[dense], &[blocked], |b, kernel| {
         let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
-        let fill = b.float(layout.margin.value(), b.f32());
+        let fill = b.float(layout.halo.value(), b.f32());
         b.for_each(kernel.begin, kernel.end, 1, |number| {
             let [image, block, y, x, part] = b.coordinates(number, &shape)[..] else { unreachable!("five axes") };
             let (y, x) = (b.plus(y, -top), b.plus(x, -left));
@@ -96,11 +96,11 @@ mod tests {
 
     #[test]
     fn into_blocks_and_back() {
-        let around = Margin { top: 1, left: 2, bottom: 0, right: 3, is_lowest: false };
-        let margins = [Margin::NONE, around, Margin { is_lowest: true, ..around }];
-        for (channels, margin) in [(16, margins[0]), (5, margins[1]), (20, margins[2]), (8, margins[2])] {
+        let around = Halo { top: 1, left: 2, bottom: 0, right: 3, is_lowest: false };
+        let halos = [Halo::NONE, around, Halo { is_lowest: true, ..around }];
+        for (channels, halo) in [(16, halos[0]), (5, halos[1]), (20, halos[2]), (8, halos[2])] {
             let shape = [2, channels, 3, 5];
-            let layout = Blocked::of(&shape, 8, margin).unwrap();
+            let layout = Blocked::of(&shape, 8, halo).unwrap();
             let numbers: Vec<f32> = (0..shape.iter().product()).map(|number: i64| number as f32).collect();
             let blocked = called((&shape, &numbers), &layout.shape(), |cx, from, to| to_blocks(cx, from, to, layout));
             let mut seen = 0;
@@ -112,13 +112,13 @@ mod tests {
                     (rest, place[axis]) = (rest / sizes[axis], rest % sizes[axis]);
                 }
                 let [n, block, y, x, lane] = place.map(|at| at as i64);
-                let (c, y, x) = (block * 8 + lane, y - margin.top, x - margin.left);
+                let (c, y, x) = (block * 8 + lane, y - halo.top, x - halo.left);
                 if c >= channels {
                     continue;
                 }
                 let is_inside = (0..3).contains(&y) && (0..5).contains(&x);
                 let expected =
-                    if is_inside { (((n * channels + c) * 3 + y) * 5 + x) as f32 } else { margin.value() as f32 };
+                    if is_inside { (((n * channels + c) * 3 + y) * 5 + x) as f32 } else { halo.value() as f32 };
                 assert_eq!(value, expected, "{channels} channels, at {place:?}");
                 seen += usize::from(is_inside);
             }

@@ -4,7 +4,7 @@ use super::Lowering;
 use crate::{
     error::Result,
     graph::{Id, Node},
-    layout::{Blocked, Form, Margin},
+    layout::{Blocked, Halo, Layout},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -14,8 +14,8 @@ pub(crate) trait Hooks {
     /// kernel for the first.
     fn lower_fast(&self, cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>>;
 
-    /// Returns the margins that fast kernels read around values.
-    fn margins(&self, cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Margin> {
+    /// Returns the halos that fast kernels read around values.
+    fn halos(&self, cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Halo> {
         let _ = (cx, nodes);
         FxHashMap::default()
     }
@@ -27,8 +27,8 @@ pub(crate) trait Hooks {
     }
 
     /// Requests non-temporal stores for an output that only device copies read, where the back end has such stores.
-    fn stream(&self, cx: &mut Lowering<'_>, output: Id, form: Form) {
-        let _ = (cx, output, form);
+    fn stream(&self, cx: &mut Lowering<'_>, output: Id, layout: Layout) {
+        let _ = (cx, output, layout);
     }
 
     /// Reads an input of the stage that is in blocks.

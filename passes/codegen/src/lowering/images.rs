@@ -3,7 +3,7 @@
 use super::{Lowering, Storage};
 use crate::{
     graph::Id,
-    layout::{Blocked, Form, Margin},
+    layout::{Blocked, Halo, Layout},
 };
 use rustc_hash::FxHashMap;
 
@@ -22,19 +22,19 @@ impl Lowering<'_> {
         self.layouts.insert(id, layout);
     }
 
-    /// Returns the margin that readers of a value want.
-    pub(crate) fn margin(&self, id: Id) -> Margin {
-        self.margins.get(&id).copied().unwrap_or_default()
+    /// Returns the halo that readers of a value want.
+    pub(crate) fn halo(&self, id: Id) -> Halo {
+        self.halos.get(&id).copied().unwrap_or_default()
     }
 
-    pub(crate) fn set_margins(&mut self, margins: FxHashMap<Id, Margin>) {
-        self.margins = margins;
+    pub(crate) fn set_halos(&mut self, halos: FxHashMap<Id, Halo>) {
+        self.halos = halos;
     }
 
-    /// Widens the margin of a value, if it can have both.
-    pub(crate) fn widen_margin(&mut self, id: Id, margin: &Margin) {
-        let known = self.margins.entry(id).or_insert(Margin::NONE);
-        *known = known.union(margin).unwrap_or(*known);
+    /// Widens the halo of a value, if it can have both.
+    pub(crate) fn widen_halo(&mut self, id: Id, halo: &Halo) {
+        let known = self.halos.entry(id).or_insert(Halo::NONE);
+        *known = known.union(halo).unwrap_or(*known);
     }
 
     pub(crate) fn dense_copy(&self, id: Id) -> Option<Id> {
@@ -70,7 +70,7 @@ impl Lowering<'_> {
     pub(crate) fn place_inside(&mut self, part: Id, whole: Id, first_block: i64) -> bool {
         let (Some(own), Some(target)) = (self.layouts.get(&part), self.layouts.get(&whole)) else { return false };
         let is_alike = target.batch == 1
-            && (own.height, own.width, own.margin) == (target.height, target.width, target.margin)
+            && (own.height, own.width, own.halo) == (target.height, target.width, target.halo)
             && self.storage[part.0] == Storage::Unplaced;
         if is_alike {
             let first = (first_block * target.plane()) as u64 * 4;
@@ -81,18 +81,18 @@ impl Lowering<'_> {
     }
 
     /// Requests non-temporal stores for an output in this layout.
-    pub(crate) fn request_streaming(&mut self, output: Id, form: Form) {
-        self.streamed.insert(output, form);
+    pub(crate) fn request_streaming(&mut self, output: Id, layout: Layout) {
+        self.streamed.insert(output, layout);
     }
 
     /// Returns true if kernels that write whole cache lines of a value use non-temporal stores: the value has the layout of the output,
     /// and the stage itself does not read it.
     pub(crate) fn is_streamed(&self, id: Id) -> bool {
         let has_layout = match (self.streamed.get(&id), self.layouts.get(&id)) {
-            (None, _) | (Some(Form::Blocked(_)), None) | (Some(Form::Dense), Some(_)) => false,
-            (Some(Form::Blocked(wanted)), Some(layout)) => wanted == layout,
-            (Some(Form::Free), Some(layout)) => layout.is_worth_it(),
-            (Some(Form::Free | Form::Dense), None) => true,
+            (None, _) | (Some(Layout::Blocked(_)), None) | (Some(Layout::RowMajor), Some(_)) => false,
+            (Some(Layout::Blocked(wanted)), Some(layout)) => wanted == layout,
+            (Some(Layout::Unassigned), Some(layout)) => layout.is_worth_it(),
+            (Some(Layout::Unassigned | Layout::RowMajor), None) => true,
         };
         let is_read_here = self.wholes.contains(&id) || self.readers.get(&id).is_some_and(|readers| readers.len() > 1);
         has_layout && !is_read_here && !self.is_preparing

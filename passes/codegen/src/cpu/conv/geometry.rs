@@ -1,6 +1,6 @@
 //! What a convolution slides over what.
 
-use crate::{error::Result, graph::Node, layout::Margin, lowering::Lowering};
+use crate::{error::Result, graph::Node, layout::Halo, lowering::Lowering};
 use divi_onnx::{DType, Op};
 
 /// A convolution of images. Pairs are of rows and columns.
@@ -79,12 +79,12 @@ impl Geometry {
     }
 
     /// What windows read beyond the image.
-    pub(crate) fn margin(&self) -> Margin {
+    pub(crate) fn halo(&self) -> Halo {
         let beyond = |output: i64, stride: i64, kernel: i64, dilation: i64, padding: i64, size: i64| {
             ((output - 1) * stride + dilation * (kernel - 1) + 1 - padding - size).max(0)
         };
         let Self { output, strides, kernel, dilations, padding, image, .. } = *self;
-        Margin {
+        Halo {
             top: padding.0,
             left: padding.1,
             bottom: beyond(output.0, strides.0, kernel.0, dilations.0, padding.0, image.0),
