@@ -17,6 +17,7 @@ pub use steps::Lanes;
 pub(crate) use steps::unit;
 pub use tensor::{Fill, Halo, Layout, Nchwc, Tensor};
 
+pub use crate::memory::ALIGNMENT;
 use crate::prepare::Expression;
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,6 @@ pub const FORMAT: &str = "divi-bundle/3";
 pub const DESCRIPTION: &str = "bundle.json";
 /// The file with the constants that were computed at build time, in the same folder.
 pub const WEIGHTS: &str = "weights.bin";
-/// Constants and buffers begin at multiples of this many bytes.
-pub const ALIGNMENT: u64 = 64;
 
 /// A program for the devices of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -274,8 +273,9 @@ impl Bundle {
         !self.is_unchecked
     }
 
-    pub(crate) fn has_model_folder(&self) -> bool {
-        !self.is_unchecked
+    /// Returns `model_folder`, or `None` if the description is one of version 1, which does not say where files of the model are.
+    pub(crate) fn known_model_folder(&self) -> Option<&str> {
+        (!self.is_unchecked).then_some(&self.model_folder)
     }
 
     /// Stages of a device, with their indices.

@@ -6,8 +6,8 @@ use std::{fmt, io, path::Path, path::PathBuf};
 pub enum Error {
     /// A file of the bundle is not there or cannot be read.
     Unreadable { path: PathBuf, error: io::Error },
-    /// The bundle is of a version that this runtime does not know.
-    Newer { path: PathBuf, format: String },
+    /// The bundle is of a version that is newer than the newest this runtime knows.
+    Newer { path: PathBuf, format: String, newest: &'static str },
     /// The description is not one, or contradicts itself.
     Malformed { path: PathBuf, reason: String },
     /// A file is not as it was written.
@@ -72,11 +72,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable { path, error } => write!(f, "cannot read '{}': {error}", path.display()),
-            Self::Newer { path, format } => write!(
+            Self::Newer { path, format, newest } => write!(
                 f,
-                "'{}' is of the format {format}, newer than {}, the newest this runtime knows: run it with a newer divi-run",
-                path.display(),
-                crate::bundle::FORMAT
+                "'{}' is of the format {format}, newer than {newest}, the newest this runtime knows: run it with a newer divi-run",
+                path.display()
             ),
             Self::Malformed { path, reason } => write!(f, "'{}' is no sound bundle: {reason}", path.display()),
             Self::Damaged { path, reason } => {

@@ -1,9 +1,6 @@
 //! Files that a bundle names: regular ones only, in folders that it may read from.
 
-use crate::{
-    bundle::Bundle,
-    error::{Error, Result},
-};
+use crate::error::{Error, Result};
 use std::{
     fs, io,
     os::unix::fs::{FileExt, OpenOptionsExt},
@@ -72,14 +69,16 @@ pub(crate) struct Roots {
 }
 
 impl Roots {
-    pub(crate) fn of(folder: &Path, bundle: &Bundle, allowed: &[PathBuf]) -> Result<Self> {
-        if !bundle.has_model_folder() {
+    /// Roots of the bundle in `folder`. `model_folder` is relative to it, empty if the bundle refers to no file of the model, and `None`
+    /// if the bundle does not say where these files are.
+    pub(crate) fn new(folder: &Path, model_folder: Option<&str>, allowed: &[PathBuf]) -> Result<Self> {
+        let Some(model_folder) = model_folder else {
             return Ok(Self { folder: folder.to_owned(), roots: None });
-        }
+        };
         let real = |path: &Path| path.canonicalize().map_err(Error::unreadable(path));
         let mut roots = vec![real(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })?];
         // It need not be there if nothing in it is referred to.
-        roots.extend(folder.join(&bundle.model_folder).canonicalize().ok().filter(|_| !bundle.model_folder.is_empty()));
+        roots.extend(folder.join(model_folder).canonicalize().ok().filter(|_| !model_folder.is_empty()));
         for path in allowed {
             roots.push(real(path)?);
         }

@@ -1,6 +1,6 @@
 //! Memory that kernels may use: aligned, zeroed, and given back to the system at once where it is large.
 
-use crate::{bundle::ALIGNMENT, error::Error};
+use crate::error::Error;
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
     ops::{Deref, DerefMut},
@@ -8,6 +8,8 @@ use std::{
     slice,
 };
 
+/// Constants, buffers and values begin at multiples of this many bytes.
+pub const ALIGNMENT: u64 = 64;
 /// Buffers from this size on are mapped: their pages are there when they are touched, and gone when they are freed.
 const MAPPED: usize = 1 << 20;
 /// The size of a large page, which takes one entry of the translation buffer instead of 512.

@@ -89,7 +89,7 @@ impl Program {
             devices.push(driver.open(&bundle, index, *ordinal)?);
             *ordinal += 1;
         }
-        let roots = Roots::of(folder, &bundle, &options.allowed_paths)?;
+        let roots = Roots::new(folder, bundle.known_model_folder(), &options.allowed_paths)?;
         let mut constants = Constants::load(&roots, &bundle, options.map_weights)?;
         if let Some(executable) = bundle.prepare_executable.filter(|_| !bundle.prepare.is_empty())
             && let Some(driver) = drivers.of_host(&bundle.executables[executable].format)

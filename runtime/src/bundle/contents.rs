@@ -58,7 +58,7 @@ impl Bundle {
     /// As [`Bundle::check`], with weights that may also be in other folders than the bundle's and the model's.
     pub fn check_allowing(&self, folder: &Path, allowed: &[PathBuf]) -> Result<()> {
         self.files.iter().try_for_each(|file| file.check(folder))?;
-        let roots = Roots::of(folder, self, allowed)?;
+        let roots = Roots::new(folder, self.known_model_folder(), allowed)?;
         for (path, ranges) in self.ranges() {
             let full = roots.resolve(&path)?;
             let file = self.model_files.iter().find(|file| file.path == path);

@@ -31,7 +31,7 @@ impl Bundle {
         let text = files::read(path, MOST_BYTES)?;
         let malformed = |reason| Error::malformed(path, reason);
         let (bundle, is_intact) = Self::parse(&text).map_err(|reason| match version(&text) {
-            Some(format) if is_newer(&format) => Error::Newer { path: path.clone(), format },
+            Some(format) if is_newer(&format) => Error::Newer { path: path.clone(), format, newest: FORMAT },
             _ => malformed(reason),
         })?;
         if !is_intact {
