@@ -8,11 +8,10 @@ mod file;
 mod signature;
 mod steps;
 mod tensor;
-mod upgrade;
 mod validate;
 
 pub use file::check_replaceable;
-pub(crate) use file::write_whole;
+pub(crate) use file::{hash, named_format, write_whole};
 pub use steps::Lanes;
 pub(crate) use steps::unit;
 pub use tensor::{Fill, Halo, Layout, Nchwc, Tensor};
@@ -21,7 +20,7 @@ pub use crate::memory::ALIGNMENT;
 use crate::prepare::Expression;
 use serde::{Deserialize, Serialize};
 
-/// Format of bundles that are written. Versions 1 and 2 are read as well (`upgrade`).
+/// Format of bundles that are written. Versions 1 and 2 are read as well (`drivers/upgrade.rs`).
 pub const FORMAT: &str = "divi-bundle/3";
 /// The file that describes a bundle, in its folder.
 pub const DESCRIPTION: &str = "bundle.json";
@@ -291,15 +290,15 @@ impl Stage {
     }
 }
 
-fn one() -> i64 {
+pub(crate) fn one() -> i64 {
     1
 }
 
-fn is_one(value: &i64) -> bool {
+pub(crate) fn is_one(value: &i64) -> bool {
     *value == 1
 }
 
-fn is_zero(value: &usize) -> bool {
+pub(crate) fn is_zero(value: &usize) -> bool {
     *value == 0
 }
 

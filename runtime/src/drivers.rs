@@ -1,8 +1,13 @@
 //! Registry of drivers: the only place that lists device kinds.
+//!
+//! Bundles are read here (`description`), since drivers check what a description says of their devices, and since old versions of the
+//! format (`upgrade`) name device kinds.
 
 pub mod cpu;
 pub mod cuda;
+mod description;
 mod signatures;
+mod upgrade;
 
 use crate::{
     bundle::Bundle,

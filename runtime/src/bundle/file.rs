@@ -1,11 +1,7 @@
 //! Bundles as folders: `bundle.json`, and the hashes of what is beside it.
 
-use super::{
-    Bundle, DESCRIPTION, FORMAT, File, Source,
-    upgrade::{FORMAT_1, FORMAT_2, OldBundle},
-};
+use super::{Bundle, DESCRIPTION, File, Source};
 use crate::{
-    drivers::Drivers,
     error::{Error, Result},
     files,
     prepare::Expression,
@@ -15,69 +11,18 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
-/// No description is larger: that of a large model has some megabytes.
-const MOST_BYTES: u64 = 1 << 30;
-
 impl Bundle {
-    /// Reads the description of the bundle in a folder and checks that it is valid by itself. The other files are not
-    /// looked at: see [`Bundle::check`].
-    pub fn read(folder: &Path) -> Result<Self> {
-        Self::read_for(folder, &Drivers::default())
-    }
-
-    /// As [`Bundle::read`], with drivers that check their devices.
-    pub fn read_for(folder: &Path, drivers: &Drivers) -> Result<Self> {
-        let path = &folder.join(DESCRIPTION);
-        let text = files::read(path, MOST_BYTES)?;
-        let malformed = |reason| Error::malformed(path, reason);
-        let (bundle, is_intact) = Self::parse(&text).map_err(|reason| match version(&text) {
-            Some(format) if is_newer(&format) => Error::Newer { path: path.clone(), format, newest: FORMAT },
-            _ => malformed(reason),
-        })?;
-        if !is_intact {
-            return Err(Error::damaged(path, "its contents do not have the hash that it names"));
-        }
-        bundle.validate_for(drivers).map_err(malformed)?;
-        Ok(bundle)
-    }
-
-    /// Parses the text of a description of any version that is known. Neither its hash nor what it says is checked.
-    pub fn from_text(text: &[u8]) -> std::result::Result<Self, String> {
-        Self::parse(text).map(|(bundle, _)| bundle)
-    }
-
-    /// Parses a description, and compares its contents with the hash that it names.
-    fn parse(text: &[u8]) -> std::result::Result<(Self, bool), String> {
+    /// Parses a description of the current version, and compares its contents with the hash that it names. Nothing else is checked.
+    pub(crate) fn parse(text: &[u8]) -> std::result::Result<(Self, bool), String> {
         let describe = |error: serde_json::Error| error.to_string();
-        let format = serde_json::from_slice::<Head>(text).map_err(describe)?.format;
-        match &format[..] {
-            FORMAT => {
-                let mut bundle: Self = serde_json::from_slice(text).map_err(describe)?;
-                let named = std::mem::take(&mut bundle.sha256);
-                bundle.sha256 = hash(&bundle).map_err(describe)?;
-                let is_intact = bundle.sha256 == named;
-                Ok((bundle, is_intact))
-            }
-            FORMAT_1 | FORMAT_2 => {
-                let mut old: OldBundle = serde_json::from_slice(text).map_err(describe)?;
-                let named = std::mem::take(&mut old.sha256);
-                let is_intact = hash(&old).map_err(describe)? == named;
-                let mut bundle = old.upgrade()?;
-                bundle.sha256 = hash(&bundle).map_err(describe)?;
-                Ok((bundle, is_intact))
-            }
-            _ => Err(format!("its format is '{format}', not '{FORMAT}'")),
-        }
+        let mut bundle: Self = serde_json::from_slice(text).map_err(describe)?;
+        let named = std::mem::take(&mut bundle.sha256);
+        bundle.sha256 = hash(&bundle).map_err(describe)?;
+        let is_intact = bundle.sha256 == named;
+        Ok((bundle, is_intact))
     }
 
-    /// Writes the description into a folder, whole or not at all, with its hash. The files that it names must be there
-    /// already: [`File::of`] describes them.
-    pub fn write(&mut self, folder: &Path) -> Result<()> {
-        self.validate().map_err(|reason| Error::malformed(&folder.join(DESCRIPTION), reason))?;
-        self.write_unvalidated(folder)
-    }
-
-    /// As [`Bundle::write`], whether or not the description is sound: for tests of readers.
+    /// As [`Bundle::write`], whether or not the description is valid: for tests of readers.
     pub fn write_unvalidated(&mut self, folder: &Path) -> Result<()> {
         let path = &folder.join(DESCRIPTION);
         self.sha256.clear();
@@ -215,22 +160,16 @@ pub(super) fn digits(hash: &[u8]) -> String {
 }
 
 /// Returns the hash of a description whose hash is empty.
-fn hash(description: &impl Serialize) -> serde_json::Result<String> {
+pub(crate) fn hash(description: &impl Serialize) -> serde_json::Result<String> {
     Ok(digits(&Sha256::digest(serde_json::to_vec(description)?)))
 }
 
-/// The field that all versions have.
-#[derive(Deserialize)]
-struct Head {
-    format: String,
-}
-
 /// Returns the format that a description names, whatever else is in it.
-fn version(text: &[u8]) -> Option<String> {
-    serde_json::from_slice::<Head>(text).ok().map(|head| head.format)
-}
-
-fn is_newer(format: &str) -> bool {
-    let number = |format: &str| format.strip_prefix("divi-bundle/")?.parse::<u64>().ok();
-    number(format) > number(FORMAT)
+pub(crate) fn named_format(text: &[u8]) -> std::result::Result<String, String> {
+    /// The field that all versions have.
+    #[derive(Deserialize)]
+    struct Head {
+        format: String,
+    }
+    serde_json::from_slice::<Head>(text).map(|head| head.format).map_err(|error| error.to_string())
 }

@@ -1,8 +1,8 @@
-//! Whether a description is sound: every index inside what it is an index of, every size what it must be. What was
-//! validated can be run without further questions, if the files are those that were written with it.
+//! Checks of a description: every index inside what it is an index of, every size what it must be. A description that this and the
+//! drivers of its devices accept can be run without further checks, if the files are those that were written with it.
 
 use super::{ALIGNMENT, Buffer, Bundle, Call, Constant, Executable, Port, Source, Stage, Tensor, WEIGHTS};
-use crate::{drivers::Drivers, dtype::DType, prepare::Expression};
+use crate::{dtype::DType, prepare::Expression};
 use std::collections::HashSet;
 use std::path::{Component, Path};
 
@@ -15,13 +15,8 @@ const MOST_INPUTS: u64 = 1 << 32;
 pub(super) type Verdict = Result<(), String>;
 
 impl Bundle {
-    /// Checks the description, for the devices of this crate's drivers.
-    pub fn validate(&self) -> Verdict {
-        self.validate_for(&Drivers::default())
-    }
-
-    /// Checks the description. Drivers check what it says of their devices.
-    pub fn validate_for(&self, drivers: &Drivers) -> Verdict {
+    /// Checks all of the description but what the drivers of its devices alone know: targets of executables and payloads.
+    pub(crate) fn validate_format(&self) -> Verdict {
         self.validate_files()?;
         if self.objective.inputs > MOST_INPUTS {
             return Err(format!("{} inputs are more than can be queued", self.objective.inputs));
@@ -58,8 +53,7 @@ impl Bundle {
         for stage in &self.stages {
             self.validate_stage(stage).map_err(|reason| format!("stage '{}': {reason}", stage.name))?;
         }
-        self.validate_steps()?;
-        drivers.validate(self)
+        self.validate_steps()
     }
 
     fn validate_files(&self) -> Verdict {

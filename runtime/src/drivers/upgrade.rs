@@ -4,11 +4,11 @@
 //! grids of GPUs (`launch`) in place of executables and payloads. Values in blocked layouts are described by the shape that they have
 //! in memory, which remains: nothing says what they were made of.
 
-use super::{
+use super::{cpu, cuda};
+use crate::bundle::{
     Buffer, Bundle, Call, Constant, Device, Executable, FORMAT, File, Objective, Port, Stage, Step, Task, Tensor,
-    Value, is_one, is_zero, one,
+    Value, hash, is_one, is_zero, one,
 };
-use crate::drivers::{cpu, cuda};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -18,7 +18,7 @@ pub(super) const FORMAT_2: &str = "divi-bundle/2";
 /// A description of version 1 or 2.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OldBundle {
+struct OldBundle {
     format: String,
     model: String,
     target: OldTarget,
@@ -38,7 +38,7 @@ pub(super) struct OldBundle {
     prepare: Vec<OldCall>,
     stages: Vec<OldStage>,
     steps: Vec<Step>,
-    pub(super) sha256: String,
+    sha256: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -86,9 +86,20 @@ struct OldCall {
     launch: serde_json::Value,
 }
 
+/// Parses a description of version 1 or 2, compares its contents with the hash that it names, and converts it.
+pub(super) fn parse(text: &[u8]) -> Result<(Bundle, bool), String> {
+    let describe = |error: serde_json::Error| error.to_string();
+    let mut old: OldBundle = serde_json::from_slice(text).map_err(describe)?;
+    let named = std::mem::take(&mut old.sha256);
+    let is_intact = hash(&old).map_err(describe)? == named;
+    let mut bundle = old.upgrade()?;
+    bundle.sha256 = hash(&bundle).map_err(describe)?;
+    Ok((bundle, is_intact))
+}
+
 impl OldBundle {
     /// Converts the description to the current version. The hash is left empty.
-    pub(super) fn upgrade(self) -> Result<Bundle, String> {
+    fn upgrade(self) -> Result<Bundle, String> {
         let is_unchecked = self.format == FORMAT_1;
         let has_model = !self.model_folder.is_empty() || !self.model_files.is_empty();
         let of_stages = self.stages.iter().flat_map(|stage| stage.inputs.iter().chain(&stage.outputs));
