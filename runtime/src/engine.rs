@@ -8,6 +8,7 @@ use crate::{
     error::{Error, Result},
     hal::Allocation,
     layout::Layout,
+    options::LaunchHook,
     program::{Planned, Program},
     request::{Outputs, Request},
     slot::{Current, Slot},
@@ -27,9 +28,6 @@ use std::{
     },
     time::Instant,
 };
-
-/// Called with a stage's name before it is launched.
-pub type LaunchHook = Arc<dyn Fn(&str) + Send + Sync>;
 
 pub(crate) struct Engine {
     pub(crate) layout: Layout,

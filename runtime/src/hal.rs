@@ -8,7 +8,6 @@ use crate::{
     bundle::{self, Bundle},
     constants::Constants,
     error::{Error, Result},
-    runtime::Options,
     span::Spans,
 };
 use std::{path::Path, sync::Arc, time::Duration};
@@ -112,9 +111,18 @@ pub struct LoadRequest<'a> {
     pub bundle: &'a Bundle,
     /// Index of the device in the bundle.
     pub device: usize,
-    pub options: &'a Options,
+    pub options: LoadOptions<'a>,
     pub threads: &'a Threads,
     pub(crate) constants: &'a Constants,
+}
+
+/// Options of a user that drivers follow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadOptions<'a> {
+    /// When constants are copied to a device with memory of its own; at load if `None`.
+    pub cold: Option<Cold>,
+    /// File of the fastest algorithms of libraries and kernels. What it lacks is measured and added. If `None`, all are measured at load.
+    pub choices: Option<&'a Path>,
 }
 
 impl LoadRequest<'_> {

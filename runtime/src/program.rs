@@ -6,9 +6,12 @@ use crate::{
     error::Result,
     files::Roots,
     footprint,
-    hal::{Allocation, Device, Executable, Execution, LoadRequest, MemorySpace, PrepareRequest, Properties, Queue},
+    hal::{
+        Allocation, Device, Executable, Execution, LoadOptions, LoadRequest, MemorySpace, PrepareRequest, Properties,
+        Queue,
+    },
     limits,
-    runtime::Options,
+    options::Options,
     transport::{Transport, transport},
     workers::Workers,
 };
@@ -100,9 +103,14 @@ impl Program {
         let workers = Workers::new(&bundle, &lanes, &properties, options);
         let mut loaded = Vec::with_capacity(devices.len());
         for (index, (device, properties)) in devices.into_iter().zip(properties).enumerate() {
-            let (bundle, constants, threads) = (&bundle, &constants, &workers.of_devices[index]);
-            let executable =
-                device.load(&LoadRequest { folder, bundle, device: index, options, threads, constants })?;
+            let executable = device.load(&LoadRequest {
+                folder,
+                bundle: &bundle,
+                device: index,
+                options: LoadOptions { cold: options.cold, choices: options.choices.as_deref() },
+                threads: &workers.of_devices[index],
+                constants: &constants,
+            })?;
             loaded.push(LoadedDevice { properties, executable: executable.into(), device });
         }
         if options.cold.is_none() {

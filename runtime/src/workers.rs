@@ -3,8 +3,8 @@
 use crate::{
     bundle::{Bundle, Lanes},
     hal::{Execution, Properties, Threads},
+    options::Options,
     program::Program,
-    runtime::Options,
     span::Spans,
 };
 use divi_threads::{Executor, core_count, cores};

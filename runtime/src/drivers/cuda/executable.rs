@@ -126,7 +126,7 @@ impl CudaExecutable {
     /// Loads code and constants, and chooses how calls are computed.
     pub(crate) fn load(request: &LoadRequest<'_>, gpu: Arc<dyn Gpu>) -> Result<Self> {
         let &LoadRequest { folder, bundle, device: index, constants, options, .. } = request;
-        let mut choices = Choices::read(options.choices.as_deref())?;
+        let mut choices = Choices::read(options.choices)?;
         let id = request.description().id.clone();
         let failed = |fault: Fault| Error::Device { what: format!("device '{id}'"), problem: fault.to_string() };
         let streams = (0..CHAINS).map(|_| gpu.stream()).collect::<Outcome<Vec<_>>>().map_err(failed)?;
