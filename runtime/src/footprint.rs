@@ -3,7 +3,6 @@
 use crate::{
     bundle::{Bundle, Call, Mode},
     layout::Layout,
-    program::dependencies,
 };
 use std::collections::HashSet;
 
@@ -20,7 +19,7 @@ pub struct MemoryUse {
 impl MemoryUse {
     /// What each device of a sound bundle needs with as many requests in flight, or as many as is usual.
     pub fn planned(bundle: &Bundle, in_flight: Option<usize>) -> Vec<Self> {
-        let values = Layout::new(bundle, &dependencies(bundle)).bytes;
+        let values = Layout::new(bundle, &bundle.dependencies()).bytes;
         let in_flight = in_flight.unwrap_or_else(|| usual_in_flight(bundle)) as u64;
         let each = weight_bytes(bundle).into_iter().zip(arena_bytes(bundle)).zip(values);
         let in_all = |values: u64| values.saturating_mul(in_flight);

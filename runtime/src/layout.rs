@@ -173,7 +173,7 @@ mod tests {
         let (mut shared, mut apart) = (0, 0);
         for _ in 0..200 {
             let bundle = random_bundle(&mut numbers);
-            let dependencies = crate::program::dependencies(&bundle);
+            let dependencies = bundle.dependencies();
             let layout = Layout::new(&bundle, &dependencies);
             (0..20).for_each(|_| run(&bundle, &layout, &dependencies, &mut numbers));
             shared += layout.bytes[0];

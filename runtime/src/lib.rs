@@ -22,6 +22,7 @@ mod footprint;
 pub mod hal;
 mod layout;
 mod limits;
+mod loaded_device;
 mod memory;
 pub mod npy;
 pub mod npz;

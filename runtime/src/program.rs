@@ -6,11 +6,9 @@ use crate::{
     error::Result,
     files::Roots,
     footprint,
-    hal::{
-        Allocation, Device, Executable, Execution, LoadOptions, LoadRequest, MemorySpace, PrepareRequest, Properties,
-        Queue,
-    },
+    hal::{Allocation, Device, LoadOptions, LoadRequest, PrepareRequest, Properties},
     limits,
+    loaded_device::LoadedDevice,
     options::Options,
     transport::{Transport, transport},
     workers::Workers,
@@ -27,29 +25,6 @@ pub(crate) struct Program {
     /// One for each link.
     transports: Vec<Arc<dyn Transport>>,
     pub(crate) workers: Workers,
-}
-
-/// A device with its part of the bundle.
-pub(crate) struct LoadedDevice {
-    pub(crate) properties: Properties,
-    pub(crate) executable: Arc<dyn Executable>,
-    pub(crate) device: Arc<dyn Device>,
-}
-
-impl LoadedDevice {
-    /// True if its memory is the host's.
-    pub(crate) fn is_on_host(&self) -> bool {
-        self.properties.memory == MemorySpace::Host
-    }
-
-    /// True if it computes later than it is called.
-    pub(crate) fn is_queued(&self) -> bool {
-        self.properties.execution == Execution::Queued
-    }
-
-    pub(crate) fn queue(&self) -> &dyn Queue {
-        self.executable.queue()
-    }
 }
 
 /// A step, and when it may run.
@@ -197,7 +172,7 @@ fn host_constants(bundle: &Bundle, devices: &[LoadedDevice]) -> Vec<bool> {
 
 fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice]) -> Vec<Planned> {
     let mut steps: Vec<Planned> = Vec::with_capacity(bundle.steps.len());
-    let each = bundle.steps.iter().zip(&lanes.of_step).zip(dependencies(bundle));
+    let each = bundle.steps.iter().zip(&lanes.of_step).zip(bundle.dependencies());
     for (index, ((step, &lane), dependencies)) in each.enumerate() {
         dependencies.iter().for_each(|&other| steps[other].dependents.push(index));
         let device = |value: usize| &devices[bundle.values[value].device];
@@ -222,20 +197,6 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice]) -> Vec<P
         steps[step].rank = rank as u32;
     }
     steps
-}
-
-/// The steps that each step reads values of.
-pub(crate) fn dependencies(bundle: &Bundle) -> Vec<Vec<usize>> {
-    let mut writers = vec![None; bundle.values.len()];
-    let mut all = Vec::with_capacity(bundle.steps.len());
-    for (index, step) in bundle.steps.iter().enumerate() {
-        let mut dependencies: Vec<usize> = step.action.reads().iter().filter_map(|&value| writers[value]).collect();
-        dependencies.sort_unstable();
-        dependencies.dedup();
-        step.action.writes().iter().for_each(|&value| writers[value] = Some(index));
-        all.push(dependencies);
-    }
-    all
 }
 
 /// The steps as the plan has them start; as they are listed, where it does not say.

@@ -10,7 +10,7 @@ use crate::{
     layout::Layout,
     options::Options,
     pool::Pool,
-    program::{Program, dependencies},
+    program::Program,
     request::{Outputs, Request, Ticket},
     slot::Slot,
     span::{Recording, Span},
@@ -43,7 +43,7 @@ impl Runtime {
         let program = Program::load(folder.as_ref(), &options)?;
         let bundle = &program.bundle;
         let in_flight = options.in_flight.unwrap_or_else(|| footprint::usual_in_flight(bundle)).max(1);
-        let layout = Layout::new(bundle, &dependencies(bundle));
+        let layout = Layout::new(bundle, &bundle.dependencies());
         let arena = |(index, &bytes): (usize, &u64)| {
             program.devices[index].device.allocate(bytes, &format!("the arena of '{}'", bundle.devices[index].id))
         };
@@ -53,7 +53,8 @@ impl Runtime {
         let may_place = bundle.outputs.iter().map(|port| program.may_place(port.value)).collect();
         let remote = program.devices.iter().find(|device| !device.is_on_host());
         let pool = remote.map(|device| Pool::new(device.device.clone(), in_flight + 1));
-        let Places { executors, lanes, completions } = program.workers.places(&program, in_flight);
+        let Places { executors, lanes, completions } =
+            program.workers.places(program.steps.len() * in_flight, program.has_device_outputs());
         let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());
         let engine = Arc::new(Engine {
             layout,

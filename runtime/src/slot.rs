@@ -6,7 +6,8 @@ use crate::{
     error::{Error, Result},
     hal::{Allocation, Event},
     layout::Layout,
-    program::{LoadedDevice, Program},
+    loaded_device::LoadedDevice,
+    program::Program,
     request::{Outputs, Request},
 };
 use divi_threads::sync::Mutex;

@@ -2,7 +2,7 @@
 
 use crate::{
     hal::{Attempt, Copy, Event, Executable, Owner},
-    program::LoadedDevice,
+    loaded_device::LoadedDevice,
 };
 use std::{ptr, sync::Arc};
 

@@ -4,7 +4,6 @@ use crate::{
     bundle::{Bundle, Lanes},
     hal::{Execution, Properties, Threads},
     options::Options,
-    program::Program,
     span::Spans,
 };
 use divi_threads::{Executor, core_count, cores};
@@ -75,7 +74,8 @@ impl Workers {
         Self { names, of_devices, links, has_link_threads, idle_spin_timeout, are_beside_queues }
     }
 
-    pub(crate) fn places(&self, program: &Program, in_flight: usize) -> Places {
+    /// Makes executors for at most `most_ready` steps that are ready at once.
+    pub(crate) fn places(&self, most_ready: usize, has_device_outputs: bool) -> Places {
         let devices = self.of_devices.len();
         let mut lanes: Vec<(usize, usize)> = (0..devices).map(|device| (device, 0)).collect();
         let mut counts = vec![1; devices];
@@ -88,9 +88,8 @@ impl Workers {
                 counts[to] += 1;
             }
         }
-        let completions = program.has_device_outputs().then_some(counts.len());
+        let completions = has_device_outputs.then_some(counts.len());
         counts.extend(completions.map(|_| 1));
-        let most_ready = program.steps.len() * in_flight;
         let make = |(index, &count): (usize, &usize)| {
             let is_beside_queues = self.are_beside_queues.get(index).copied().unwrap_or(false);
             Executor::new(count, most_ready, longer(self.idle_spin_timeout, is_beside_queues))

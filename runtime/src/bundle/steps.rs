@@ -58,6 +58,20 @@ impl Bundle {
         lanes
     }
 
+    /// Returns the steps that each step reads values of.
+    pub(crate) fn dependencies(&self) -> Vec<Vec<usize>> {
+        let mut writers = vec![None; self.values.len()];
+        let mut all = Vec::with_capacity(self.steps.len());
+        for (index, step) in self.steps.iter().enumerate() {
+            let mut dependencies: Vec<usize> = step.action.reads().iter().filter_map(|&value| writers[value]).collect();
+            dependencies.sort_unstable();
+            dependencies.dedup();
+            step.action.writes().iter().for_each(|&value| writers[value] = Some(index));
+            all.push(dependencies);
+        }
+        all
+    }
+
     /// What users know a lane by.
     pub fn lane_name(&self, lanes: &Lanes, lane: usize) -> String {
         match lane.checked_sub(self.devices.len()).map(|link| lanes.links[link]) {
