@@ -1,7 +1,6 @@
 //! Tensors that go in and come out: dense, row-major, as ONNX has them.
 
 use crate::{
-    bundle,
     dtype::DType,
     error::Error,
     memory::Aligned,
@@ -125,13 +124,6 @@ impl fmt::Debug for TensorData {
 impl fmt::Display for TensorRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Described(self.dtype.name(), self.shape).fmt(f)
-    }
-}
-
-impl fmt::Display for bundle::Tensor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Described(&self.dtype, &self.shape).fmt(f)?;
-        if self.layout.is_row_major() { Ok(()) } else { write!(f, " in {}", self.layout) }
     }
 }
 

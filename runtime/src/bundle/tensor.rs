@@ -18,6 +18,14 @@ pub struct Tensor {
     pub layout: Layout,
 }
 
+impl fmt::Display for Tensor {
+    /// Writes `float [1, 3, 224, 224]`, and the layout if it is not row-major.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.dtype, self.shape)?;
+        if self.layout.is_row_major() { Ok(()) } else { write!(f, " in {}", self.layout) }
+    }
+}
+
 /// Order of the elements of a tensor in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Layout {
