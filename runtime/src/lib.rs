@@ -7,6 +7,9 @@
 //! Requests are let in (`admission`) to one of a fixed number of slots (`slot`), which have memory for all values
 //! (`layout`). The `engine` makes steps ready as their inputs are there; executors have queues of ready steps and a thread
 //! that runs them one after the other (`workers`). Devices are behind an interface ([`hal`]), and `drivers` lists their kinds.
+//!
+//! Modules import each other in no cycle: files and memory < [`bundle`] < `constants`, `layout` and `footprint` < [`hal`] < [`drivers`] <
+//! `transport` and `options` < `workers` < `program` < `slot` < `engine` < [`Runtime`] < profiles and traces.
 
 mod admission;
 pub mod bundle;

@@ -17,6 +17,11 @@ fn codegen_has_layers() {
     check("passes/codegen/src");
 }
 
+#[test]
+fn runtime_has_layers() {
+    check("runtime/src");
+}
+
 fn check(sources: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(sources);
     let imports = imports(&root);
