@@ -7,11 +7,11 @@ pub enum Recording {
     Off,
     /// Steps, and tasks of CPUs; all of it runs as it does else.
     Steps,
-    /// Steps and their tasks. A GPU runs these one after the other then, and the host waits for it.
+    /// Steps and their tasks. A device with a queue runs these one after the other then, and the host waits for it.
     Tasks,
 }
 
-/// Spans that are kept of each thread that runs steps, and of each GPU; more are counted only.
+/// Spans that are kept of each thread that runs steps, and of each device with a queue; more are counted only.
 const LIMIT: usize = 1 << 20;
 
 /// A step, or a task of a launch.
@@ -28,7 +28,7 @@ pub struct Span {
     pub end_ns: u64,
 }
 
-/// What one thread, or a GPU, measured.
+/// Measurements of one thread, or of one device with a queue.
 #[derive(Default)]
 pub(crate) struct Spans {
     pub(crate) spans: Vec<Span>,

@@ -21,7 +21,7 @@ pub struct TensorData {
 
 enum Bytes {
     Own(Aligned),
-    /// GPUs copy from and to it by themselves.
+    /// Devices with memory of their own copy from and to it by themselves.
     Pooled(Pooled),
 }
 

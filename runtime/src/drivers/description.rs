@@ -45,7 +45,11 @@ impl Bundle {
     /// Writes the description into a folder, whole or not at all, with its hash. The files that it names must be there
     /// already: [`File::of`](crate::bundle::File::of) describes them.
     pub fn write(&mut self, folder: &Path) -> Result<()> {
-        self.validate().map_err(|reason| Error::malformed(&folder.join(DESCRIPTION), reason))?;
+        let malformed = |reason| Error::malformed(&folder.join(DESCRIPTION), reason);
+        if self.is_unchecked {
+            return Err(malformed("version 1 does not say how many bytes calls touch; compile the model again".into()));
+        }
+        self.validate().map_err(malformed)?;
         self.write_unvalidated(folder)
     }
 

@@ -43,6 +43,8 @@ fn version_1_is_read_as_version_3() {
     assert!(expected.validate().is_err(), "nothing says how many bytes its calls touch");
     expected.is_unchecked = true;
     assert_eq!(read(GPU_1).unwrap(), expected);
+    let error = expected.write(Folder::new().path()).unwrap_err().to_string();
+    assert!(error.ends_with("version 1 does not say how many bytes calls touch; compile the model again"), "{error}");
 }
 
 #[test]
