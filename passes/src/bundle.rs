@@ -8,6 +8,7 @@ mod steps;
 mod support;
 
 pub(crate) use constants::Constants;
+pub(crate) use graph::{Refusal, check_signature};
 pub use pass::emit_bundle;
 pub(crate) use steps::described as described_device;
 pub(crate) use support::{Gap, constant_gaps, gaps, report};

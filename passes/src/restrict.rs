@@ -1,7 +1,7 @@
 //! `divi-exclude-unsupported`: devices that cannot run a task are excluded before a plan is made.
 
 use crate::{
-    bundle::{Constants, Gap, constant_gaps, described_device, gaps, report},
+    bundle::{Constants, Gap, Refusal, check_signature, constant_gaps, described_device, gaps, report},
     export::{Recipes, check_operator, random_seed},
     ir::{Failure, blocks, describe, error, operation_name, operations, run, text, warning},
     partition::exclude,
@@ -65,6 +65,7 @@ pub fn exclude_unsupported(
     if !unfolded.is_empty() {
         return Err(report(&unfolded));
     }
+    check_signature(entry(module)?).map_err(Refusal::emit)?;
     let targets = targets(module);
     if targets.is_empty() {
         error(module, "has no divi.device: declare the devices first, with --divi-annotate-cost");

@@ -117,6 +117,7 @@ fn compiled(model: &str, folder: &Path, devices: &str, plan: partition::Options)
         seed: Some(1),
         ir_folder: divi_test::models(),
         target: Target::named("x86-64-v3").map_err(|error| error.to_string())?,
+        fuse: Default::default(),
     };
     let output = folder.join("bundle");
     compile(&context, &module, &output, &settings)?;

@@ -181,6 +181,7 @@ fn settings(plan: Plan, system: String) -> Settings {
         seed: Some(SEED),
         ir_folder: divi_test::models(),
         target: Target::named("native").unwrap_or_else(|error| panic!("{error}")),
+        fuse: Default::default(),
     }
 }
 

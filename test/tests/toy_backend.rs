@@ -1,6 +1,8 @@
 //! A device kind from outside the workspace's crates: an interpreter of graphs with an executable format of its own. A model goes from
 //! ONNX through planning and compilation to a run on `cpu` and `toy` devices, by public interfaces alone.
 
+#![allow(clippy::unwrap_used, reason = "a test fails where something is missing")]
+
 #[path = "toy_backend/backend.rs"]
 mod backend;
 #[path = "toy_backend/driver.rs"]

@@ -106,6 +106,16 @@ pub(super) fn read_task(task: MlirOperation, constants: &Constants<'_>) -> Resul
     Ok(TaskGraph { graph: reader.graph, operations: reader.operations })
 }
 
+/// Checks that the inputs and outputs of a model are tensors that kernels can have.
+pub(crate) fn check_signature(function: MlirOperation) -> Result<(), Refusal> {
+    let values = blocks(function).into_iter().flat_map(|block| {
+        // SAFETY: the block is alive, and a function's body ends in a terminator.
+        let results = operands(unsafe { mlirBlockGetTerminator(block) });
+        arguments_of(block).into_iter().chain(results)
+    });
+    values.into_iter().try_for_each(|value| static_type(function, value).map(drop))
+}
+
 /// Returns the type of a value if kernels can have it.
 pub(super) fn static_type(reader: MlirOperation, value: MlirValue) -> Result<(DType, Vec<i64>), Refusal> {
     let Some(ty) = tensor_type_of_value(value) else {
