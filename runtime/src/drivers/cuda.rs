@@ -1,9 +1,9 @@
 //! CUDA driver. Nothing of CUDA is needed to build this, or to run bundles without GPUs.
 //!
-//! A [`CudaExecutable`] has a bundle's code and constants on a GPU. Each of its stages is issued once, as a graph, and replayed from
-//! then on; calls that do not wait for each other run side by side (`chains`). Where a vendor's library may compute a call,
-//! its algorithms and our kernel are measured when the bundle is loaded (`choice`), unless that was done before (`choices`). The functions of CUDA that are used are a
-//! [`driver::Api`].
+//! A `CudaExecutable` has a bundle's code and constants on a GPU. Each of its stages is issued once, as a graph, and replayed from
+//! then on; calls that do not wait for each other run side by side (`chains`). Where a vendor's library may compute a call, its
+//! algorithms and our kernel are measured when the bundle is loaded (`choice`), unless that was done before (`choices`). The functions
+//! of CUDA that are used are a `driver::Api`.
 
 mod chains;
 mod choice;
