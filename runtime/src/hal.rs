@@ -98,6 +98,24 @@ pub trait Device: Send + Sync {
     fn load(&self, request: &LoadRequest<'_>) -> Result<Box<dyn Executable>>;
 }
 
+/// Allocates memory of a device. Kernels rely on its alignment, so drivers that do not align it are refused.
+pub(crate) fn allocate(device: &dyn Device, bytes: u64, what: &str) -> Result<Box<dyn Allocation>> {
+    check_alignment(device, device.allocate(bytes, what)?, what)
+}
+
+/// Allocates memory of the host by a device, in the same way.
+pub(crate) fn allocate_host(device: &dyn Device, bytes: u64, what: &str) -> Result<Box<dyn Allocation>> {
+    check_alignment(device, device.allocate_host(bytes, what)?, what)
+}
+
+fn check_alignment(device: &dyn Device, memory: Box<dyn Allocation>, what: &str) -> Result<Box<dyn Allocation>> {
+    if memory.address().addr() as u64 % bundle::ALIGNMENT == 0 {
+        return Ok(memory);
+    }
+    let problem = format!("its driver did not align the memory for {what} to {} bytes", bundle::ALIGNMENT);
+    Err(Error::Device { what: format!("device '{}'", device.name()), problem })
+}
+
 /// Memory, which is freed when this is dropped.
 pub trait Allocation: Send + Sync {
     /// First address: a pointer where the host can access the memory.

@@ -3,7 +3,7 @@
 
 use crate::{
     error::Result,
-    hal::{Allocation, Device},
+    hal::{self, Allocation, Device},
 };
 use divi_threads::sync::Mutex;
 use std::{
@@ -38,7 +38,7 @@ impl Pool {
         let mut free = self.free.lock();
         let known = free.iter().position(|(size, _)| *size == bytes).map(|index| free.swap_remove(index).1);
         drop(free);
-        let memory = known.map_or_else(|| self.device.allocate_host(bytes, what), Ok)?;
+        let memory = known.map_or_else(|| hal::allocate_host(&*self.device, bytes, what), Ok)?;
         Ok(Pooled { memory: Some(memory), bytes, pool: self.clone() })
     }
 }

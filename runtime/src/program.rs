@@ -6,7 +6,7 @@ use crate::{
     error::Result,
     files::Roots,
     footprint,
-    hal::{Allocation, Device, LoadOptions, LoadRequest, PrepareRequest, Properties},
+    hal::{self, Allocation, Device, LoadOptions, LoadRequest, PrepareRequest, Properties},
     limits,
     loaded_device::LoadedDevice,
     options::Options,
@@ -106,8 +106,8 @@ impl Program {
             _ => None,
         });
         match partner.map(|partner| &self.devices[partner]).filter(|partner| !partner.is_on_host()) {
-            Some(partner) if self.devices[device].is_on_host() => partner.device.allocate_host(bytes, &what),
-            _ => self.devices[device].device.allocate(bytes, &what),
+            Some(partner) if self.devices[device].is_on_host() => hal::allocate_host(&*partner.device, bytes, &what),
+            _ => hal::allocate(&*self.devices[device].device, bytes, &what),
         }
     }
 

@@ -7,6 +7,7 @@ use crate::{
     engine::{Engine, Hand},
     error::{Error, Result},
     footprint::{self, MemoryUse},
+    hal,
     layout::Layout,
     options::Options,
     pool::Pool,
@@ -45,7 +46,11 @@ impl Runtime {
         let in_flight = options.in_flight.unwrap_or_else(|| footprint::usual_in_flight(bundle)).max(1);
         let layout = Layout::new(bundle, &bundle.dependencies());
         let arena = |(index, &bytes): (usize, &u64)| {
-            program.devices[index].device.allocate(bytes, &format!("the arena of '{}'", bundle.devices[index].id))
+            hal::allocate(
+                &*program.devices[index].device,
+                bytes,
+                &format!("the arena of '{}'", bundle.devices[index].id),
+            )
         };
         let arenas = footprint::arena_bytes(bundle).iter().enumerate().map(arena).collect::<Result<Vec<_>>>()?;
         let slots = (0..in_flight).map(|index| Slot::new(index, &program, &layout, &arenas)).collect::<Result<_>>()?;

@@ -4,7 +4,7 @@
 use crate::{
     bundle::{Action, Buffer, Port},
     error::{Error, Result},
-    hal::{Allocation, Event},
+    hal::{self, Allocation, Event},
     layout::Layout,
     loaded_device::LoadedDevice,
     program::Program,
@@ -43,7 +43,7 @@ impl Staging {
                 total += program.bundle.values[port.value].tensor.bytes.next_multiple_of(crate::bundle::ALIGNMENT);
             }
         }
-        let allocate = |device: &LoadedDevice| device.device.allocate_host(total, "inputs and outputs");
+        let allocate = |device: &LoadedDevice| hal::allocate_host(&*device.device, total, "inputs and outputs");
         let memory = device.map(allocate).transpose()?;
         Ok(Self { memory, offsets })
     }

@@ -26,6 +26,8 @@ const BASE: usize = 0x40;
 struct Toy {
     execution: Execution,
     memory: Memory,
+    /// Whether memory of the host is aligned.
+    is_aligned: bool,
 }
 
 /// Memory of all toy devices.
@@ -56,15 +58,30 @@ impl Driver for Toy {
     }
 
     fn open(&self, _: &Bundle, _: usize, _: usize) -> Result<Arc<dyn Device>, Error> {
-        Ok(Arc::new(ToyDevice(self.memory.clone())))
+        Ok(Arc::new(ToyDevice { memory: self.memory.clone(), is_aligned: self.is_aligned }))
     }
 }
 
-struct ToyDevice(Memory);
+struct ToyDevice {
+    memory: Memory,
+    is_aligned: bool,
+}
 
 struct ToyBlock(usize);
 
-struct HostBlock(Box<[u8]>);
+/// Memory of the host that is aligned as that of devices is, unless the driver is to be refused.
+struct HostBlock {
+    memory: Box<[u8]>,
+    first: usize,
+}
+
+impl HostBlock {
+    fn new(bytes: u64, is_aligned: bool) -> Self {
+        let memory: Box<[u8]> = vec![0; bytes as usize + 128].into();
+        let first = memory.as_ptr().align_offset(64) + if is_aligned { 0 } else { 8 };
+        Self { memory, first }
+    }
+}
 
 impl Allocation for ToyBlock {
     fn address(&self) -> *mut u8 {
@@ -74,7 +91,7 @@ impl Allocation for ToyBlock {
 
 impl Allocation for HostBlock {
     fn address(&self) -> *mut u8 {
-        self.0.as_ptr().cast_mut()
+        self.memory[self.first..].as_ptr().cast_mut()
     }
 }
 
@@ -84,14 +101,14 @@ impl Device for ToyDevice {
     }
 
     fn allocate(&self, bytes: u64, _: &str) -> Result<Box<dyn Allocation>, Error> {
-        let mut memory = self.0.lock().unwrap();
+        let mut memory = self.memory.lock().unwrap();
         let begin = memory.len().next_multiple_of(64);
         memory.resize(begin + bytes as usize, 0);
         Ok(Box::new(ToyBlock(BASE + begin)))
     }
 
     fn allocate_host(&self, bytes: u64, _: &str) -> Result<Box<dyn Allocation>, Error> {
-        Ok(Box::new(HostBlock(vec![0; bytes as usize].into())))
+        Ok(Box::new(HostBlock::new(bytes, self.is_aligned)))
     }
 
     fn is_pinned(&self, _: *const u8) -> bool {
@@ -109,7 +126,7 @@ impl Device for ToyDevice {
             };
             factors[index] = Some(f32::from_le_bytes(factor));
         }
-        Ok(Box::new(ToyExecutable { factors, memory: self.0.clone() }))
+        Ok(Box::new(ToyExecutable { factors, memory: self.memory.clone() }))
     }
 }
 
@@ -192,7 +209,7 @@ impl Queue for ToyExecutable {
 }
 
 fn options(execution: Execution) -> Options {
-    let toy = Toy { execution, memory: Memory::default() };
+    let toy = Toy { execution, memory: Memory::default(), is_aligned: true };
     Options { drivers: Drivers::default().with(Arc::new(toy)), ..crate::kit::options() }
 }
 
@@ -243,6 +260,12 @@ fn drivers_refuse_what_they_cannot_load() {
     assert!(refusal(options(Execution::Inline)).ends_with("cannot be loaded: it has no factor 1"));
     let expected = "device 'cpu1' is of the unknown kind 'toy'; expected one of cpu, cuda";
     assert_eq!(refusal(crate::kit::options()), expected);
+
+    let toy = Toy { execution: Execution::Queued, memory: Memory::default(), is_aligned: false };
+    let misaligned = Options { drivers: Drivers::default().with(Arc::new(toy)), ..crate::kit::options() };
+    let (maker, other) = product_on_toy(&[3.0, 5.0]);
+    let error = Runtime::load(maker.write_into(other).path(), misaligned).err().unwrap().to_string();
+    assert!(error.starts_with("device 'toy': its driver did not align the memory for "), "{error}");
 
     // The driver of another crate is not there when the bundle is written.
     let refusal = |change: &dyn Fn(&mut Bundle)| {

@@ -1,6 +1,5 @@
 //! Attention and what comes with it. Scores and probabilities are temporaries of their full size.
 
-mod cache;
 mod linear;
 mod rotary;
 mod scores;
@@ -23,7 +22,6 @@ pub(super) fn find(op: Op) -> Option<Lower> {
         Op::Attention => attention,
         Op::LinearAttention => linear::linear_attention,
         Op::RotaryEmbedding => rotary::rotary_embedding,
-        Op::TensorScatter => cache::tensor_scatter,
         Op::SwiGLU => swiglu,
         _ => return None,
     })
