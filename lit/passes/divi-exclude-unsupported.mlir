@@ -26,7 +26,7 @@ module {
 
 // -----
 
-// So is an operator with code, but not for its types.
+// So is an operator with code, but not for its shapes.
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1000 : i64}
   divi.device @gpu0 {kind = "cuda", arch = "sm_90", memory = 1000 : i64}

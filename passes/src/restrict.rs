@@ -110,14 +110,7 @@ fn targets(module: MlirOperation) -> Vec<Target> {
     let devices = blocks(module).into_iter().flat_map(operations).filter(|&op| operation_name(op) == "divi.device");
     let target = |operation| {
         let device = described_device(operation);
-        let backend = backends::find(&device.kind).ok_or_else(|| {
-            let kinds = backends::kinds().join(", ");
-            format!("device @{} is of kind \"{}\", and there is code for {kinds} only", device.id, device.kind)
-        });
-        let backend = backend.and_then(|backend| match backend.supports_device(&device) {
-            Ok(()) => Ok(backend),
-            Err(reason) => Err(reason.to_string()),
-        });
+        let backend = backends::require(&device).map_err(|reason| reason.to_string());
         Target { id: device.id, kind: device.kind, backend }
     };
     devices.map(target).collect()

@@ -198,6 +198,9 @@ pub struct Stage {
     /// Anything else that the driver of the device needs.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub payload: serde_json::Value,
+    /// Constants that the driver of the device reads, besides those of calls: indices of `constants`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constants: Vec<usize>,
     /// Bytes of the buffer that its calls share.
     pub arena: u64,
     pub inputs: Vec<Tensor>,

@@ -50,7 +50,7 @@ fn weight_bytes(bundle: &Bundle) -> Vec<u64> {
     let mut used: Vec<HashSet<usize>> = vec![HashSet::new(); bundle.devices.len()];
     for stage in &bundle.stages {
         let calls = stage.calls.iter().filter(|call| !stage.reads_on_host(call));
-        used[stage.device].extend(calls.flat_map(Call::constants));
+        used[stage.device].extend(calls.flat_map(Call::constants).chain(stage.constants.iter().copied()));
     }
     for value in &bundle.values {
         used[value.device].extend(value.constant);

@@ -109,7 +109,7 @@ pub(crate) fn allocate_host(device: &dyn Device, bytes: u64, what: &str) -> Resu
 }
 
 fn check_alignment(device: &dyn Device, memory: Box<dyn Allocation>, what: &str) -> Result<Box<dyn Allocation>> {
-    if memory.address().addr() as u64 % bundle::ALIGNMENT == 0 {
+    if (memory.address().addr() as u64).is_multiple_of(bundle::ALIGNMENT) {
         return Ok(memory);
     }
     let problem = format!("its driver did not align the memory for {what} to {} bytes", bundle::ALIGNMENT);

@@ -164,9 +164,10 @@ impl Program {
 fn host_constants(bundle: &Bundle, devices: &[LoadedDevice]) -> Vec<bool> {
     let mut needed = vec![false; bundle.constants.len()];
     let stages = bundle.stages.iter().filter(|stage| devices[stage.device].is_on_host());
-    let of_calls = stages.flat_map(|stage| &stage.calls).flat_map(Call::constants);
+    let of_stages =
+        stages.flat_map(|stage| stage.calls.iter().flat_map(Call::constants).chain(stage.constants.iter().copied()));
     let values = bundle.values.iter().filter(|value| devices[value.device].is_on_host());
-    of_calls.chain(values.filter_map(|value| value.constant)).for_each(|constant| needed[constant] = true);
+    of_stages.chain(values.filter_map(|value| value.constant)).for_each(|constant| needed[constant] = true);
     needed
 }
 

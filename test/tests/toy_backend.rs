@@ -122,6 +122,8 @@ fn a_model_runs_on_a_cpu_and_a_toy() {
     let kinds: Vec<_> =
         description.stages.iter().map(|stage| description.devices[stage.device].kind.as_str()).collect();
     assert!(kinds.contains(&"cpu") && kinds.contains(&"toy"), "{kinds:?}");
+    let on_toy = description.stages.iter().find(|stage| description.devices[stage.device].kind == "toy").unwrap();
+    assert_eq!(on_toy.constants.len(), 1);
 
     // The same model on the CPU alone computes the same bits: the interpreter rounds each operator as ONNX's does.
     let alone = folder("alone");

@@ -8,7 +8,7 @@
 //! | `batch` | path of the batch dimension | `divi_passes::rebatch` |
 //! | `class`, `work` | cost model, and operations and bytes | `divi_cost::work` |
 //! | `lower` | plain kernel | `divi_codegen::ops` |
-//! | `cpu`, `cuda` | fast kernels | `divi_codegen::hot`, `divi_codegen::gpu` |
+//! | `cpu`, `cuda` | fast kernels | `divi_codegen::cpu`, `divi_codegen::cuda` |
 //! | `half` | treatment of half precision | `divi_codegen::widen` |
 //!
 //! `none` in a column is a feature that the operator lacks; `operators/lacking.txt` lists them all. The table holds the operators

@@ -44,9 +44,9 @@ pub trait TargetBackend: Send + Sync {
 /// Layouts that a back end can have at the boundaries of stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BoundaryLayouts {
-    /// Prefers blocked images where its kernels compute with them, and assigns their layouts.
+    /// Prefers blocked images where its kernels compute with them, and assigns their layouts: back ends of this crate.
     Assigned,
-    /// Reads and writes any layout that another back end has assigned.
+    /// Reads and writes any layout that another back end has assigned: back ends of this crate.
     Any,
     /// Reads and writes row-major tensors alone.
     RowMajor,
@@ -78,6 +78,8 @@ pub struct CompiledStage {
     pub calls: Vec<Call>,
     /// Payload for the driver of the device.
     pub payload: serde_json::Value,
+    /// Constants of the bundle that the driver reads, besides those of calls ([`HostModule::constant`]).
+    pub constants: Vec<usize>,
     pub code: Code,
     pub(crate) layouts: StageLayouts,
     pub(crate) slow: Vec<SlowNode>,
@@ -94,9 +96,15 @@ pub enum Code {
 
 impl CompiledStage {
     /// A stage without calls, whose driver finds everything in the executable and the payload. Inputs and outputs are row-major.
-    pub fn opaque(stage: &StageInput<'_>, executable: usize, payload: serde_json::Value) -> Self {
+    /// `constants` are indices that [`HostModule::constant`] returned.
+    pub fn opaque(
+        stage: &StageInput<'_>,
+        executable: usize,
+        payload: serde_json::Value,
+        constants: Vec<usize>,
+    ) -> Self {
         let layouts = StageLayouts::row_major(stage.graph.inputs.len(), stage.graph.outputs.len());
-        Self { arena: 0, calls: vec![], payload, code: Code::Own(executable), layouts, slow: vec![] }
+        Self { arena: 0, calls: vec![], payload, constants, code: Code::Own(executable), layouts, slow: vec![] }
     }
 }
 

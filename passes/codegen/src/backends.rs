@@ -1,6 +1,11 @@
 //! Registry of compiler back ends.
 
-use crate::{backend::TargetBackend, cpu::CpuBackend, cuda::CudaBackend};
+use crate::{
+    backend::{Reason, TargetBackend},
+    cpu::CpuBackend,
+    cuda::CudaBackend,
+};
+use divi_runtime::bundle::Device;
 use std::sync::{PoisonError, RwLock};
 
 /// Back ends of this process. Those of the built-in kinds are always there.
@@ -21,6 +26,15 @@ pub fn register(backend: Box<dyn TargetBackend>) -> bool {
 pub fn find(kind: &str) -> Option<&'static dyn TargetBackend> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     BUILT_IN.iter().chain(registered.iter()).copied().find(|backend| backend.kind().name() == kind)
+}
+
+/// Returns the back end of a device, or the reason why no code is generated for it.
+pub fn require(device: &Device) -> Result<&'static dyn TargetBackend, Reason> {
+    let backend = find(&device.kind).ok_or_else(|| {
+        let kinds = kinds().join(", ");
+        Reason(format!("device '{}' is of kind '{}', and there is code for {kinds} only", device.id, device.kind))
+    })?;
+    backend.supports_device(device).map(|()| backend)
 }
 
 /// Returns the kinds that code is generated for, in the order of their registration.

@@ -90,11 +90,18 @@ impl LayoutAssignment {
         StageLayouts { inputs: layouts(inputs..outputs), outputs: layouts(outputs..end) }
     }
 
-    /// Assigns the layouts that a stage was compiled with.
-    pub(crate) fn settle(&mut self, stage: usize, ends: &StageLayouts) {
+    /// Assigns the layouts that a stage was compiled with. The error is a layout that was assigned before, and is another one now.
+    pub(crate) fn settle(&mut self, stage: usize, ends: &StageLayouts) -> Result<(), ()> {
         let [first, ..] = self.stages[stage];
         let layouts = ends.inputs.iter().chain(&ends.outputs);
-        (first..).zip(layouts).for_each(|(end, &layout)| self.set(end, layout));
+        for (end, &layout) in (first..).zip(layouts) {
+            let assigned = self.layout(end);
+            if assigned != Layout::Unassigned && assigned != layout {
+                return Err(());
+            }
+            self.set(end, layout);
+        }
+        Ok(())
     }
 
     fn root(&self, mut end: usize) -> usize {

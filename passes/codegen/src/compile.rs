@@ -11,8 +11,9 @@ use crate::{
     program::{Options, Program, StageProgram, tensor},
     slow::SlowOperators,
 };
+use divi_cost::device::{self, MemorySpace};
 use divi_runtime::{
-    bundle::{self, Bundle, FORMAT, File, Stage, Task, Tensor, WEIGHTS},
+    bundle::{self, Bundle, DESCRIPTION, FORMAT, File, Stage, Task, Tensor, WEIGHTS},
     drivers::cpu as cpu_driver,
 };
 use std::{cmp::Reverse, fs, path::Path};
@@ -82,32 +83,31 @@ fn stages(
     folder: &Path,
     options: &Options<'_>,
 ) -> Result<Compiled, Error> {
-    let kinds = program.devices.iter().map(|device| {
-        backends::find(&device.kind).ok_or_else(|| {
-            let kinds = backends::kinds().join(", ");
-            Error::Target(format!(
-                "device '{}' is of kind '{}', and there is code for {kinds} only",
-                device.id, device.kind
-            ))
-        })
-    });
-    let backends: Vec<&dyn TargetBackend> = kinds.collect::<Result<_, _>>()?;
+    // Devices without stages need no back end.
+    let mut backends: Vec<Option<&dyn TargetBackend>> = vec![None; program.devices.len()];
+    for stage in &program.stages {
+        let device = &program.devices[stage.device];
+        backends[stage.device] = Some(backends::require(device).map_err(|reason| Error::Target(reason.to_string()))?);
+    }
+    let backend = |device: usize| backends[device].expect("devices with stages have a back end");
     let mut assignment =
-        LayoutAssignment::of(program, &|device| backends[device].boundary_layouts() != BoundaryLayouts::RowMajor);
-    let is_streamed = streamed_outputs(program, &|device| backends[device].kind().memory());
+        LayoutAssignment::of(program, &|device| backend(device).boundary_layouts() != BoundaryLayouts::RowMajor);
+    let is_streamed = streamed_outputs(program, &|device: usize| {
+        device::find(&program.devices[device].kind).map_or(MemorySpace::Host, |kind| kind.memory())
+    });
     let mut stages: Vec<_> = std::mem::take(&mut program.stages).into_iter().enumerate().collect();
     // Back ends that assign layouts come first, and of their stages the readers before the writers, since windows want halos.
-    stages.sort_by_key(|(number, stage)| (backends[stage.device].boundary_layouts(), Reverse(*number)));
+    stages.sort_by_key(|(number, stage)| (backend(stage.device).boundary_layouts(), Reverse(*number)));
     let mut compilers: Vec<(&str, Box<dyn StageCompiler>)> = vec![];
     let mut slow_operators = SlowOperators::default();
     let mut compiled: Vec<(usize, Shell, CompiledStage)> = vec![];
     for (number, StageProgram { name, device, graph, tasks }) in stages {
         let tensors = |ids: &[graph::Id]| -> Vec<_> { ids.iter().map(|id| tensor(&graph.values[id.0])).collect() };
         let (mut inputs, mut outputs) = (tensors(&graph.inputs), tensors(&graph.outputs));
-        let kind = backends[device].kind().name();
+        let kind = backend(device).kind().name();
         let compiler = compilers.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
             let devices: Vec<_> = program.devices.iter().filter(|device| device.kind == kind).collect();
-            compilers.push((kind, backends[device].compiler(&devices)));
+            compilers.push((kind, backend(device).compiler(&devices)));
             compilers.len() - 1
         });
         let layouts = assignment.ends(number);
@@ -115,7 +115,9 @@ fn stages(
         let input = StageInput { name: &name, device: device_of, graph, layouts: &layouts, is_streamed };
         let stage = compilers[compiler].1.compile(input, host)?;
         slow_operators.add_stage(&stage.slow, &tasks.iter().map(|task| task.predicted_us).collect::<Vec<_>>());
-        assignment.settle(number, &stage.layouts);
+        assignment.settle(number, &stage.layouts).map_err(|()| {
+            Error::Internal(format!("stage '{name}' was compiled with another layout than it was assigned"))
+        })?;
         inputs.iter_mut().zip(&stage.layouts.inputs).for_each(|(tensor, layout)| describe(*layout, tensor));
         outputs.iter_mut().zip(&stage.layouts.outputs).for_each(|(tensor, layout)| describe(*layout, tensor));
         compiled.push((number, Shell { name, device, inputs, outputs, tasks, compiler }, stage));
@@ -130,7 +132,13 @@ fn stages(
     for (index, (_, compiler)) in compilers.into_iter().enumerate() {
         first.push(executables.len());
         let own: Vec<_> = compiled.iter().filter(|(_, shell, _)| shell.compiler == index).map(|(.., it)| it).collect();
-        for Executable { format, file, target, bytes } in compiler.finish(&own)? {
+        let own_executables = compiler.finish(&own)?;
+        let is_there = |code: Code| !matches!(code, Code::Own(index) if index >= own_executables.len());
+        if !own.iter().all(|stage| is_there(stage.code)) {
+            return Err(Error::Internal("a stage refers to an executable that its compiler did not return".into()));
+        }
+        for Executable { format, file, target, bytes } in own_executables {
+            check_file(&file, &executables)?;
             let path = folder.join(&file);
             fs::write(&path, bytes).map_err(|problem| Error::Write { path, problem })?;
             executables.push(bundle::Executable { format, file, target });
@@ -142,10 +150,20 @@ fn stages(
             Code::Own(index) => first[shell.compiler] + index,
         };
         let Shell { name, device, inputs, outputs, tasks, .. } = shell;
-        let CompiledStage { arena, calls, payload, .. } = stage;
-        Stage { name, device, executable, payload, arena, inputs, outputs, tasks, calls }
+        let CompiledStage { arena, calls, payload, constants, .. } = stage;
+        Stage { name, device, executable, payload, constants, arena, inputs, outputs, tasks, calls }
     };
     Ok((compiled.into_iter().map(stage).collect(), slow_operators, executables))
+}
+
+/// Checks that a file of an executable is one of its own, in the folder of the bundle.
+fn check_file(file: &str, executables: &[bundle::Executable]) -> Result<(), Error> {
+    let is_name = Path::new(file).file_name().is_some_and(|name| name == file);
+    let is_taken = [WEIGHTS, DESCRIPTION].contains(&file) || executables.iter().any(|other| other.file == file);
+    match is_name && !is_taken {
+        true => Ok(()),
+        false => Err(Error::Internal(format!("an executable cannot be written to '{file}'"))),
+    }
 }
 
 /// Compiles the host's code, with the stages that are part of it, into a file of the bundle.

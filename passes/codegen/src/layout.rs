@@ -1,7 +1,7 @@
 //! Layouts of values in memory: row-major, or images in blocks of channels (NCHWc).
 //!
 //! Blocked images lie as `[batch][channel blocks][rows][columns][lanes]`: a register's worth of channels side by side for each pixel,
-//! and a halo around each image. The halo has what a window reads beyond the image, so that kernels test no assignment. Lanes beyond
+//! and a halo around each image. The halo has what a window reads beyond the image, so that kernels need no bounds checks. Lanes beyond
 //! the last channel hold anything: only kernels that compute other such lanes read them.
 
 use crate::emit::{Builder, V};

@@ -27,10 +27,10 @@ use divi_runtime::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
-/// Where the bytes of a value are.
+/// Place of the bytes of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Storage {
-    /// Nobody has said so yet: in the arena, if anybody writes it.
+    /// Not assigned yet; defaults to the arena.
     Unplaced,
     /// An input of the stage.
     Input(usize),
@@ -38,13 +38,13 @@ enum Storage {
     Output(usize),
     /// A constant of the bundle.
     Constant(usize),
-    /// All those of another value.
+    /// All bytes of another value.
     Same(Id),
-    /// Some of those of another value, from a byte on.
+    /// Some bytes of another value, from an offset on.
     Part(Id, u64),
 }
 
-/// What the lowering of operators works on.
+/// Context of the lowering of a stage.
 pub(crate) struct Lowering<'a> {
     kernels: &'a mut Kernels,
     /// Kernels of the SIMT device that the stage is for.

@@ -35,7 +35,7 @@ pub(crate) struct LoweredStage {
 impl LoweredStage {
     pub(crate) fn compiled(self, code: Code) -> CompiledStage {
         let Self { calls: Lowered { arena, calls }, layouts, slow } = self;
-        CompiledStage { arena, calls, payload: serde_json::Value::Null, code, layouts, slow }
+        CompiledStage { arena, calls, payload: serde_json::Value::Null, constants: vec![], code, layouts, slow }
     }
 }
 

@@ -30,9 +30,17 @@ pub struct Gpu {
 impl Gpu {
     /// A GPU by its architecture: `sm_80` and newer ones.
     pub fn named(arch: &str) -> Result<Self, Error> {
-        let version = arch.strip_prefix("sm_").and_then(|version| version.parse::<u32>().ok());
-        match version {
-            Some(version) if version >= 80 => Ok(Self { arch: arch.into(), ptx: "+ptx80" }),
+        let digits = arch.strip_prefix("sm_").map(|version| version.trim_end_matches(['a', 'f']));
+        match digits.and_then(|version| version.parse::<u32>().ok()) {
+            Some(version) if version >= 80 => {
+                // The first version of PTX that LLVM takes for the architecture.
+                let ptx = match version {
+                    ..100 => "+ptx80",
+                    100..120 => "+ptx86",
+                    _ => "+ptx87",
+                };
+                Ok(Self { arch: arch.into(), ptx })
+            }
             _ => Err(Error::Target(format!(
                 "there are no kernels for the GPU architecture '{arch}': choose sm_80 or a newer one, as sm_90"
             ))),

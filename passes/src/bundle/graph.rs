@@ -6,7 +6,7 @@ use crate::{
         Failure, ONNX_CONSTANT, arguments_of, attribute, blocks, describe, error, op_of, operands, operation_name,
         operations, results, string_attribute, tensor_type_of_value,
     },
-    tasks::{definer, is_constant},
+    tasks::{CONSTANT, definer, is_constant},
 };
 use divi_codegen::graph::{Constant, Graph, Id, Node, Value};
 use divi_dialect::node::{attributes_of, is_none};
@@ -87,6 +87,9 @@ pub(super) fn read_task(task: MlirOperation, constants: &Constants<'_>) -> Resul
         match definer(operand).filter(|&definer| is_constant(definer)) {
             Some(definer) if matches!(operation_name(definer), ONNX_CONSTANT | "onnx.NoValue") => {
                 reader.operation(definer)?;
+            }
+            Some(definer) if attribute(definer, CONSTANT).is_none() => {
+                return refuse(definer, "has no code: only onnx operators have");
             }
             Some(_) => {
                 // Its bytes are computed when the bundle is built.

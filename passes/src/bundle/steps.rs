@@ -14,7 +14,7 @@ use crate::{
     steps::{integer, integers, symbol},
     tasks::{entry, keeps_weights_on_host, task_name},
 };
-use divi_codegen::{Program, StageProgram, backends, graph::Value as GraphValue, program::tensor};
+use divi_codegen::{Program, StageProgram, graph::Value as GraphValue, program::tensor};
 use divi_cost::device::{self, MemorySpace};
 use divi_dialect::CostAttribute;
 use divi_runtime::bundle::{Action, Device, Link, Mode, Objective, Port, Step, Task, Value};
@@ -58,7 +58,6 @@ pub(super) fn program(module: MlirOperation, model: &str, constants: &Constants<
         error(module, "has no divi.device: plan it first, with --partition");
         return Err(Failure);
     }
-    walk.check_devices(module)?;
     walk.find_inward_links();
     let inputs = walk.program.objective.inputs;
     if let Present::Size(size) = Present::of(function)
@@ -138,17 +137,10 @@ struct Walk<'a, 'b> {
 }
 
 impl Walk<'_, '_> {
-    fn check_devices(&self, module: MlirOperation) -> Result<(), Failure> {
-        let other = self.program.devices.iter().find(|device| backends::find(&device.kind).is_none());
-        let Some(device) = other else { return Ok(()) };
-        let message = format!(
-            "device @{} is of kind \"{}\", and there is code for {} only: plan for a system of these, as --system=cpu-2",
-            device.id,
-            device.kind,
-            backends::kinds().join(", ")
-        );
-        error(module, &message);
-        Err(Failure)
+    /// Returns true if the memory of a device is not the host's.
+    fn has_own_memory(&self, device: usize) -> bool {
+        let kind = device::find(&self.program.devices[device].kind);
+        kind.is_some_and(|kind| kind.memory() == MemorySpace::Device)
     }
 
     /// Weights come from the host to devices with memory of their own.
@@ -313,8 +305,7 @@ impl Walk<'_, '_> {
             name: task_name(task).to_owned(),
             predicted_us: predicted(task, self.device_names[device], batch),
             profile: crate::cost::profile_entry(task, batch * self.model_batch),
-            // Weights of CPUs are on the host anyway.
-            has_host_weights: self.program.devices[device].kind == "cuda" && keeps_weights_on_host(task),
+            has_host_weights: self.has_own_memory(device) && keeps_weights_on_host(task),
         });
         Ok(StageProgram { name: callee.to_owned(), device, tasks: tasks.collect(), graph: read.graph })
     }

@@ -144,6 +144,7 @@ impl Bundle {
     fn validate_stage(&self, stage: &Stage) -> Verdict {
         inside(stage.device, self.devices.len(), "devices")?;
         inside(stage.executable, self.executables.len(), "executables")?;
+        stage.constants.iter().try_for_each(|&constant| inside(constant, self.constants.len(), "constants"))?;
         countable(stage.arena)?;
         stage.inputs.iter().chain(&stage.outputs).try_for_each(validate_tensor)?;
         self.validate_calls(&stage.calls, Some(stage))

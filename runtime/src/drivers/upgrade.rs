@@ -128,6 +128,7 @@ impl OldBundle {
                 tasks.iter_mut().for_each(|task| task.has_host_weights = false);
             }
             Ok(Stage {
+                constants: vec![],
                 name: stage.name,
                 device: stage.device,
                 executable,

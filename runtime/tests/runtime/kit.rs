@@ -206,6 +206,7 @@ impl Maker {
     pub(crate) fn launch(&mut self, name: &str, calls: Vec<Call>, inputs: &[usize], outputs: &[usize]) {
         let tensor = |&value: &usize| self.bundle.values[value].tensor.clone();
         let stage = Stage {
+            constants: vec![],
             name: name.into(),
             device: self.bundle.values[outputs[0]].device,
             executable: 0,

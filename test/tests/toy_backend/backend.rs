@@ -100,8 +100,9 @@ impl StageCompiler for ToyCompiler {
             let to = node.outputs[0].expect("these operators have a result").0;
             program.instructions.push(Instruction { op: node.op.name().to_owned(), from, to });
         }
+        let constants = program.constants.iter().map(|&(_, constant)| constant).collect();
         self.programs.push(program);
-        Ok(CompiledStage::opaque(&stage, 0, (self.programs.len() - 1).into()))
+        Ok(CompiledStage::opaque(&stage, 0, (self.programs.len() - 1).into(), constants))
     }
 
     fn finish(self: Box<Self>, _: &[&CompiledStage]) -> Result<Vec<Executable>, Error> {

@@ -11,6 +11,7 @@ use divi_passes::{
     outline::outline,
     partition::{self, partition},
     rebatch::{Present, rebatch},
+    restrict::{Output, exclude_unsupported},
     verify_plan::verify_plan,
 };
 use melior::{
@@ -63,6 +64,7 @@ pub(super) fn compile(
         if counts.measured == counts.tasks {
             return Ok(Compiled::Known(counts.tasks));
         }
+        exclude_unsupported(raw, Output::Bundle, Path::new(""), settings.seed)?;
         partition(raw, &plan, None)?;
         verify_plan(raw)?;
         outline(raw, 1, None)?;

@@ -139,6 +139,7 @@ impl Maker {
         let tasks = calls.iter().map(|call| call.task).max().unwrap_or(0) + 1;
         let task = |index| Task { name: format!("{name} {index}"), ..Task::default() };
         self.bundle.stages.push(Stage {
+            constants: vec![],
             name: name.into(),
             device: self.bundle.values[outputs[0]].device,
             executable: 0,
