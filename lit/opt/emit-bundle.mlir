@@ -25,7 +25,7 @@
 // FOLDER: divi-opt: error: --emit=bundle writes a folder: name it with -o
 // CPU: error: there are no kernels for the processor 'z80': choose native, x86-64-v3 or x86-64-v4
 // FOR-BUNDLE: divi-opt: error: --cpu is for --emit=bundle: nothing else is compiled
-// GPU: error: there are no kernels for the GPU architecture 'sm_70': choose sm_80 or a newer one, as sm_90
+// GPU: error: there are no kernels for the GPU architecture 'sm_70': expected sm_80 to sm_121, as sm_90
 // NOT-OURS: error: cannot write '{{.*}}': '{{.*}}' is in it, which divi did not write: move it, or choose another folder
 
 func.func @main(%x: tensor<1x4xf32> {onnx.name = "x"}) -> (tensor<1x4xf32> {onnx.name = "y"}) {

@@ -1,7 +1,7 @@
 // RUN: divi-opt %s --split-input-file --verify-diagnostics --divi-exclude-unsupported | FileCheck %s
 
 // A GPU that no code is generated for is excluded, and everything runs on the CPU.
-// expected-warning @below {{@old is not used: there are no kernels for the GPU architecture 'sm_70': choose sm_80 or a newer one, as sm_90}}
+// expected-warning @below {{@old is not used: there are no kernels for the GPU architecture 'sm_70': expected sm_80 to sm_121, as sm_90}}
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1000 : i64}
   divi.device @old {kind = "cuda", arch = "sm_70", memory = 1000 : i64}

@@ -65,7 +65,6 @@ pub fn exclude_unsupported(
     if !unfolded.is_empty() {
         return Err(report(&unfolded));
     }
-    check_signature(entry(module)?).map_err(Refusal::emit)?;
     let targets = targets(module);
     if targets.is_empty() {
         error(module, "has no divi.device: declare the devices first, with --divi-annotate-cost");
@@ -91,6 +90,7 @@ pub fn exclude_unsupported(
     if !impossible.is_empty() {
         return Err(report(&impossible));
     }
+    check_signature(entry(module)?).map_err(Refusal::emit)?;
     for (target, refused) in targets.iter().zip(&refused) {
         match &target.backend {
             Ok(_) => refused.iter().try_for_each(|(task, gaps)| exclude_task(module, *task, &target.id, gaps))?,

@@ -27,24 +27,33 @@ pub struct Gpu {
     pub(crate) ptx: &'static str,
 }
 
+/// Architectures that LLVM compiles for, with the feature for the version of PTX: LLVM's default where it is empty.
+const ARCHITECTURES: &[(&str, &str)] = &[
+    ("sm_80", "+ptx80"),
+    ("sm_86", "+ptx80"),
+    ("sm_87", "+ptx80"),
+    ("sm_89", "+ptx80"),
+    ("sm_90", "+ptx80"),
+    ("sm_90a", "+ptx80"),
+    ("sm_100", ""),
+    ("sm_100a", ""),
+    ("sm_103", ""),
+    ("sm_103a", ""),
+    ("sm_120", ""),
+    ("sm_120a", ""),
+    ("sm_121", ""),
+];
+
 impl Gpu {
     /// A GPU by its architecture: `sm_80` and newer ones.
     pub fn named(arch: &str) -> Result<Self, Error> {
-        let digits = arch.strip_prefix("sm_").map(|version| version.trim_end_matches(['a', 'f']));
-        match digits.and_then(|version| version.parse::<u32>().ok()) {
-            Some(version) if version >= 80 => {
-                // The first version of PTX that LLVM takes for the architecture.
-                let ptx = match version {
-                    ..100 => "+ptx80",
-                    100..120 => "+ptx86",
-                    _ => "+ptx87",
-                };
-                Ok(Self { arch: arch.into(), ptx })
-            }
-            _ => Err(Error::Target(format!(
-                "there are no kernels for the GPU architecture '{arch}': choose sm_80 or a newer one, as sm_90"
-            ))),
-        }
+        let known = ARCHITECTURES.iter().find(|(name, _)| *name == arch);
+        known.map(|&(_, ptx)| Self { arch: arch.into(), ptx }).ok_or_else(|| {
+            let last = ARCHITECTURES[ARCHITECTURES.len() - 1].0;
+            Error::Target(format!(
+                "there are no kernels for the GPU architecture '{arch}': expected sm_80 to {last}, as sm_90"
+            ))
+        })
     }
 }
 
