@@ -70,21 +70,22 @@ pub fn exclude_unsupported(
         error(module, "has no divi.device: declare the devices first, with --divi-annotate-cost");
         return Err(Failure);
     }
+    // Devices of a kind have one answer.
+    let kinds: BTreeMap<&str, &'static dyn TargetBackend> =
+        targets.iter().filter_map(|target| Some((target.kind.as_str(), *target.backend.as_ref().ok()?))).collect();
+    let backends: Vec<_> = kinds.values().copied().collect();
     let mut refused: Vec<Vec<(MlirOperation, Vec<Gap>)>> = targets.iter().map(|_| vec![]).collect();
     let mut impossible = vec![];
     for &task in &tasks {
-        let mut by_kind: BTreeMap<&str, Vec<Gap>> = BTreeMap::new();
-        let mut runs_somewhere = false;
-        for (target, refused) in targets.iter().zip(&mut refused) {
-            let Ok(backend) = target.backend else { continue };
-            let gaps = by_kind.entry(&target.kind).or_insert_with(|| gaps(task, &constants, backend));
-            match gaps.is_empty() {
-                true => runs_somewhere = true,
-                false => refused.push((task, gaps.clone())),
+        let gaps = gaps(task, &constants, &backends);
+        for (target, refused) in targets.iter().zip(&mut refused).filter(|(target, _)| target.backend.is_ok()) {
+            let gaps = kinds.keys().position(|kind| *kind == target.kind).map_or(&[][..], |kind| &gaps[kind]);
+            if !gaps.is_empty() {
+                refused.push((task, gaps.to_vec()));
             }
         }
-        if !runs_somewhere {
-            impossible.extend(by_kind.into_values().next().unwrap_or_default());
+        if gaps.iter().all(|gaps| !gaps.is_empty()) {
+            impossible.extend(gaps.into_iter().next().unwrap_or_default());
         }
     }
     if !impossible.is_empty() {
@@ -93,8 +94,18 @@ pub fn exclude_unsupported(
     check_signature(entry(module)?).map_err(Refusal::emit)?;
     for (target, refused) in targets.iter().zip(&refused) {
         match &target.backend {
-            Ok(_) => refused.iter().try_for_each(|(task, gaps)| exclude_task(module, *task, &target.id, gaps))?,
-            Err(reason) => exclude_device(module, &tasks, target, reason)?,
+            Ok(_) => {
+                for (task, gaps) in refused {
+                    let reasons: Vec<_> = gaps.iter().map(Gap::text).collect();
+                    let remedy = "pin it to another device, or take the pin away";
+                    exclude_task(module, *task, &target.id, &format!("it: {}; {remedy}", reasons.join("; ")))?;
+                }
+            }
+            Err(reason) => {
+                let reason_for_all = format!("anything: {reason}");
+                tasks.iter().try_for_each(|&task| exclude_task(module, task, &target.id, &reason_for_all))?;
+                warning(module, &format!("@{} is not used: {reason}", target.id));
+            }
         }
         warn_of_excluded(&target.id, refused);
     }
@@ -116,39 +127,13 @@ fn targets(module: MlirOperation) -> Vec<Target> {
     devices.map(target).collect()
 }
 
-/// Excludes a task from a device that has no code for it.
-fn exclude_task(module: MlirOperation, task: MlirOperation, device: &str, gaps: &[Gap]) -> Result<(), Failure> {
+/// Excludes a task from a device. A pin to the device is an error, which says that the device cannot run `what`.
+fn exclude_task(module: MlirOperation, task: MlirOperation, device: &str, what: &str) -> Result<(), Failure> {
     if pin(task)? == Some(device) {
-        let reasons: Vec<_> = gaps.iter().map(Gap::text).collect();
-        let message = format!(
-            "{} is pinned to @{device}, which cannot run it: {}; pin it to another device, or take the pin away",
-            describe(task),
-            reasons.join("; ")
-        );
-        error(task, &message);
+        error(task, &format!("{} is pinned to @{device}, which cannot run {what}", describe(task)));
         return Err(Failure);
     }
     exclude(module, task, device);
-    Ok(())
-}
-
-/// Excludes all tasks from a device that no code is generated for.
-fn exclude_device(
-    module: MlirOperation,
-    tasks: &[MlirOperation],
-    target: &Target,
-    reason: &str,
-) -> Result<(), Failure> {
-    for &task in tasks {
-        if pin(task)? == Some(target.id.as_str()) {
-            let message =
-                format!("{} is pinned to @{}, which cannot run anything: {reason}", describe(task), target.id);
-            error(task, &message);
-            return Err(Failure);
-        }
-        exclude(module, task, &target.id);
-    }
-    warning(module, &format!("@{} is not used: {reason}", target.id));
     Ok(())
 }
 

@@ -15,17 +15,22 @@ static BUILT_IN: [&dyn TargetBackend; 2] = [&CpuBackend, &CudaBackend];
 /// Adds a back end for the rest of the process. Returns false if there is one for its kind already.
 pub fn register(backend: Box<dyn TargetBackend>) -> bool {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-    let is_known = BUILT_IN.iter().chain(registered.iter()).any(|known| known.kind() == backend.kind());
+    let is_known = BUILT_IN.iter().chain(&*registered).any(|known| known.kind() == backend.kind());
     if !is_known {
         registered.push(Box::leak(backend));
     }
     !is_known
 }
 
+/// All back ends: the built-in ones, then others in the order of their registration.
+fn all() -> Vec<&'static dyn TargetBackend> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    BUILT_IN.iter().chain(&*registered).copied().collect()
+}
+
 /// Returns the back end of a kind of device.
 pub fn find(kind: &str) -> Option<&'static dyn TargetBackend> {
-    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    BUILT_IN.iter().chain(registered.iter()).copied().find(|backend| backend.kind().name() == kind)
+    all().into_iter().find(|backend| backend.kind().name() == kind)
 }
 
 /// Returns the back end of a device, or the reason why no code is generated for it.
@@ -38,9 +43,8 @@ pub fn require(device: &Device) -> Result<&'static dyn TargetBackend, Reason> {
 }
 
 /// Returns the kinds that code is generated for, in the order of their registration.
-pub fn kinds() -> Vec<String> {
-    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    BUILT_IN.iter().chain(registered.iter()).map(|backend| backend.kind().name().to_owned()).collect()
+pub fn kinds() -> Vec<&'static str> {
+    all().into_iter().map(|backend| backend.kind().name()).collect()
 }
 
 /// Returns the back end of the host, which computes constants.

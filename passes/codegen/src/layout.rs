@@ -14,7 +14,7 @@ pub(crate) struct Halo {
     pub(crate) left: i64,
     pub(crate) bottom: i64,
     pub(crate) right: i64,
-    /// Whether they are less than all numbers, instead of zero.
+    /// True if they are less than all numbers, instead of zero.
     pub(crate) is_lowest: bool,
 }
 
@@ -26,12 +26,12 @@ impl Halo {
         self.top == 0 && self.left == 0 && self.bottom == 0 && self.right == 0
     }
 
-    /// What its pixels are.
+    /// Value of its pixels.
     pub(crate) fn value(&self) -> f64 {
         if self.is_lowest { f64::NEG_INFINITY } else { 0.0 }
     }
 
-    /// Whether what needs `other` can read a value with this halo.
+    /// Returns true if a kernel that needs `other` can read a value with this halo.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let is_wide = self.top >= other.top
             && self.left >= other.left
@@ -55,7 +55,7 @@ impl Halo {
     }
 }
 
-/// How a value of shape `[batch, channels, height, width]` lies in memory.
+/// Blocked layout (NCHWc) of a value of shape `[batch, channels, height, width]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Blocked {
     pub(crate) batch: i64,
@@ -104,7 +104,7 @@ impl Blocked {
         self.blocks() * self.plane()
     }
 
-    /// Where the first pixel of a plane is.
+    /// Offset of the first pixel of a plane.
     pub(crate) fn origin(&self) -> i64 {
         self.halo.top * self.row() + self.halo.left * self.lanes
     }
@@ -113,12 +113,12 @@ impl Blocked {
         self.batch * self.image()
     }
 
-    /// Whether it is of use to hand an image on like this: lanes are filled, and there are pixels to put in order.
+    /// Returns true if the layout is of use at a stage boundary: lanes are filled, and there are pixels to reorder.
     pub(crate) fn is_worth_it(&self) -> bool {
         self.channels >= self.lanes && self.height * self.width > 1
     }
 
-    /// What it is as a dense tensor: `[batch, blocks, rows, columns, lanes]`, with the halo.
+    /// Shape of the same bytes as a dense tensor: `[batch, blocks, rows, columns, lanes]`, with the halo.
     pub(crate) fn shape(&self) -> Vec<i64> {
         let Halo { top, left, bottom, right, .. } = self.halo;
         vec![self.batch, self.blocks(), self.height + top + bottom, self.width + left + right, self.lanes]

@@ -16,7 +16,7 @@ use divi_codegen::{TargetBackend, backends};
 use divi_dialect::node::is_none;
 use divi_onnx::Op;
 use mlir_sys::{MlirOperation, MlirValue};
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{cell::LazyCell, cmp::Reverse, collections::BTreeMap};
 
 /// An operator of a task that a device cannot run.
 #[derive(Clone, Debug)]
@@ -61,22 +61,31 @@ impl Gap {
     }
 }
 
-/// Returns the operators of a task that a back end has no code for.
-pub(crate) fn gaps(task: MlirOperation, constants: &Constants<'_>, backend: &dyn TargetBackend) -> Vec<Gap> {
-    let mut gaps: Vec<Gap> = members(task).into_iter().filter_map(|member| operator_gap(member, backend)).collect();
-    if !gaps.is_empty() {
-        return gaps;
-    }
-    let TaskGraph { graph, operations } = match read_task(task, constants) {
-        Ok(graph) => graph,
-        Err(Refusal { operation, message }) => return vec![Gap::new(operation, Cause::Refused(message))],
-    };
-    for (node, operation) in graph.nodes.iter().zip(operations) {
-        if let Err(reason) = backend.supports(node, &graph.values) {
-            gaps.push(Gap::new(operation, Cause::Node(reason.to_string())));
+/// Returns for each back end the operators of a task that it has no code for. The task is read once.
+pub(crate) fn gaps(
+    task: MlirOperation,
+    constants: &Constants<'_>,
+    backends: &[&'static dyn TargetBackend],
+) -> Vec<Vec<Gap>> {
+    let members = members(task);
+    let graph = LazyCell::new(|| read_task(task, constants));
+    let of_backend = |backend: &&'static dyn TargetBackend| {
+        let gaps: Vec<Gap> = members.iter().filter_map(|&member| operator_gap(member, *backend)).collect();
+        if !gaps.is_empty() {
+            return gaps;
         }
-    }
-    gaps
+        let TaskGraph { graph, operations } = match &*graph {
+            Ok(graph) => graph,
+            Err(Refusal { operation, message }) => {
+                return vec![Gap::new(*operation, Cause::Refused(message.clone()))];
+            }
+        };
+        let nodes = graph.nodes.iter().zip(operations);
+        let refused =
+            nodes.filter_map(|(node, &operation)| Some((operation, backend.supports(node, &graph.values).err()?)));
+        refused.map(|(operation, reason)| Gap::new(operation, Cause::Node(reason.to_string()))).collect()
+    };
+    backends.iter().map(of_backend).collect()
 }
 
 /// Returns the gap of an operator that has no code in any types, or results of unknown shapes.
@@ -95,7 +104,7 @@ pub(crate) fn constant_gaps(module: MlirOperation, constants: &Constants<'_>) ->
     let mut all = vec![];
     walk(module, &mut |operation| {
         if attribute(operation, CONSTANT).is_some() {
-            all.extend(gaps(operation, constants, backends::host()));
+            all.extend(gaps(operation, constants, &[backends::host()]).into_iter().flatten());
         }
     });
     all

@@ -86,7 +86,7 @@ fn mark_block(block: MlirBlock) {
 const ARRANGING: &[Op] = &[Op::Identity, Op::Reshape, Op::Flatten, Op::Squeeze, Op::Unsqueeze, Op::Transpose];
 
 fn may_be_constant(operation: MlirOperation, op: Op, terminator: MlirOperation) -> bool {
-    if is_random(operation, op) || !blocks(operation).is_empty() || op.lowering().is_none() {
+    if is_random(operation, op) || !blocks(operation).is_empty() || !divi_codegen::backends::host().has_operator(op) {
         return false;
     }
     let is_decided = ["divi.pin", "divi.exclude", "divi.colocate", "divi.device", "divi.stage", "divi.weights"];

@@ -2,8 +2,8 @@
 
 use crate::backend::{FORMAT, Instruction, Program};
 use divi_runtime::{
-    Error,
-    bundle::{ALIGNMENT, Bundle},
+    Aligned, Error,
+    bundle::Bundle,
     hal::{
         Allocation, Attempt, Copy, Device, DeviceInfo, Driver, Event, Executable, Execution, Launch, LoadRequest,
         MemorySpace, Owner, Properties, Queue, TaskTime,
@@ -60,26 +60,9 @@ struct ToyDevice(Memory);
 
 struct ToyBlock(usize);
 
-/// Memory of the host that is aligned as that of devices is.
-struct HostBlock(Box<[Aligned]>);
-
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Aligned {
-    _bytes: [u8; 64],
-}
-
-const _: () = assert!(align_of::<Aligned>() as u64 == ALIGNMENT);
-
 impl Allocation for ToyBlock {
     fn address(&self) -> *mut u8 {
         ptr::without_provenance_mut(self.0)
-    }
-}
-
-impl Allocation for HostBlock {
-    fn address(&self) -> *mut u8 {
-        self.0.as_ptr().cast_mut().cast()
     }
 }
 
@@ -95,8 +78,8 @@ impl Device for ToyDevice {
         Ok(Box::new(ToyBlock(BASE + begin)))
     }
 
-    fn allocate_host(&self, bytes: u64, _: &str) -> Result<Box<dyn Allocation>, Error> {
-        Ok(Box::new(HostBlock(vec![Aligned { _bytes: [0; 64] }; bytes.div_ceil(64).max(1) as usize].into())))
+    fn allocate_host(&self, bytes: u64, what: &str) -> Result<Box<dyn Allocation>, Error> {
+        Ok(Box::new(Aligned::zeroed(bytes, what)?))
     }
 
     fn is_pinned(&self, _: *const u8) -> bool {
