@@ -12,6 +12,7 @@ mod diagnostics;
 mod emit;
 mod files;
 mod functions;
+pub(crate) mod input_shapes;
 mod input_values;
 mod inputs;
 mod names;

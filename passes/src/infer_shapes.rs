@@ -3,8 +3,7 @@
 mod functions;
 
 use crate::{
-    import::{Options, list_names},
-    input_shapes,
+    import::{Options, input_shapes, list_names},
     ir::{
         Failure, ONNX_CONSTANT, arguments_of, attribute, blocks, blocks_in_order, describe, error, named_attribute,
         operands, operation_name, operations, reshaped_type, results, run, signature_attribute, string_attribute, text,

@@ -7,7 +7,7 @@ use crate::{
 use mlir_sys::*;
 
 /// The names of the nodes that a task was made of: its own, its members', and those that a cluster lists.
-pub(crate) fn names<'a>(task: MlirOperation) -> Vec<&'a str> {
+pub(crate) fn node_names<'a>(task: MlirOperation) -> Vec<&'a str> {
     let mut names: Vec<&str> = vec![];
     let own = [task].into_iter().chain(members(task));
     let listed = attribute(task, "divi.members").and_then(array_attribute).unwrap_or_default();
@@ -23,7 +23,7 @@ pub(crate) fn names<'a>(task: MlirOperation) -> Vec<&'a str> {
 }
 
 /// Type and name of each operator of a task, as onnx-mlir has them: `onnx.Conv` and the node's name.
-pub(super) fn typed_names<'a>(task: MlirOperation) -> Vec<(&'a str, &'a str)> {
+pub(crate) fn typed_names<'a>(task: MlirOperation) -> Vec<(&'a str, &'a str)> {
     let typed = |operation| {
         let name = attribute(operation, "onnx_node_name").and_then(string_attribute).unwrap_or_default();
         (operation_name(operation), name)

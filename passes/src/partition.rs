@@ -5,7 +5,6 @@ mod constraints;
 mod copies;
 mod gain;
 mod moves;
-mod names;
 mod options;
 mod placement;
 mod read;
@@ -25,7 +24,6 @@ use options::RawOptions;
 
 pub(crate) use constraints::exclude;
 pub(crate) use moves::{Moved, write as write_moves};
-pub(crate) use names::names as node_names;
 pub use options::Options;
 pub(crate) use read::read_plan;
 pub(crate) use write::{Marks, mark, remove_decisions, write_certificate, write_plan};
@@ -97,7 +95,7 @@ pub fn partition(module: MlirOperation, options: &Options, session: Option<&mut 
                 let mut planner = planner.clone();
                 let mut line = None;
                 if let Some(session) = &session {
-                    (planner.watch, line) = session.begin();
+                    (planner.observer, line) = session.begin();
                 }
                 let plan = divi_planner::solve(&posed.problem, objective, &options.algorithm, &planner);
                 drop(line);

@@ -1,7 +1,7 @@
 //! What one run of a driver keeps beside the module: the problem, the plan, and how it was found.
 
-use crate::{cost::Posed, partition::node_names};
-use divi_planner::{News, Plan, Problem, Watch};
+use crate::{cost::Posed, node_names::node_names};
+use divi_planner::{Observer, Plan, Problem, SolverEvent};
 use std::{
     any::Any,
     sync::{Arc, Mutex, PoisonError},
@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Shows how a solver gets on: who is told, and what is dropped when it is done.
-type Line = Box<dyn Fn() -> Option<(Watch, Box<dyn Any>)>>;
+type Line = Box<dyn Fn() -> Option<(Observer, Box<dyn Any>)>>;
 
 /// A driver makes one and hands it to the passes that plan; passes that MLIR makes from text have none.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub struct Session {
     /// What the model is called.
     pub title: String,
     line: Option<Line>,
-    events: Arc<Mutex<Vec<(f64, News)>>>,
+    events: Arc<Mutex<Vec<(f64, SolverEvent)>>>,
     planned: Option<Planned>,
 }
 
@@ -72,7 +72,7 @@ impl Planned {
 
 impl Session {
     /// One that shows how solvers get on.
-    pub fn showing(line: impl Fn() -> Option<(Watch, Box<dyn Any>)> + 'static) -> Self {
+    pub fn showing(line: impl Fn() -> Option<(Observer, Box<dyn Any>)> + 'static) -> Self {
         Self { line: Some(Box::new(line)), ..Self::default() }
     }
 
@@ -81,20 +81,20 @@ impl Session {
     }
 
     /// What solvers told, each with the seconds since they began.
-    pub fn events(&self) -> Vec<(f64, News)> {
+    pub fn events(&self) -> Vec<(f64, SolverEvent)> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// A solver begins: whom it tells, and what to keep until it is done.
-    pub(crate) fn begin(&self) -> (Watch, Option<Box<dyn Any>>) {
+    pub(crate) fn begin(&self) -> (Observer, Option<Box<dyn Any>>) {
         let (told, line) = self.line.as_ref().and_then(|line| line()).unzip();
         let (events, started) = (Arc::clone(&self.events), Instant::now());
-        let watch = Watch::new(move |news| {
+        let observer = Observer::new(move |event| {
             let seconds = started.elapsed().as_secs_f64();
-            events.lock().unwrap_or_else(PoisonError::into_inner).push((seconds, news));
-            told.iter().for_each(|told| told.tell(news));
+            events.lock().unwrap_or_else(PoisonError::into_inner).push((seconds, event));
+            told.iter().for_each(|told| told.notify(event));
         });
-        (watch, line)
+        (observer, line)
     }
 
     pub(crate) fn planned(&mut self, posed: Posed, plan: Plan, options: divi_planner::Options) {

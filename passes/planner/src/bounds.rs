@@ -9,12 +9,9 @@ mod load;
 mod mean;
 mod ways;
 
-use crate::bus;
-use crate::error::Error;
-use crate::instance::Instance;
-use crate::plan::{Bound, Objective};
-use crate::problem::Problem;
-use crate::units::Micros;
+use crate::model::instance::Instance;
+use crate::model::plan::Bound;
+use crate::model::units::Micros;
 
 pub(crate) use load::worth;
 pub(crate) use mean::{byte_prices, device_classes};
@@ -25,14 +22,6 @@ use ways::{Ways, quickest};
 
 /// So many heads and tails are tried as ends of a window.
 const WINDOW_ENDS: usize = 24;
-
-/// Every bound there is on a problem's plans, cold starts and all.
-pub fn of(problem: &Problem, objective: Objective) -> Result<Vec<Bound>, Error> {
-    if problem.nodes.is_empty() {
-        return Ok(vec![Bound::new(0.0, "no tasks")]);
-    }
-    bus::all_bounds(problem, objective)
-}
 
 /// Every bound there is, in a fixed order.
 pub fn all(instance: &Instance) -> Vec<Bound> {

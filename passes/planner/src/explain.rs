@@ -3,11 +3,12 @@
 
 use std::fmt;
 
-use crate::error::Error;
-use crate::plan::{Plan, Schedule, gap};
-use crate::problem::{Node, Problem, Tensor};
-use crate::solve::{Options, solve};
-use crate::units::{Bytes, Micros, human_bytes};
+use crate::api::solve;
+use crate::model::error::Error;
+use crate::model::options::Options;
+use crate::model::plan::{Plan, Schedule, gap};
+use crate::model::problem::{Node, Problem, Tensor};
+use crate::model::units::{Bytes, Micros, human_bytes};
 
 /// What there is to say about one task.
 #[derive(Clone, Debug)]
@@ -287,7 +288,7 @@ fn change_of(value: Micros, before: Micros) -> String {
 mod tests {
     use super::*;
     use crate::Objective;
-    use crate::problem::Device;
+    use crate::model::problem::Device;
 
     /// Two tasks in a row; the second is faster on the second device, the way there costs 10.
     fn problem() -> Problem {

@@ -10,7 +10,7 @@ mod rwnn;
 
 use std::str::FromStr;
 
-use crate::error::Error;
+use crate::model::error::Error;
 
 pub use chain::{Chain, chain};
 pub use gpt3::{Gpt3, gpt3};

@@ -4,17 +4,15 @@
 //! named was tried: the changed problem has a plan, by a cheap algorithm. Which changes are smallest is looked for greedily,
 //! and none can be left out of those that are named together, as far as that algorithm tells.
 
-mod names;
 mod remedy;
 mod smallest;
 mod trials;
 
-use crate::error::{Error, Finding};
-use crate::plan::Objective;
-use crate::problem::Problem;
-use crate::solve::Options;
+use crate::model::error::{Error, Finding};
+use crate::model::options::Options;
+use crate::model::plan::Objective;
+use crate::model::problem::Problem;
 
-pub(crate) use names::abbreviated;
 pub use remedy::Remedy;
 use smallest::Search;
 

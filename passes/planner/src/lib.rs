@@ -1,48 +1,42 @@
 //! The planning core: a problem goes in, a plan with a proven bound comes out. No MLIR here; both are JSON, so that every
 //! solver can be tested and measured without a compiler around it.
 //!
-//! [`Problem`] is the file, [`Instance`] the dense form that solvers work on, [`Plan`] the answer.
+//! Layers, each of which imports only those before it:
+//!
+//! - [`model`]: [`Problem`] is the file, [`Instance`] the dense form that solvers work on, [`Plan`] the answer;
+//! - `mip`: integer programs through HiGHS;
+//! - `verify`: whether a plan holds, which shares no code with a solver; [`bounds`]: lower bounds on every plan;
+//! - [`solvers`]: one module for each family of algorithms;
+//! - [`infeasible`]: what would make a plan possible where there is none;
+//! - `portfolio`: `auto`, which runs solvers beside each other;
+//! - [`api`]: the table of algorithms, and [`solve`]; [`stages`]: from a plan of tasks to stages.
 
-mod auto;
-mod baseline;
+pub mod api;
 pub mod bounds;
-mod bus;
 pub mod convert;
-mod dominators;
-pub mod edge;
-pub mod error;
-pub mod exact;
 pub mod explain;
 pub mod generate;
 pub mod infeasible;
-pub mod instance;
-mod json;
-pub mod list;
-mod milp;
 mod mip;
-pub mod pipeline;
-pub mod placement;
-pub mod plan;
-pub mod problem;
-mod race;
+pub mod model;
+mod portfolio;
 pub mod random;
-pub mod replicated;
-mod search;
-pub mod solve;
-mod sortinghat;
-pub mod split;
+pub mod solvers;
 pub mod stages;
-pub mod units;
 mod verify;
-mod watch;
 
-pub use bus::timed_anew;
-pub use error::{Error, Finding};
-pub use instance::Instance;
-pub use milp::queue_program_size;
+pub use api::{DEFAULT_ALGORITHM, algorithms, check, solve};
 pub use mip::{exit_past_solvers, highs_version};
-pub use plan::{Objective, Plan};
-pub use problem::Problem;
-pub use solve::{Algorithm, Options, Solution, Symmetry, algorithms, solve};
+pub use model::error::{self, Error, Finding};
+pub use model::instance::{self, Instance};
+pub use model::observer::{Observer, SolverEvent};
+pub use model::options::{Options, OrderSearch, PipelineCost, Symmetry};
+pub use model::plan::{self, Objective, Plan};
+pub use model::problem::{self, Problem};
+pub use model::units;
+pub use portfolio::contention::timed_anew;
+pub use portfolio::replicated_ways;
+pub use solvers::edge;
+pub use solvers::milp::queue_program_size;
+pub use solvers::{Algorithm, Solution};
 pub use verify::{Terms, verify, verify_under};
-pub use watch::{News, Watch};

@@ -14,7 +14,7 @@ mod tree;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use crate::error::Error;
+use crate::model::error::Error;
 pub use deadline::exit_past_solvers;
 pub(crate) use highs::Relaxation;
 pub use highs::version as highs_version;
@@ -153,13 +153,13 @@ impl Program {
         &self,
         limits: &Limits,
         start: Option<&[f64]>,
-        watch: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+        observer: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Outcome, Error> {
         let since = Instant::now();
         let share = |all: f64| all * (1.0 - VERIFIED_SHARE);
         let iterations = if limits.iterations == u64::MAX { u64::MAX } else { share(limits.iterations as f64) as u64 };
         let most = Limits { iterations, seconds: limits.seconds.map(share), ..*limits };
-        let mut outcome = self.solve(&most, start, watch)?;
+        let mut outcome = self.solve(&most, start, observer)?;
         // In proportion to what it took to find, where iterations are what is limited.
         let most = VERIFIED_FACTOR.saturating_mul(outcome.iterations).saturating_add(VERIFIED_ITERATIONS);
         let iterations = if limits.seconds.is_some() { u64::MAX } else { most };
@@ -185,11 +185,11 @@ impl Program {
         &self,
         limits: &Limits,
         start: Option<&[f64]>,
-        watch: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+        observer: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Outcome, Error> {
         match limits.seconds {
-            Some(seconds) => deadline::solve(self, limits, seconds, start, watch),
-            None => highs::solve(self, limits, start, watch),
+            Some(seconds) => deadline::solve(self, limits, seconds, start, observer),
+            None => highs::solve(self, limits, start, observer),
         }
     }
 }
@@ -298,13 +298,13 @@ mod test {
         for room in [0.0, 20.0, 100.0, 180.0] {
             let (program, columns, best) = knapsack(&items(), room);
             let mut seen = Vec::new();
-            let mut watch = |event: Event<'_>| {
+            let mut observer = |event: Event<'_>| {
                 if let Event::Solution(values) = event {
                     seen.push(values.to_vec());
                 }
                 ControlFlow::Continue(())
             };
-            let outcome = program.solve(&FREELY, None, &mut watch).unwrap();
+            let outcome = program.solve(&FREELY, None, &mut observer).unwrap();
             let values = outcome.values.unwrap();
             let value: f64 = columns.iter().zip(items()).map(|(column, item)| column.of(&values) * item.1).sum();
             assert!((value - best).abs() < 1e-6 && (outcome.bound + best).abs() < 1e-6 && outcome.finished);

@@ -1,39 +1,34 @@
 //! `auto`: the best plan of a portfolio. Baselines first, then proofs and search; it stops when nothing better is possible.
+//! It is never worse than the best baseline. Iterations are each part's own, seconds are shared.
 
+pub(crate) mod contention;
 mod latency;
 
 use std::thread;
 use std::time::Instant;
 
-use crate::baseline;
 use crate::bounds;
-use crate::error::Error;
-use crate::exact::Timetable;
-use crate::instance::Instance;
-use crate::milp;
-use crate::pipeline;
-use crate::plan::{Bound, Limit, Objective, closes};
-use crate::problem::Problem;
-use crate::replicated;
-use crate::search;
-use crate::solve::{Options, Solution};
-
-/// Never worse than the best baseline. Iterations are each part's own, seconds are shared.
-pub(crate) fn auto(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
-    match objective {
-        Objective::Latency => one_input(problem, options),
-        Objective::Batch => queue(problem, options),
-        Objective::Pipeline => pipeline::auto(problem, options),
-    }
-}
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::options::Options;
+use crate::model::plan::{Bound, Limit, Objective, closes};
+use crate::model::problem::{Problem, View};
+use crate::solvers::Solution;
+use crate::solvers::baseline;
+use crate::solvers::exact::Timetable;
+use crate::solvers::incumbent::Incumbent;
+use crate::solvers::milp;
+use crate::solvers::replicated;
+use crate::solvers::search;
+use crate::solvers::{edge, pipeline};
 
 /// One input: baselines, then what is described in [`latency`].
-fn one_input(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+pub(crate) fn latency(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let started = Instant::now();
-    let mut best = latency::Best::new();
+    let mut best = Incumbent::new(Bound::none());
     let listed = baseline::best(problem, Objective::Latency).map(|(found, name)| {
-        options.watch.of(name).plan(found.value());
-        best.take(Timetable::new(&found), name);
+        options.observer.of(name).plan(found.value());
+        latency::take(&mut best, Timetable::new(&found), name);
     });
     let instance = Instance::new(problem, Objective::Latency)?;
     let none = || Error::NotFound("no algorithm has found a plan".to_owned());
@@ -41,19 +36,19 @@ fn one_input(problem: &Problem, options: &Options) -> Result<Solution, Error> {
 }
 
 /// A queue: the best baseline, and unless that cannot be better, a search, and an integer program that proves beside it.
-fn queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+pub(crate) fn queue(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let started = Instant::now();
     let (mut start, mut name) = baseline::best(problem, Objective::Batch)?;
-    options.watch.of(name).plan(start.value());
+    options.observer.of(name).plan(start.value());
     let instance = Instance::new(problem, Objective::Batch)?;
-    let repeated = replicated::beside_others(problem, &instance, options);
+    let repeated = replicated::beside_others(problem, &instance, options, queue);
     if let Some(repeated) = repeated.filter(|found| found.value() < start.value()) {
         (start, name) = (repeated, "replicated");
-        options.watch.of(name).plan(start.value());
+        options.observer.of(name).plan(start.value());
     }
     let bound = bounds::best(&instance);
     if closes(bound.value, start.value()) {
-        options.watch.taken(start.value(), name);
+        options.observer.taken(start.value(), name);
         return Ok(Solution { schedule: start, bound: Some(bound) });
     }
     let left = |seconds: f64| (seconds - started.elapsed().as_secs_f64()).max(0.0);
@@ -64,7 +59,7 @@ fn queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
         }
         limit => (limit, false),
     };
-    let options = Options { limit, watch: options.watch.clone(), ..*options };
+    let options = Options { limit, observer: options.observer.clone(), ..*options };
     let (program, found) = thread::scope(|scope| {
         let program = has_room.then(|| scope.spawn(|| milp::milp(problem, Objective::Batch, &options.named("milp"))));
         let found = search::split_queue_from(&instance, start.clone(), &options.named("milp-split"));
@@ -81,6 +76,25 @@ fn queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
         }
         best.bound = best.bound.into_iter().chain(found.bound).reduce(Bound::or);
     }
-    options.watch.taken(best.schedule.value(), taken);
+    options.observer.taken(best.schedule.value(), taken);
     Ok(best)
+}
+
+/// A pipeline on the problem's view.
+pub(crate) fn pipeline(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
+    match problem.view() {
+        View::Homogeneous(view) => pipeline::auto(problem, view, options),
+        View::Network(_) => edge::auto(problem, options),
+        View::Devices => pipeline::auto_on_devices(problem, options),
+    }
+}
+
+/// The best of all ways to repeat one node's plan, which is a queue's.
+pub(crate) fn replicated(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    replicated::replicated(problem, objective, options, queue)
+}
+
+/// Every way to repeat one node's plan.
+pub fn replicated_ways(problem: &Problem, options: &Options) -> Result<Vec<replicated::Way>, Error> {
+    replicated::every_way(problem, options, queue)
 }

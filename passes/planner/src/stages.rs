@@ -13,11 +13,11 @@ mod line;
 mod merge;
 mod pipeline;
 
-use crate::bus;
-use crate::error::Error;
-use crate::plan::{Batch, Objective, Plan, Schedule};
-use crate::problem::{MemoryModel, Problem};
-use crate::units::{Bytes, Micros};
+use crate::model::error::Error;
+use crate::model::plan::{Batch, Objective, Plan, Schedule};
+use crate::model::problem::{MemoryModel, Problem};
+use crate::model::units::{Bytes, Micros};
+use crate::solvers::contention;
 use crate::verify::{Terms, verify_under};
 
 use launches::Launches;
@@ -93,7 +93,7 @@ pub fn stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<
     if plan.objective == Objective::Pipeline {
         return pipeline_stages(problem, plan, options, &launches);
     }
-    if bus::is_needed(problem, plan.objective) {
+    if problem.lists_transfers(plan.objective) {
         return stages_on_buses(problem, plan, options);
     }
     let Retimed { line, times, as_planned, .. } = retimed(problem, plan, &launches)?;
@@ -131,7 +131,7 @@ fn stages_on_buses(problem: &Problem, plan: &Plan, options: &StageOptions) -> Re
         Err(_) => {
             let launches = Launches::of(problem, plan, options.ports.as_deref())?;
             let in_order = launches.numbered(&plan.schedule);
-            let bus::Timed { schedule, transfers, .. } = bus::time_as_it_is(problem, &in_order)?;
+            let contention::Timed { schedule, transfers, .. } = contention::time_as_it_is(problem, &in_order)?;
             let anew = Plan { transfers, ..rescheduled(plan, schedule) };
             verify_as_stated(problem, &anew)?;
             anew

@@ -20,10 +20,10 @@ mod precedence;
 mod stages;
 mod terms;
 
-use crate::error::{Error, Finding};
-use crate::plan::{Objective, Plan, Proof, Schedule};
-use crate::problem::{MOST_INPUTS, Problem};
-use crate::units::{Micros, number};
+use crate::model::error::{Error, Finding};
+use crate::model::plan::{Objective, Plan, Proof, Schedule};
+use crate::model::problem::{MOST_INPUTS, Problem};
+use crate::model::units::{Micros, number};
 
 use buses::Buses;
 use copies::Copies;

@@ -94,7 +94,7 @@ fn examine(problem: &Problem, tally: &mut Tally) {
         tally.tight += usize::from(bounds.iter().any(|bound| bound.value >= value * (1.0 - SLACK)));
     }
     tally.examined += 1;
-    for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
+    for algorithm in algorithms().iter().filter(|algorithm| algorithm.solver(objective).is_some()) {
         // Integer programs take longer than all others together, and have tests of their own; sortinghat is there for buses.
         if ["milp", "milp-paper", "sortinghat"].contains(&algorithm.name) && !tally.examined.is_multiple_of(4) {
             continue;
@@ -267,7 +267,7 @@ fn larger_problems() {
         let inputs = if round % 2 == 0 { 1 } else { 5 };
         let problem = problem(&Size { nodes: 16, devices: 4, inputs }, &mut random);
         let objective = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
-        for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
+        for algorithm in algorithms().iter().filter(|algorithm| algorithm.solver(objective).is_some()) {
             // An integer program takes as long as everything else together.
             if algorithm.name == "milp" && round % 6 > 1 {
                 continue;

@@ -18,7 +18,7 @@ fn message(replacements: &[(&str, &str)]) -> String {
         assert!(text.contains(old), "{old} is not there to be replaced");
         text = text.replacen(old, new, 1);
     }
-    match Problem::read(&text).and_then(|problem| problem.check()) {
+    match Problem::read(&text).and_then(|problem| divi_planner::check(&problem)) {
         Ok(()) => "nothing is wrong".to_owned(),
         Err(error) => error.to_string(),
     }

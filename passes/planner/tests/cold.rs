@@ -405,7 +405,7 @@ fn ways_of_parameters() {
 fn cold_starts_that_make_no_sense() {
     let wrong = |replace: (&str, &str), expected: &str| {
         let text = chain("exclusive").write().replacen(replace.0, replace.1, 1);
-        let message = Problem::read(&text).and_then(|problem| problem.check()).unwrap_err().to_string();
+        let message = Problem::read(&text).and_then(|problem| divi_planner::check(&problem)).unwrap_err().to_string();
         assert!(message.contains(expected), "{message}");
     };
     wrong(("\"host\": 0", "\"host\": 3"), "cold.host: is device 3, but there are 3");

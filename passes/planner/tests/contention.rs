@@ -54,7 +54,7 @@ fn examine(size: &Size, contention: Contention, count: usize, seed: u64) -> Tall
         let objective = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
         let Some(best) = best else { continue };
         examined += 1;
-        for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
+        for algorithm in algorithms().iter().filter(|algorithm| algorithm.solver(objective).is_some()) {
             if ["milp-paper", "milp", "evolve", "sortinghat"].contains(&algorithm.name) && examined % 8 != 0 {
                 continue;
             }

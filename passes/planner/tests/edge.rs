@@ -3,7 +3,7 @@
 #[path = "small/edge_problem.rs"]
 mod edge_problem;
 
-use divi_planner::pipeline::PipelineCost;
+use divi_planner::PipelineCost;
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::random::Random;
 use divi_planner::{Error, Objective, Options, Plan, Problem, Terms, solve, verify_under};

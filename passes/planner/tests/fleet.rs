@@ -3,7 +3,7 @@
 #[path = "small/random_problem.rs"]
 mod random_problem;
 
-use divi_planner::pipeline::PipelineCost;
+use divi_planner::PipelineCost;
 use divi_planner::plan::{Limit, Proof, Schedule};
 use divi_planner::problem::Tensor;
 use divi_planner::random::Random;
@@ -247,7 +247,7 @@ fn every_bound_holds() {
     for round in 0..200 {
         let (problem, asked) = small(&mut random, round);
         let Some(best) = optimum(&problem, &asked) else { continue };
-        for bound in divi_planner::pipeline::all_bounds(&problem, &asked.options()).unwrap_or_default() {
+        for bound in divi_planner::api::bounds(&problem, Objective::Pipeline, &asked.options()).unwrap_or_default() {
             assert!(bound.value <= best * (1.0 + SLACK), "{bound:?} is above {best}\n{}", problem.write());
         }
     }

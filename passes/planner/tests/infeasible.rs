@@ -11,7 +11,7 @@ use divi_planner::infeasible::{Remedy, remedies};
 use divi_planner::plan::{Batch, Bound, Limit, Schedule};
 use divi_planner::problem::{Device, MemoryModel, Node};
 use divi_planner::random::Random;
-use divi_planner::{Error, News, Objective, Options, Plan, Problem, Watch, solve, verify};
+use divi_planner::{Error, Objective, Observer, Options, Plan, Problem, SolverEvent, solve, verify};
 use small::random_problem::{Size, problem};
 use small::{brute_force, naive};
 
@@ -321,13 +321,13 @@ fn remedies_of_large_networks_are_found_with_few_trials() {
     let problem = chain([200.0, 100.0], &tasks);
     let trials = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&trials);
-    let watch = Watch::new(move |news| {
-        if let News::Explored(count, "remedies") = news {
+    let observer = Observer::new(move |event| {
+        if let SolverEvent::Explored(count, "remedies") = event {
             counted.fetch_add(count, Ordering::Relaxed);
         }
     });
     let error =
-        solve(&problem, Objective::Latency, "auto", &Options { watch, ..Options::default() }).expect_err("no plan");
+        solve(&problem, Objective::Latency, "auto", &Options { observer, ..Options::default() }).expect_err("no plan");
     let text = error.to_string();
     let short =
         "the tasks need 600.00 MiB, all devices together have 300.00 MiB: 300.00 MiB short; there is a plan with ";

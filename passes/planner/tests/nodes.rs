@@ -255,7 +255,7 @@ fn bad_machines() {
     ] {
         let mut problem = problem.clone();
         problem.machines = Some(machines);
-        let error = problem.check().unwrap_err();
+        let error = divi_planner::check(&problem).unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
     }
 }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use divi_planner::generate::{Kind, Regal, regal};
-use divi_planner::pipeline::{OrderSearch, PipelineCost, all_bounds};
 use divi_planner::plan::{Bound, Limit, Proof, Schedule};
 use divi_planner::problem::{Device, Node, Pipeline, Tensor};
 use divi_planner::random::Random;
 use divi_planner::{Error, Objective, Options, Plan, Problem, Terms, solve, verify_under};
+use divi_planner::{OrderSearch, PipelineCost};
 
 const SLACK: f64 = 1e-9;
 const SEARCHES: [&str; 4] = ["slicegraph", "anneal", "milp", "auto"];
@@ -164,7 +164,7 @@ fn small_pipelines_are_mostly_the_best() {
             assert!(!proven || bound >= best * (1.0 - 1e-6), "{search}: {bound}, not {best}\n{}", problem.write());
         }
         let options = Options { pipeline_cost: Some(model), ..limited(1000) };
-        for bound in all_bounds(&problem, &options).expect("bounds") {
+        for bound in divi_planner::api::bounds(&problem, Objective::Pipeline, &options).expect("bounds") {
             let verified = bound.verified_value();
             assert!(verified <= best * (1.0 + SLACK), "{verified} is above {best}\n{}", problem.write());
             let Bound { value, by, .. } = bound;

@@ -7,12 +7,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use divi_planner::PipelineCost;
 use divi_planner::generate::{Rwnn, rwnn};
-use divi_planner::pipeline::PipelineCost;
 use divi_planner::plan::{Batch, Limit};
 use divi_planner::problem::MemoryModel;
 use divi_planner::random::Random;
-use divi_planner::{Error, News, Objective, Options, Plan, Problem, Watch, algorithms, solve};
+use divi_planner::{Error, Objective, Observer, Options, Plan, Problem, SolverEvent, algorithms, solve};
 use small::random_problem::{Size, problem};
 use small::{brute_force, naive};
 
@@ -183,34 +183,34 @@ fn what_is_alive_fits() {
 fn news_lead_to_the_plan() {
     let problem = rwnn(&Rwnn { modules: 3, channels: 2, seed: 7, ..Rwnn::default() }).unwrap();
     for objective in Objective::ALL {
-        for algorithm in algorithms().iter().filter(|algorithm| algorithm.objectives.contains(&objective)) {
+        for algorithm in algorithms().iter().filter(|algorithm| algorithm.solver(objective).is_some()) {
             let algorithm = algorithm.name;
             let heard = Arc::new(Mutex::new(Vec::new()));
             let ear = Arc::clone(&heard);
-            let watch = Watch::new(move |news| ear.lock().unwrap().push(news));
-            let mut options = Options { limit: Some(Limit::Iterations(2_000)), watch, ..Options::default() };
+            let observer = Observer::new(move |event| ear.lock().unwrap().push(event));
+            let mut options = Options { limit: Some(Limit::Iterations(2_000)), observer, ..Options::default() };
             if algorithm == "branch-and-bound" {
                 (options.pipeline_cost, options.shared_devices) = (Some(PipelineCost::Overlap), true);
             }
             let plan = solve(&problem, objective, algorithm, &options).unwrap();
             let heard = heard.lock().unwrap();
             let mut least = (f64::INFINITY, "nothing");
-            for news in heard.iter() {
-                match *news {
-                    News::Plan(value, by) => {
+            for event in heard.iter() {
+                match *event {
+                    SolverEvent::Plan(value, by) => {
                         assert!(algorithms().iter().any(|known| known.name == by), "{objective} {algorithm}: '{by}'");
                         assert_ne!(by, "auto", "{objective}");
                         if value < least.0 {
                             least = (value, by);
                         }
                     }
-                    News::Bound(bound, _) => {
+                    SolverEvent::Bound(bound, _) => {
                         assert!(bound <= plan.value + 1e-6, "{objective} {algorithm}: {bound} is above {}", plan.value);
                     }
-                    News::Explored(count, _) => assert!(count > 0, "{objective} {algorithm}"),
-                    News::Taken(part) => {
+                    SolverEvent::Explored(count, _) => assert!(count > 0, "{objective} {algorithm}"),
+                    SolverEvent::Taken(part) => {
                         assert_eq!(algorithm, "auto", "{objective} {part}");
-                        let of_part = |news: &News| matches!(news, News::Plan(value, by) if *by == part && (value - plan.value).abs() < 1e-6);
+                        let of_part = |event: &SolverEvent| matches!(event, SolverEvent::Plan(value, by) if *by == part && (value - plan.value).abs() < 1e-6);
                         assert!(heard.iter().any(of_part), "{objective}: {part} has told of no such plan");
                     }
                 }
@@ -218,7 +218,7 @@ fn news_lead_to_the_plan() {
             let (value, by) = least;
             let told = format!("{objective} {algorithm}: told of {value} by {by}, answered {}", plan.value);
             assert!((value - plan.value).abs() < 1e-6, "{told}");
-            let taken = heard.iter().filter(|news| matches!(news, News::Taken(_))).count();
+            let taken = heard.iter().filter(|event| matches!(event, SolverEvent::Taken(_))).count();
             assert_eq!(taken, usize::from(algorithm == "auto"), "{objective} {algorithm}");
         }
     }

@@ -1,6 +1,6 @@
 //! A plan has no say in the model that it is judged under: that is the problem's, or what the caller states.
 
-use divi_planner::pipeline::PipelineCost;
+use divi_planner::PipelineCost;
 use divi_planner::plan::{Batch, Bound, Schedule, Stages};
 use divi_planner::problem::Contention;
 use divi_planner::{Objective, Plan, Problem, Terms, verify, verify_under};

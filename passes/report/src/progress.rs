@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use divi_planner::{News, Watch};
+use divi_planner::{Observer, SolverEvent};
 
 /// How often the line changes at most.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -30,9 +30,9 @@ impl Progress {
         io::stderr().is_terminal().then(|| Self(Arc::new(Mutex::new(line))))
     }
 
-    pub fn watch(&self) -> Watch {
+    pub fn observer(&self) -> Observer {
         let line = Arc::clone(&self.0);
-        Watch::new(move |news| line.lock().unwrap_or_else(PoisonError::into_inner).take(news))
+        Observer::new(move |event| line.lock().unwrap_or_else(PoisonError::into_inner).take(event))
     }
 }
 
@@ -45,18 +45,18 @@ impl Drop for Progress {
 }
 
 impl Line {
-    fn take(&mut self, news: News) {
-        match news {
-            News::Plan(value, by) if value < self.value => (self.value, self.by) = (value, by),
-            News::Plan(..) => {}
-            News::Bound(value, _) => self.bound = self.bound.max(value),
-            News::Explored(_, REMEDIES) => {
+    fn take(&mut self, event: SolverEvent) {
+        match event {
+            SolverEvent::Plan(value, by) if value < self.value => (self.value, self.by) = (value, by),
+            SolverEvent::Plan(..) => {}
+            SolverEvent::Bound(value, _) => self.bound = self.bound.max(value),
+            SolverEvent::Explored(_, REMEDIES) => {
                 return self.draw(&format!(
                     "\r\x1b[K{:6.1} s  there is no plan; trying what would make one possible",
                     self.started.elapsed().as_secs_f64()
                 ));
             }
-            News::Taken(_) | News::Explored(..) => return,
+            SolverEvent::Taken(_) | SolverEvent::Explored(..) => return,
         }
         if self.value.is_finite() {
             self.draw(&self.text());

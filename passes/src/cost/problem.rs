@@ -26,7 +26,7 @@ use std::{collections::BTreeMap, ffi::c_void};
 /// The problem of running a module, if it may have a plan as far as can be seen at once.
 pub fn emit_problem(module: MlirOperation, inputs: u32) -> Result<Problem, Failure> {
     let problem = Posed::by(module, inputs)?.problem;
-    problem.check().map_err(|findings| {
+    divi_planner::check(&problem).map_err(|findings| {
         error(module, &findings.to_string());
         Failure
     })?;

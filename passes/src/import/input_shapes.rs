@@ -1,6 +1,6 @@
 //! `--input-shape` and `--batch`: shapes of a model's inputs that the user fixes.
 
-use crate::import::{Options, list_names};
+use super::{Options, list_names};
 use divi_onnx::{Dim, Symbol, TensorType};
 use rustc_hash::FxHashMap;
 

@@ -1,12 +1,12 @@
 //! The model's inputs: what shapes they have, and what the options make of them.
 
+use super::input_shapes;
 use super::{
     list_names,
     proto::GraphProto,
     translate::{Kind, Result, Slot, Translator, ValueId},
     types::ValueType,
 };
-use crate::input_shapes;
 use divi_onnx::{Dim, TensorType, Value};
 use mlir_sys::*;
 use rustc_hash::FxHashSet;

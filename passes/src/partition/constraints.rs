@@ -1,6 +1,7 @@
 //! Constraints of the command line become attributes of tasks: `divi.pin`, `divi.exclude`, `divi.colocate`, `divi.weights`.
 
-use super::{Options, names::names, placement};
+use super::{Options, placement};
+use crate::node_names::node_names;
 use crate::{
     ir::{
         Failure, array_attribute, attribute, blocks, describe, error, operation_name, operations, set_attribute,
@@ -99,7 +100,7 @@ impl Targets {
 
     /// The tasks that fit the pattern of a constraint.
     fn fitting(&self, option: &str, constraint: &str, pattern: &str) -> Result<Vec<MlirOperation>, Failure> {
-        let fitting = |task: &MlirOperation| names(*task).into_iter().any(|name| fits(pattern, name));
+        let fitting = |task: &MlirOperation| node_names(*task).into_iter().any(|name| fits(pattern, name));
         let tasks: Vec<_> = self.tasks.iter().copied().filter(fitting).collect();
         if tasks.is_empty() {
             return Err(self.refuse(&format!("{option} '{constraint}' fits no operator{}", self.like(pattern))));
@@ -110,7 +111,7 @@ impl Targets {
     /// Names that a pattern may have meant.
     fn like(&self, pattern: &str) -> String {
         let shared = |name: &str| name.bytes().zip(pattern.bytes()).take_while(|(a, b)| a == b).count();
-        let all = self.tasks.iter().flat_map(|&task| names(task));
+        let all = self.tasks.iter().flat_map(|&task| node_names(task));
         let mut all: Vec<(usize, &str)> = all.map(|name| (shared(name), name)).collect();
         all.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
         let shown: Vec<String> = all.into_iter().take(3).map(|(_, name)| format!("'{name}'")).collect();

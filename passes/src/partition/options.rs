@@ -1,7 +1,7 @@
 //! What to plan for, and how: what users give, and how it comes from C++.
 
 use crate::ir::text;
-use divi_planner::{Objective, plan::Limit, problem::Contention, solve::DEFAULT_ALGORITHM};
+use divi_planner::{DEFAULT_ALGORITHM, Objective, plan::Limit, problem::Contention};
 use mlir_sys::MlirStringRef;
 use std::path::PathBuf;
 

@@ -1,7 +1,8 @@
 //! Placements as onnx-mlir has them: a JSON file whose regular expressions say which operators run on which device.
 
-use super::{constraints::Targets, names::typed_names};
+use super::constraints::Targets;
 use crate::ir::Failure;
+use crate::node_names::typed_names;
 use regex_lite::Regex;
 use serde::Deserialize;
 use std::{fs, path::Path};

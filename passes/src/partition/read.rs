@@ -11,7 +11,7 @@ use crate::{
 };
 use divi_dialect::BatchAttribute;
 use divi_planner::{
-    Objective, Plan, Problem, bounds,
+    Objective, Options, Plan, Problem, api,
     plan::{Batch, Bound, Copy, Limit, Proof, Schedule, Stages, Transfer},
     problem::{Contention, Tensor},
 };
@@ -83,7 +83,7 @@ fn known_bound(module: MlirOperation, posed: &Posed, objective: Objective) -> Re
     if objective == Objective::Pipeline {
         return Ok(Bound::none());
     }
-    let known = bounds::of(&posed.problem, objective).map_err(|wrong| {
+    let known = api::bounds(&posed.problem, objective, &Options::default()).map_err(|wrong| {
         error(module, &wrong.to_string());
         Failure
     })?;

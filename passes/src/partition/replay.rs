@@ -5,9 +5,7 @@ use crate::{
     cost::Posed,
     ir::{Failure, error},
 };
-use divi_planner::{
-    Objective, Plan, Problem, Terms, pipeline::PipelineCost, plan::Schedule, problem::Contention, verify_under,
-};
+use divi_planner::{Objective, PipelineCost, Plan, Problem, Terms, plan::Schedule, problem::Contention, verify_under};
 use mlir_sys::*;
 use rustc_hash::FxHashSet;
 use std::{fs, path::Path};

@@ -18,13 +18,34 @@ fn codegen_has_layers() {
 }
 
 #[test]
+fn passes_have_layers() {
+    check("passes/src");
+}
+
+#[test]
+fn planner_has_layers() {
+    check("passes/planner/src");
+    check_modules("passes/planner/src", "solvers");
+}
+
+#[test]
 fn runtime_has_layers() {
     check("runtime/src");
 }
 
+/// Checks the top-level modules of a crate.
 fn check(sources: &str) {
+    check_folder(sources, "lib.rs", "crate::");
+}
+
+/// Checks the modules inside a top-level module.
+fn check_modules(sources: &str, module: &str) {
+    check_folder(&format!("{sources}/{module}"), &format!("../{module}.rs"), &format!("crate::{module}::"));
+}
+
+fn check_folder(sources: &str, library: &str, prefix: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(sources);
-    let imports = imports(&root);
+    let imports = imports(&root, library, prefix);
     assert!(imports.len() > 5, "{sources} has modules");
     let cycles = cycles(&imports);
     assert!(cycles.is_empty(), "{sources} has import cycles:\n{}", cycles.join("\n"));
@@ -40,8 +61,9 @@ fn cycles_are_found() {
     assert_eq!(paths(text, "crate::"), ["a", "b", "Z", "c"]);
 }
 
-fn imports(root: &Path) -> Imports {
-    let library = fs::read_to_string(root.join("lib.rs")).expect("a library has a root");
+/// Imports of the modules in a folder, whose parent module is the file `library` and has the path `prefix`.
+fn imports(root: &Path, library: &str, prefix: &str) -> Imports {
+    let library = fs::read_to_string(root.join(library)).expect("a library has a root");
     let exported = exported(&library);
     let mut files = vec![];
     collect(root, &mut files);
@@ -51,7 +73,7 @@ fn imports(root: &Path) -> Imports {
         let first = relative.components().next().expect("a file has a name").as_os_str().to_string_lossy();
         let module = first.trim_end_matches(".rs").to_owned();
         let text = fs::read_to_string(file).expect("sources are text");
-        let mut names = paths(&text, "crate::");
+        let mut names = paths(&text, prefix);
         if relative.components().count() == 1 {
             names.extend(paths(&text, "super::"));
         }
@@ -70,7 +92,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("sources are there") {
         let path = entry.expect("a folder can be listed").path();
         let name = path.file_name().expect("an entry has a name").to_string_lossy().into_owned();
-        let is_test = ["tests", "tests.rs", "testing.rs", "case.rs"].contains(&name.as_str());
+        let is_test = ["test", "test.rs", "tests", "tests.rs", "testing.rs", "case.rs"].contains(&name.as_str())
+            || name.ends_with("_test.rs");
         if path.is_dir() && !is_test {
             collect(&path, files);
         } else if name.ends_with(".rs") && !["lib.rs", "main.rs"].contains(&name.as_str()) && !is_test {
@@ -94,7 +117,7 @@ fn exported(library: &str) -> BTreeMap<String, String> {
 
 /// The first names behind a prefix, without comments and test modules.
 fn paths(text: &str, prefix: &str) -> Vec<String> {
-    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let text = text.split("#[cfg(test)]\nmod test").next().unwrap_or_default();
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
     let mut names = vec![];

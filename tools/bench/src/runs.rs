@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use divi_planner::plan::Limit;
-use divi_planner::{News, Objective, Options, Plan, Problem, Watch};
+use divi_planner::{Objective, Observer, Options, Plan, Problem, SolverEvent};
 
 /// Two values this close, as a share, are the same.
 pub(crate) const SAME: f64 = 1e-6;
@@ -37,16 +37,16 @@ pub(crate) fn run_with(
 ) -> Result<Run, String> {
     let found: Arc<Mutex<Vec<(f64, f64)>>> = Arc::default();
     let started = Instant::now();
-    let watch = {
+    let observer = {
         let found = Arc::clone(&found);
-        Watch::new(move |news| {
-            let (News::Plan(value, _), Ok(mut found)) = (news, found.lock()) else { return };
+        Observer::new(move |event| {
+            let (SolverEvent::Plan(value, _), Ok(mut found)) = (event, found.lock()) else { return };
             if found.last().is_none_or(|(_, best)| value < *best) {
                 found.push((started.elapsed().as_secs_f64(), value));
             }
         })
     };
-    let plan = divi_planner::solve(problem, objective, algorithm, &Options { watch, ..options })
+    let plan = divi_planner::solve(problem, objective, algorithm, &Options { observer, ..options })
         .map_err(|error| format!("{}: {algorithm}: {error}", problem.name))?;
     let seconds = started.elapsed().as_secs_f64();
     let found = found.lock().map(|mut found| std::mem::take(&mut *found)).unwrap_or_default();

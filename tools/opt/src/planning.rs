@@ -1,7 +1,7 @@
 //! What the driver shows of a plan.
 
 use divi_passes::session::Session;
-use divi_planner::{News, explain::explain};
+use divi_planner::{SolverEvent, explain::explain};
 use divi_report::{About, Event, Found, Progress, Report};
 use mlir_sys::MlirStringRef;
 use std::{
@@ -17,7 +17,7 @@ type Sink = extern "C" fn(MlirStringRef, *mut c_void);
 extern "C" fn diviSessionCreate(show_progress: bool, title: MlirStringRef) -> *mut Session {
     let line = || {
         let line = Progress::on_terminal()?;
-        Some((line.watch(), Box::new(line) as Box<dyn Any>))
+        Some((line.observer(), Box::new(line) as Box<dyn Any>))
     };
     let mut session = if show_progress { Session::showing(line) } else { Session::default() };
     // SAFETY: the driver's string outlives the call.
@@ -83,11 +83,11 @@ fn show(session: &Session, view: &str, argument: &str) -> Result<String, String>
     })
 }
 
-fn event((seconds, news): (f64, News)) -> Option<Event> {
-    let (part, found) = match news {
-        News::Plan(value, part) => (part, Found::Plan(value)),
-        News::Bound(value, part) => (part, Found::Bound(value)),
-        News::Taken(_) | News::Explored(..) => return None,
+fn event((seconds, event): (f64, SolverEvent)) -> Option<Event> {
+    let (part, found) = match event {
+        SolverEvent::Plan(value, part) => (part, Found::Plan(value)),
+        SolverEvent::Bound(value, part) => (part, Found::Bound(value)),
+        SolverEvent::Taken(_) | SolverEvent::Explored(..) => return None,
     };
     Some(Event { seconds, part: part.to_owned(), found })
 }

@@ -10,8 +10,8 @@
 
 use super::load::Prices;
 use super::ways::{Ways, quickest};
-use crate::instance::{Arc, Instance};
-use crate::units::Micros;
+use crate::model::instance::{Arc, Instance};
+use crate::model::units::Micros;
 
 /// A first or last task, and how long each device waits that takes no part in it.
 struct End {

@@ -6,9 +6,9 @@
 //! what all memory is worth, is a lower bound on C, whatever the prices: linear programming duality, for the program that
 //! spreads fractions of tasks over devices. Good prices are found by raising those of what is crowded.
 
-use crate::instance::Instance;
-use crate::problem::MemoryModel;
-use crate::units::{Bytes, Micros};
+use crate::model::instance::Instance;
+use crate::model::problem::MemoryModel;
+use crate::model::units::{Bytes, Micros};
 
 /// Rounds in which prices are adjusted: a few a task, and at least and at most so many.
 const ROUNDS_A_TASK: usize = 8;

@@ -11,9 +11,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::instance::Instance;
-use crate::problem::MemoryModel;
-use crate::units::{Bytes, Micros};
+use crate::model::instance::Instance;
+use crate::model::problem::MemoryModel;
+use crate::model::units::{Bytes, Micros};
 
 /// Rounds in which prices are adjusted; fewer where there is much to look at.
 const ROUNDS: usize = 300;

@@ -8,8 +8,8 @@
 //! bottleneck the work behind it is counted from the bottleneck's head on. Tails are the same, backwards.
 
 use super::load::Prices;
-use crate::instance::{Arc, Instance};
-use crate::units::Micros;
+use crate::model::instance::{Arc, Instance};
+use crate::model::units::Micros;
 
 /// Beyond so many tasks, ancestors are not looked at: that takes the square of their number.
 const MOST_TASKS: usize = 3000;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::in_range;
-use crate::error::Error;
-use crate::problem::{Device, EdgeNetwork, Node, Problem};
+use crate::model::error::Error;
+use crate::model::problem::{Device, EdgeNetwork, Node, Problem};
+use crate::model::units::short_number;
 use crate::random::Random;
-use crate::units::short_number;
 
 const MOST_LAYERS: usize = 100_000;
 const MOST_MACHINES: usize = 256;

@@ -24,9 +24,9 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::in_range;
-use crate::error::Error;
-use crate::problem::{Device, MOST_INPUTS, Node, Problem};
-use crate::units::{Bytes, Micros};
+use crate::model::error::Error;
+use crate::model::problem::{Device, MOST_INPUTS, Node, Problem};
+use crate::model::units::{Bytes, Micros};
 
 const WIDTH: f64 = 12_288.0;
 const WORDS: f64 = 50_257.0;

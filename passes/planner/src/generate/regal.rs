@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::graphs::{Density, graph};
 use super::{Kind, MOST_NODES, in_range};
-use crate::error::Error;
-use crate::problem::{Device, Node, Pipeline, Problem};
+use crate::model::error::Error;
+use crate::model::problem::{Device, Node, Pipeline, Problem};
 use crate::random::Random;
 
 const DENSITY: Density =

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::graphs::{Density, Edges, graph};
 use super::{Kind, MOST_NODES, in_range};
-use crate::error::Error;
-use crate::problem::{Device, MOST_INPUTS, Node, Problem};
+use crate::model::error::Error;
+use crate::model::problem::{Device, MOST_INPUTS, Node, Problem};
+use crate::model::units::{Micros, short_number};
 use crate::random::Random;
-use crate::units::{Micros, short_number};
 
 /// As in DiviML V: ER(0.2), WS(4, 0.75), BA(5). Blocks are not among its kinds; these are as dense.
 const DENSITY: Density =

@@ -1,9 +1,9 @@
 //! A change that makes a plan possible.
 
-use super::names::{abbreviated, list};
-use crate::problem::Problem;
-use crate::solve::Options;
-use crate::units::{Bytes, human_bytes};
+use crate::model::options::Options;
+use crate::model::problem::Problem;
+use crate::model::problem::{abbreviated, list};
+use crate::model::units::{Bytes, human_bytes};
 
 /// What is to change.
 #[derive(Clone, Debug, PartialEq)]

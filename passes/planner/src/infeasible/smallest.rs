@@ -2,10 +2,10 @@
 
 use super::remedy::Remedy;
 use super::trials::Trials;
-use crate::plan::Objective;
-use crate::problem::Problem;
-use crate::solve::Options;
-use crate::units::Bytes;
+use crate::model::options::Options;
+use crate::model::plan::Objective;
+use crate::model::problem::Problem;
+use crate::model::units::Bytes;
 
 /// How far the number of inputs may go from what was asked.
 const FEWER_INPUTS: u32 = 16;
@@ -34,7 +34,7 @@ impl<'a> Search<'a> {
     pub(super) fn new(problem: &'a Problem, objective: Objective, options: &Options) -> Self {
         let trials = Trials::new(problem, objective, options);
         // Plans of other problems are not reported.
-        let options = Options { watch: crate::Watch::default(), ..options.clone() };
+        let options = Options { observer: crate::Observer::default(), ..options.clone() };
         Self { problem, objective, trials, options }
     }
 
@@ -161,7 +161,7 @@ impl<'a> Search<'a> {
     fn plenty(&self) -> Bytes {
         let inputs = f64::from(if self.objective == Objective::Batch { self.inputs_asked() } else { 1 });
         let outputs = self.problem.output_bytes();
-        let of = |(node, output): (&crate::problem::Node, &Bytes)| {
+        let of = |(node, output): (&crate::model::problem::Node, &Bytes)| {
             node.weight + (node.input + output + node.scratch) * inputs
         };
         let tensors: Bytes = self.problem.all_tensors().iter().map(|tensor| tensor.bytes * inputs).sum();
@@ -267,7 +267,7 @@ fn given_up(some: &[Constraint]) -> Remedy {
     if kinds.len() == 1 { kinds.remove(0) } else { Remedy::All(kinds) }
 }
 
-/// The next size that reads well, up to two digits behind the point; see [`crate::units::human_bytes`].
+/// The next size that reads well, up to two digits behind the point; see [`crate::model::units::human_bytes`].
 fn rounded_up(bytes: Bytes) -> Bytes {
     let mut unit = 1.0;
     while bytes >= unit * 1024.0 && unit < 1024_f64.powi(4) {

@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use crate::baseline;
-use crate::exact::{self, Limits};
-use crate::instance::Instance;
-use crate::pipeline;
-use crate::plan::{Limit, Objective};
-use crate::problem::Problem;
-use crate::solve::Options;
-use crate::split;
-use crate::watch::Watch;
+use crate::model::instance::Instance;
+use crate::model::observer::Observer;
+use crate::model::options::Options;
+use crate::model::plan::{Limit, Objective};
+use crate::model::problem::Problem;
+use crate::solvers::baseline;
+use crate::solvers::exact::{self, Limits};
+use crate::solvers::pipeline;
+use crate::solvers::split;
 
 /// Number of changes that may be tried: fewer where there are more tasks and devices, as list schedulers try each task on each, so
 /// that all trials together take about a second.
@@ -31,7 +31,7 @@ pub(super) struct Trials {
     /// The longest so far.
     longest: Duration,
     /// Told of each trial, so that progress is shown.
-    watch: Watch,
+    observer: Observer,
 }
 
 impl Trials {
@@ -43,7 +43,7 @@ impl Trials {
             left: if is_timed && tasks > TIMED_TASKS { 0 } else { (TRIED_PLACES / places.max(1)).clamp(LEAST, MOST) },
             until: is_timed.then(|| Instant::now() + Duration::from_secs_f64(SECONDS)),
             longest: Duration::ZERO,
-            watch: options.watch.of("remedies"),
+            observer: options.observer.of("remedies"),
         }
     }
 
@@ -54,7 +54,7 @@ impl Trials {
             return false;
         }
         self.left -= 1;
-        self.watch.explored(1);
+        self.observer.explored(1);
         let found = problem.check_form().is_ok()
             && problem.check_for(self.objective).is_ok()
             && match self.objective {

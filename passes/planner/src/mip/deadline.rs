@@ -14,8 +14,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Event, Limits, Outcome, Program, highs};
-use crate::error::Error;
-use crate::units::deadline;
+use crate::model::error::Error;
+use crate::model::units::deadline;
 
 /// Time after its limit in which HiGHS may still return by itself.
 const GRACE: Duration = Duration::from_millis(50);
@@ -59,7 +59,7 @@ pub(super) fn solve(
     limits: &Limits,
     seconds: f64,
     start: Option<&[f64]>,
-    watch: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    observer: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Result<Outcome, Error> {
     let mut until = deadline(Instant::now(), seconds.max(0.0) + GRACE.as_secs_f64());
     let (sender, receiver) = mpsc::channel();
@@ -71,17 +71,17 @@ pub(super) fn solve(
         let told = match receiver.recv_timeout(left) {
             Ok(Message::Done(outcome)) => return outcome,
             Ok(Message::Solution(found)) => {
-                let told = watch(Event::Solution(&found));
+                let told = observer(Event::Solution(&found));
                 values = Some(found);
                 told
             }
             Ok(Message::Bound(better)) => {
                 bound = better;
-                watch(Event::Bound(better))
+                observer(Event::Bound(better))
             }
             Ok(Message::Wanted(reply)) => {
                 let mut wanted = None;
-                let told = watch(Event::Wanted(&mut wanted));
+                let told = observer(Event::Wanted(&mut wanted));
                 // The solver waits for it, unless its thread has panicked.
                 let _ = reply.send(wanted);
                 told
@@ -174,13 +174,13 @@ mod test {
         let (program, began) = (hard(), Instant::now());
         let limits = Limits { seed: 1, iterations: u64::MAX, seconds: Some(0.5) };
         let mut bounds = Vec::new();
-        let mut watch = |event: Event<'_>| {
+        let mut observer = |event: Event<'_>| {
             if let Event::Bound(bound) = event {
                 bounds.push(bound);
             }
             ControlFlow::Continue(())
         };
-        let outcome = program.solve(&limits, None, &mut watch).unwrap();
+        let outcome = program.solve(&limits, None, &mut observer).unwrap();
         assert!(!outcome.finished && bounds.iter().all(|bound| outcome.bound >= *bound), "{outcome:?}");
         // Hundreds of times as long as it takes on a quiet machine.
         assert!(began.elapsed() < Duration::from_secs(30));

@@ -7,7 +7,7 @@ use highs_sys::*;
 
 use super::safe::Bounds;
 use super::{Column, Event, Limits, Outcome, Program, added_up};
-use crate::error::Error;
+use crate::model::error::Error;
 
 /// How far a row may be off, and a whole variable from a whole number.
 const TOLERANCE: f64 = 1e-9;
@@ -18,13 +18,13 @@ pub fn version() -> String {
     unsafe { CStr::from_ptr(Highs_version()) }.to_string_lossy().into_owned()
 }
 
-type Watch<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
+type Observer<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
 
 pub(super) fn solve(
     program: &Program,
     limits: &Limits,
     start: Option<&[f64]>,
-    watch: &mut Watch<'_>,
+    observer: &mut Observer<'_>,
 ) -> Result<Outcome, Error> {
     let solver = Solver::new()?;
     solver.set(limits)?;
@@ -38,7 +38,7 @@ pub(super) fn solve(
         check(status, "take a start")?;
     }
     let (columns, most) = (program.columns(), limits.iterations);
-    let mut context = Context { watch, columns, most, bound: f64::NEG_INFINITY, stop: false };
+    let mut context = Context { observer, columns, most, bound: f64::NEG_INFINITY, stop: false };
     let data: *mut Context<'_, '_> = &mut context;
     // SAFETY: the context outlives the run, which is the only caller; callbacks come one at a time, from this thread.
     unsafe {
@@ -291,7 +291,7 @@ fn check(status: HighsInt, what: &str) -> Result<(), Error> {
 
 /// What callbacks need.
 struct Context<'a, 'b> {
-    watch: &'a mut Watch<'b>,
+    observer: &'a mut Observer<'b>,
     columns: usize,
     most: u64,
     bound: f64,
@@ -317,15 +317,15 @@ unsafe extern "C" fn called(
     if kind == kHighsCallbackMipImprovingSolution && whole && !out.mip_solution.is_null() {
         // SAFETY: HiGHS says that there is a value for each column.
         let values = unsafe { std::slice::from_raw_parts(out.mip_solution, context.columns) };
-        context.stop |= (context.watch)(Event::Solution(values)).is_break();
+        context.stop |= (context.observer)(Event::Solution(values)).is_break();
     }
     if out.mip_dual_bound.is_finite() && out.mip_dual_bound > context.bound {
         context.bound = out.mip_dual_bound;
-        context.stop |= (context.watch)(Event::Bound(context.bound)).is_break();
+        context.stop |= (context.observer)(Event::Bound(context.bound)).is_break();
     }
     if kind == kHighsCallbackCallbackMipUserSolution && !into.is_null() {
         let mut wanted = None;
-        context.stop |= (context.watch)(Event::Wanted(&mut wanted)).is_break();
+        context.stop |= (context.observer)(Event::Wanted(&mut wanted)).is_break();
         // SAFETY: HiGHS keeps it for the duration of the call.
         let into = unsafe { &mut *into };
         let fits = usize::try_from(into.user_solution_size).is_ok_and(|size| size == context.columns);

@@ -9,7 +9,7 @@ use super::highs::Relaxation;
 use super::propagate::Propagator;
 use super::safe::{self, Bounds};
 use super::{Limits, Program, Verified};
-use crate::error::Error;
+use crate::model::error::Error;
 
 /// Least distance from an integer of a value that is branched on.
 const FRACTIONAL: f64 = 1e-6;

@@ -3,10 +3,10 @@
 mod launches;
 mod memory;
 
-use crate::error::Error;
-use crate::plan::Objective;
-use crate::problem::{Domains, MemoryModel, Problem};
-use crate::units::{Bytes, BytesPerMicro, Micros};
+use crate::model::error::Error;
+use crate::model::plan::Objective;
+use crate::model::problem::{Domains, MemoryModel, Problem};
+use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
 pub(crate) use memory::{Event, peak};
 
@@ -120,7 +120,7 @@ impl Instance {
                 group_of[task] = index;
             }
         }
-        let each = |figure: fn(&crate::problem::Node) -> Bytes| problem.nodes.iter().map(figure).collect();
+        let each = |figure: fn(&crate::model::problem::Node) -> Bytes| problem.nodes.iter().map(figure).collect();
         Self {
             tasks,
             devices,

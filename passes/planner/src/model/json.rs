@@ -2,8 +2,8 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::error::Error;
-use crate::units::number;
+use crate::model::error::Error;
+use crate::model::units::number;
 
 /// Reads a whole text, and says at which key it is wrong.
 pub(crate) fn read<T: DeserializeOwned>(text: &str, format: &'static str) -> Result<T, Error> {

@@ -1,13 +1,13 @@
-//! What a solver tells while it works: better plans, and better bounds.
+//! Progress of a solver while it works: better plans, and better bounds.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::units::Micros;
+use crate::model::units::Micros;
 
-/// Something that a solver has found. It may not be the best that is known: several parts may be at work.
+/// Something that a solver has found, not necessarily the best known: several parts may be at work.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum News {
+pub enum SolverEvent {
     /// A plan of this value, found by this algorithm or part of a portfolio.
     Plan(Micros, &'static str),
     /// No plan is better than this, which is proven by what is named.
@@ -18,78 +18,78 @@ pub enum News {
     Taken(&'static str),
 }
 
-/// Who is told, and who tells. By default nobody.
+/// Callback for progress, and the name of the algorithm that reports it. The default reports nothing.
 #[derive(Clone, Default)]
-pub struct Watch {
-    told: Option<Arc<dyn Fn(News) + Send + Sync>>,
+pub struct Observer {
+    callback: Option<Arc<dyn Fn(SolverEvent) + Send + Sync>>,
     part: &'static str,
 }
 
-impl Watch {
-    /// Calls back from any thread, whenever there is news.
-    pub fn new(tell: impl Fn(News) + Send + Sync + 'static) -> Self {
-        Self { told: Some(Arc::new(tell)), part: "" }
+impl Observer {
+    /// Calls back from any thread.
+    pub fn new(callback: impl Fn(SolverEvent) + Send + Sync + 'static) -> Self {
+        Self { callback: Some(Arc::new(callback)), part: "" }
     }
 
-    /// The same for an algorithm, by its name: plans that it tells of are its own.
+    /// The same for an algorithm, whose name its plans are reported with.
     pub(crate) fn of(&self, part: &'static str) -> Self {
         Self { part, ..self.clone() }
     }
 
-    /// Told of bounds, and of no plan.
+    /// Reports bounds only.
     pub(crate) fn of_bounds(&self) -> Self {
-        self.told_of(|news| matches!(news, News::Bound(..)))
+        self.only(|event| matches!(event, SolverEvent::Bound(..)))
     }
 
-    /// Told of plans, and of no bound.
+    /// Reports everything but bounds.
     pub(crate) fn without_bounds(&self) -> Self {
-        self.told_of(|news| !matches!(news, News::Bound(..)))
+        self.only(|event| !matches!(event, SolverEvent::Bound(..)))
     }
 
-    fn told_of(&self, some: fn(&News) -> bool) -> Self {
-        let told = self.clone();
-        let tell = move |news| {
-            if some(&news) {
-                told.tell(news);
+    fn only(&self, some: fn(&SolverEvent) -> bool) -> Self {
+        let observer = self.clone();
+        let callback = move |event| {
+            if some(&event) {
+                observer.notify(event);
             }
         };
-        Self { told: Some(Arc::new(tell)), part: self.part }
+        Self { callback: Some(Arc::new(callback)), part: self.part }
     }
 
     pub(crate) fn plan(&self, value: Micros) {
         if value.is_finite() {
-            self.tell(News::Plan(value, self.part));
+            self.notify(SolverEvent::Plan(value, self.part));
         }
     }
 
     pub(crate) fn bound(&self, value: Micros, by: &'static str) {
         if value.is_finite() {
-            self.tell(News::Bound(value, by));
+            self.notify(SolverEvent::Bound(value, by));
         }
     }
 
     pub(crate) fn explored(&self, nodes: u64) {
         if nodes > 0 {
-            self.tell(News::Explored(nodes, self.part));
+            self.notify(SolverEvent::Explored(nodes, self.part));
         }
     }
 
     /// A portfolio gives back what a part has found.
     pub(crate) fn taken(&self, value: Micros, part: &'static str) {
         self.of(part).plan(value);
-        self.tell(News::Taken(part));
+        self.notify(SolverEvent::Taken(part));
     }
 
-    /// Passes news on.
-    pub fn tell(&self, news: News) {
-        if let Some(tell) = &self.told {
-            tell(news);
+    /// Calls back.
+    pub fn notify(&self, event: SolverEvent) {
+        if let Some(callback) = &self.callback {
+            callback(event);
         }
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for Observer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.told.is_some() { "Watch" } else { "Nobody" })
+        formatter.write_str(if self.callback.is_some() { "Observer" } else { "None" })
     }
 }

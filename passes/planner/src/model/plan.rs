@@ -9,9 +9,9 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::error::Error;
-use crate::problem::{Contention, Problem};
-use crate::units::{Micros, short_number};
+use crate::model::error::Error;
+use crate::model::problem::{Contention, Problem};
+use crate::model::units::{Micros, short_number};
 
 pub use bound::{Bound, Proof, closes};
 

@@ -7,8 +7,11 @@ mod bus;
 mod check;
 mod cold;
 mod domain;
+mod names;
 mod order;
 mod read;
+mod relaxation;
+mod view;
 mod write;
 
 use std::collections::BTreeMap;
@@ -17,12 +20,14 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::error::Error;
-use crate::units::{Bytes, BytesPerMicro, Micros};
+use crate::model::error::Error;
+use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
 pub(crate) use check::MOST_INPUTS;
 pub use cold::Cold;
 pub(crate) use domain::Domains;
+pub(crate) use names::{abbreviated, list};
+pub use view::{Start, View, ViewKind};
 
 /// The name of the format, and its version.
 pub const FORMAT: &str = "divi-problem/1";

@@ -5,13 +5,14 @@ mod frugal;
 mod latency;
 mod memory;
 
-use crate::error::Error;
-use crate::instance::Instance;
-use crate::list;
-use crate::plan::{Objective, Schedule};
-use crate::problem::Problem;
-use crate::solve::{Options, Solution, Solver};
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::options::Options;
+use crate::model::plan::{Objective, Schedule};
+use crate::model::problem::Problem;
+use crate::model::units::Micros;
+use crate::solvers::list;
+use crate::solvers::{Solution, Solver};
 
 const ALL: [(&str, Solver); 4] = [("heft", heft), ("greedy", greedy), ("met", met), ("single", single)];
 

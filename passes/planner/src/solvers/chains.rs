@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use crate::plan::Limit;
-use crate::race::Race;
+use crate::model::observer::Observer;
+use crate::model::options::Options;
+use crate::model::plan::Limit;
+use crate::model::units::Micros;
 use crate::random::Random;
-use crate::solve::Options;
-use crate::units::Micros;
-use crate::watch::Watch;
+use crate::solvers::incumbent::SharedIncumbent;
 
 /// Chains that share a number of trials, whatever the number of cores.
 const CHAINS: usize = 4;
@@ -29,17 +29,17 @@ pub(crate) struct Allowance {
     seed: u64,
     chains: usize,
     effort: Effort,
-    watch: Watch,
-    race: Race,
+    observer: Observer,
+    incumbent: SharedIncumbent,
 }
 
 /// What one chain may spend, and whom it tells of what it finds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget<'a> {
     effort: Effort,
-    watch: &'a Watch,
+    observer: &'a Observer,
     /// Others that search.
-    race: Option<&'a Race>,
+    incumbent: Option<&'a SharedIncumbent>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ enum Effort {
 impl Budget<'_> {
     /// The share of the budget that is gone after so many trials; 1 and above is all of it.
     pub(crate) fn spent(&self, trials: u64) -> f64 {
-        if self.race.is_some_and(Race::is_over) {
+        if self.incumbent.is_some_and(SharedIncumbent::is_over) {
             return 1.0;
         }
         match self.effort {
@@ -64,16 +64,16 @@ impl Budget<'_> {
 
     /// Tells of the best value so far.
     pub(crate) fn tell(&self, best: Micros) {
-        self.watch.plan(best);
-        self.race.iter().for_each(|race| race.report(best));
+        self.observer.plan(best);
+        self.incumbent.iter().for_each(|incumbent| incumbent.report(best));
     }
 }
 
 #[cfg(test)]
 impl<'a> Budget<'a> {
     /// No end of trials.
-    pub(crate) fn unlimited(watch: &'a Watch) -> Self {
-        Self { effort: Effort::Trials(u64::MAX), watch, race: None }
+    pub(crate) fn unlimited(observer: &'a Observer) -> Self {
+        Self { effort: Effort::Trials(u64::MAX), observer, incumbent: None }
     }
 }
 
@@ -85,18 +85,18 @@ impl Allowance {
             Some(Limit::Iterations(trials)) => (CHAINS, Effort::Trials(trials.div_ceil(CHAINS as u64))),
             None => (CHAINS, Effort::Trials(worth(options, trials).div_ceil(CHAINS as u64))),
         };
-        Self { seed: options.seed, chains, effort, watch: options.watch.clone(), race: Race::default() }
+        Self {
+            seed: options.seed,
+            chains,
+            effort,
+            observer: options.observer.clone(),
+            incumbent: SharedIncumbent::default(),
+        }
     }
 
-    /// What large neighbourhoods have when nothing else is said.
-    pub(crate) fn of_neighbourhoods(options: &Options) -> Self {
-        Self::new(&options.named("lns"), super::ANNEAL_TRIALS)
-    }
-
-    /// So many seconds, whatever the options allow.
-    pub(crate) fn timed(options: &Options, seconds: f64) -> Self {
-        let effort = Effort::Time { since: Instant::now(), seconds };
-        Self { effort, chains: cores(), ..Self::of_neighbourhoods(options) }
+    /// So many seconds on all cores, whatever the options allow.
+    pub(crate) fn timed(self, seconds: f64) -> Self {
+        Self { effort: Effort::Time { since: Instant::now(), seconds }, chains: cores(), ..self }
     }
 
     /// A share of the trials.
@@ -115,9 +115,9 @@ impl Allowance {
         self
     }
 
-    /// Tells others in a race of what is found, and stops when it is over.
-    pub(crate) fn in_race(self, race: &Race) -> Self {
-        Self { race: race.clone(), ..self }
+    /// Shares what is found with other searches, and stops when the shared incumbent is optimal.
+    pub(crate) fn sharing(self, incumbent: &SharedIncumbent) -> Self {
+        Self { incumbent: incumbent.clone(), ..self }
     }
 
     /// Runs every chain with its random numbers and its budget, and gives back the result with the least value; of equals
@@ -131,7 +131,7 @@ impl Allowance {
                 if chain >= self.chains {
                     break;
                 }
-                let budget = Budget { effort: self.effort, watch: &self.watch, race: Some(&self.race) };
+                let budget = Budget { effort: self.effort, observer: &self.observer, incumbent: Some(&self.incumbent) };
                 let (value, result) = run(self.random(chain), budget);
                 // Poison means that another chain panicked; the scope will say so.
                 if let Ok(mut results) = results.lock() {

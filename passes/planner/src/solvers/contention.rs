@@ -1,8 +1,8 @@
 //! Plans in which transfers are in each other's way, or parameters have to come first.
 //!
-//! Every algorithm plans as if there were no buses and all parameters were at hand; what it has found is timed anew with them,
-//! and those that search go on from there: annealing on devices, order and ways, in which buses are given out like devices.
-//! What is a lower bound without contention is one with it, as it only forbids; the same goes for cold starts, see [`bound`].
+//! A schedule of the relaxed problem, without buses and with all parameters at hand, is retimed with them, and annealing goes on
+//! from there: devices, order and ways, in which buses are given out like devices. A lower bound of the relaxed problem holds for
+//! the problem too, since contention only forbids; for cold starts see [`bound`].
 
 mod anneal;
 mod bound;
@@ -13,21 +13,16 @@ mod memory;
 mod model;
 mod simulate;
 
-use std::time::Instant;
-
 use crate::bounds;
-use crate::error::Error;
-use crate::infeasible;
-use crate::instance::Instance;
-use crate::list;
-use crate::milp::timetable::launches;
-use crate::plan::{Batch, Bound, Copy, Limit, Objective, Plan, Schedule, Transfer, closes};
-use crate::problem::{Contention, MemoryModel, Problem};
-use crate::search::chains::Allowance;
-use crate::solve::{Algorithm, DEFAULT_ALGORITHM, Effort, Options};
-use crate::sortinghat;
-use crate::units::Micros;
-use crate::verify::verify;
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::options::Options;
+use crate::model::plan::{Batch, Bound, Copy, Objective, Schedule, Transfer, closes};
+use crate::model::problem::{Contention, MemoryModel, Problem};
+use crate::model::units::Micros;
+use crate::solvers::chains::Allowance;
+use crate::solvers::list;
+use crate::solvers::timing::launches;
 
 pub(crate) use anneal::{Chain, anneal};
 use bound::cold_bound;
@@ -41,14 +36,6 @@ pub(crate) use simulate::Simulator;
 const EFFORT: u64 = 60_000_000;
 const MOST_TRIALS: u64 = 400_000;
 
-/// The algorithm that knows of buses and cold starts itself.
-const SORTINGHAT: &str = "sortinghat";
-/// The share of the time for a plan that knows nothing of buses; and where there is no limit, trials times tasks for it.
-const FIRST_SHARE: f64 = 0.4;
-const FIRST_EFFORT: u64 = 20_000_000;
-/// Networks of more tasks than this are planned in pieces.
-const MANY: usize = 100;
-
 /// A schedule with its transfers and copies.
 #[derive(Clone, Debug)]
 pub(crate) struct Timed {
@@ -57,49 +44,10 @@ pub(crate) struct Timed {
     pub(crate) copies: Vec<Copy>,
 }
 
-/// A plan, and what none is better than.
-pub(crate) struct Answer {
+/// A schedule with its transfers, and a lower bound on every schedule.
+pub(crate) struct TimedSolution {
     pub(crate) timed: Timed,
     pub(crate) bound: Bound,
-}
-
-/// Plans as if nothing were in the way, and goes on from there.
-pub(crate) fn solve(
-    problem: &Problem,
-    objective: Objective,
-    algorithm: &Algorithm,
-    options: &Options,
-) -> Result<Answer, Error> {
-    if algorithm.name == SORTINGHAT {
-        return sortinghat::solve(problem, options, None)
-            .map_err(|error| infeasible::explain(&without(problem), objective, options, error));
-    }
-    let since = Instant::now();
-    let free = without(problem);
-    // Its plans are not worth here what they are worth there; its bounds are.
-    let watch = options.watch.of_bounds();
-    let tasks = problem.nodes.len();
-    let limit = match share(options.limit, FIRST_SHARE) {
-        // Nearly all of what an optimum of this would take is better spent on the problem as it is.
-        None if tasks > MANY => Some(Limit::Iterations(FIRST_EFFORT / tasks as u64)),
-        limit => limit,
-    };
-    let first = Options { limit, watch, ..options.clone() };
-    let solved = free.check_for(objective).and_then(|()| (algorithm.solver)(&free, objective, &first));
-    let solution = solved.map_err(|error| infeasible::explain(&free, objective, &first, error))?;
-    let options = options.left_since(since);
-    if algorithm.name == DEFAULT_ALGORITHM && objective == Objective::Latency && tasks > MANY {
-        let answer = sortinghat::solve(problem, &options, Some(solution))?;
-        options.watch.taken(answer.timed.schedule.value(), SORTINGHAT);
-        return Ok(answer);
-    }
-    let bound = best_bound(problem, objective, solution.bound)?;
-    let search = (algorithm.effort == Effort::Limited).then_some(bound.value);
-    let timed = time(problem, &solution.schedule, search, &options)?;
-    if algorithm.name == DEFAULT_ALGORITHM {
-        options.watch.taken(timed.schedule.value(), "buses");
-    }
-    Ok(Answer { timed, bound })
 }
 
 /// The best of what is proven, by whoever planned without contention and warm, or besides.
@@ -107,7 +55,7 @@ pub(crate) fn best_bound(problem: &Problem, objective: Objective, found: Option<
     // What moves later lies in memory for a shorter time: what did not fit there may fit here.
     let by_lives = problem.memory_model == MemoryModel::Liveness
         && found.is_some()
-        && Instance::new(&without(problem), objective)?.memory_binds();
+        && Instance::new(&problem.relaxed(), objective)?.memory_binds();
     let found = found.filter(|_| !reads_directly(problem) && !by_lives);
     Ok(all_bounds(problem, objective)?.into_iter().chain(found).fold(Bound::none(), Bound::or))
 }
@@ -115,10 +63,10 @@ pub(crate) fn best_bound(problem: &Problem, objective: Objective, found: Option<
 /// Every bound. Those of warm starts without contention hold, as contention only forbids, and nothing is faster in a cold start.
 /// But more may fit than in a warm one, where parameters can stay with the host: then memory is left out.
 pub(crate) fn all_bounds(problem: &Problem, objective: Objective) -> Result<Vec<Bound>, Error> {
-    let free = if reads_directly(problem) { roomy(problem) } else { without(problem) };
+    let free = if reads_directly(problem) { problem.relaxed_without_memory() } else { problem.relaxed() };
     let mut all = bounds::all(&Instance::new(&free, objective)?);
     if problem.cold.is_some() {
-        let instance = Instance::new(&roomy(problem), objective)?;
+        let instance = Instance::new(&problem.relaxed_without_memory(), objective)?;
         all.extend(cold_bound(&Model::new(problem, objective, &instance, &each_once(&instance)))?);
     }
     Ok(all)
@@ -128,41 +76,13 @@ fn reads_directly(problem: &Problem) -> bool {
     problem.cold.as_ref().is_some_and(|cold| cold.direct.is_some())
 }
 
-fn share(limit: Option<Limit>, share: f64) -> Option<Limit> {
-    limit.map(|limit| match limit {
-        Limit::Seconds(seconds) => Limit::Seconds(seconds * share),
-        Limit::Iterations(count) => Limit::Iterations(count),
-    })
-}
-
-/// Whether a plan has to say when things move. Pipelines do not: their transfers are added up where they are planned.
-pub(crate) fn is_needed(problem: &Problem, objective: Objective) -> bool {
-    objective != Objective::Pipeline && (problem.contention != Contention::Off || problem.cold.is_some())
-}
-
-/// The same problem without contention, and with all parameters where they are needed. What reads its parameters in the host's
-/// memory takes no room for them, so nothing counts where that is possible.
-pub(crate) fn without(problem: &Problem) -> Problem {
-    let mut warm = Problem { contention: Contention::Off, cold: None, ..problem.clone() };
-    if let Some(cold) = &problem.cold {
-        for node in &mut warm.nodes {
-            if (0..problem.devices.len()).any(|device| cold.direct_time(node.id, device).is_some()) {
-                node.weight = 0.0;
-            }
-        }
-    }
-    warm
-}
-
-/// The same with no end of memory: what fits is looked at where it is known what is copied.
-pub(crate) fn roomy(problem: &Problem) -> Problem {
-    let mut roomy = Problem { contention: Contention::Off, cold: None, ..problem.clone() };
-    roomy.devices.iter_mut().for_each(|device| device.memory = None);
-    roomy
-}
-
 /// Times a schedule anew. Where there is something to search for, which nothing is better than, improves on it.
-fn time(problem: &Problem, start: &Schedule, search: Option<Micros>, options: &Options) -> Result<Timed, Error> {
+pub(crate) fn time(
+    problem: &Problem,
+    start: &Schedule,
+    search: Option<Micros>,
+    options: &Options,
+) -> Result<Timed, Error> {
     time_and(problem, start, |known| {
         let model = known.model;
         if start.objective() == Objective::Latency && (search.is_some() || known.best.is_none()) {
@@ -183,42 +103,13 @@ pub(crate) fn time_as_it_is(problem: &Problem, start: &Schedule) -> Result<Timed
 /// Times a schedule as it is, has it improved on, and says what comes of the best.
 fn time_and(problem: &Problem, start: &Schedule, improve: impl FnOnce(&mut Known<'_>)) -> Result<Timed, Error> {
     let objective = start.objective();
-    let instance = Instance::new(&roomy(problem), objective)?;
+    let instance = Instance::new(&problem.relaxed_without_memory(), objective)?;
     let batches = launches(start);
     let model = Model::new(problem, objective, &instance, &batches);
     let mut known = Known::new(&model);
     known.take(Some(as_it_is(&model, &batches)));
     improve(&mut known);
     known.timed()
-}
-
-/// The plan that comes of another's devices and order when a problem's buses and copies are looked at: what it is worth that
-/// planning knows of them. Parameters come straight from the host, in the order of their use.
-pub fn timed_anew(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
-    problem.check_form()?;
-    let objective = plan.objective;
-    if !is_needed(problem, objective) {
-        let message = "only schedules of problems with contention or a cold start are timed anew".to_owned();
-        return Err(Error::Unsupported(message));
-    }
-    let is_known = |batch: &Batch| {
-        let inputs = if objective == Objective::Batch { problem.inputs } else { 1 };
-        let inside = batch.inputs.iter().all(|input| *input < inputs);
-        batch.node < problem.nodes.len() && batch.device < problem.devices.len() && inside
-    };
-    let launches = launches(&plan.schedule);
-    let counted = objective == Objective::Batch || launches.len() == problem.nodes.len();
-    if !counted || !launches.iter().all(is_known) {
-        return Err(Error::Unsupported(
-            "the plan is for another problem: it has other nodes, devices or inputs".to_owned(),
-        ));
-    }
-    let timed = time(problem, &plan.schedule, None, &Options::default())?;
-    let bound = best_bound(problem, objective, None)?;
-    let mut anew = Plan::new(problem, &plan.algorithm, timed.schedule, bound);
-    (anew.seed, anew.limit) = (plan.seed, plan.limit);
-    (anew.transfers, anew.copies) = (timed.transfers, timed.copies);
-    verify(problem, &anew).map(|_| anew)
 }
 
 /// What a search may spend.
@@ -252,7 +143,7 @@ impl<'a> Known<'a> {
 
     /// Tells of the best value.
     pub(crate) fn tell(&self, options: &Options) {
-        self.best.iter().for_each(|(value, _)| options.watch.plan(*value));
+        self.best.iter().for_each(|(value, _)| options.observer.plan(*value));
     }
 
     pub(crate) fn timed(self) -> Result<Timed, Error> {

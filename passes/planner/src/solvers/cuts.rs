@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::instance::Instance;
+use crate::model::instance::Instance;
 
 /// A cut with fewer tasks on one side of it is not worth a search for each device that it may be on.
 const LEAST_OUTSIDE: usize = 3;

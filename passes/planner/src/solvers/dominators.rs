@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::instance::{Instance, Tensor};
+use crate::model::instance::{Instance, Tensor};
 
 /// A value that is read so much further on, in parts of all tasks, goes past.
 const FAR: f64 = 0.25;
@@ -84,7 +84,7 @@ pub(crate) fn submodels(instance: &Instance, dominators_each: usize) -> Vec<Rang
 mod tests {
     use super::*;
     use crate::generate::{Rwnn, rwnn};
-    use crate::plan::Objective;
+    use crate::model::plan::Objective;
     use crate::random::Random;
 
     /// Whether a path leads from one end to the other without a task.

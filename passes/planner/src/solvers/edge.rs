@@ -16,12 +16,13 @@ mod state;
 mod tree;
 mod twins;
 
-use crate::error::{Error, Finding};
-use crate::pipeline::PipelineCost;
-use crate::plan::{Bound, Objective, Schedule, Stages, closes};
-use crate::problem::Problem;
-use crate::solve::{DEFAULT_ALGORITHM, Options, Solution};
-use crate::units::Micros;
+use crate::model::error::{Error, Finding};
+use crate::model::options::{Options, PipelineCost};
+use crate::model::plan::{Bound, Objective, Schedule, Stages};
+use crate::model::problem::{EdgeNetwork, Problem, View, ViewKind};
+use crate::model::units::Micros;
+use crate::solvers::Solution;
+use crate::solvers::incumbent::Incumbent;
 
 use model::Model;
 pub use region::{Boundaries, Point, Region, Zone};
@@ -42,112 +43,86 @@ const NARROW: f64 = 1e-3;
 const HALF: f64 = 0.5;
 const MOST_SHARE: f64 = 0.95;
 
-/// What was found, and what is proven.
-struct Best {
-    placed: Option<Placed>,
-    bound: Bound,
+type Best = Incumbent<Placed>;
+
+/// Takes a placement that is better than the one there is.
+fn take(best: &mut Best, placed: Placed, options: &Options) {
+    options.observer.plan(placed.period);
+    best.take(placed.period, placed, NAME);
 }
 
-impl Best {
-    fn period(&self) -> Micros {
-        self.placed.as_ref().map_or(f64::INFINITY, |placed| placed.period)
-    }
-
-    fn is_closed(&self) -> bool {
-        self.placed.is_some() && closes(self.bound.value, self.period())
-    }
-
-    fn take(&mut self, placed: Placed, options: &Options) {
-        options.watch.plan(placed.period);
-        self.placed = Some(placed);
-    }
-
-    fn prove(&mut self, value: Micros, by: &str) {
-        if value > self.bound.value {
-            self.bound = Bound::new(value, by);
-        }
+/// Takes a lower bound if it is better than the one there is.
+fn prove(best: &mut Best, value: Micros, by: &str) {
+    if value > best.bound().value {
+        best.prove(Bound::new(value, by));
     }
 }
 
-/// Refuses what makes no sense for a network, and split points where there is none.
-pub(crate) fn check_options(problem: &Problem, algorithm: &str, options: &Options) -> Result<(), Error> {
+/// Views that `branch-and-bound` plans, the preferred one first.
+pub(crate) const VIEWS: &[ViewKind] = &[ViewKind::Network, ViewKind::Devices];
+
+/// Refuses options that an edge network does not have.
+pub(crate) fn check_options(options: &Options) -> Result<(), Error> {
     let unsupported = |message: &str| Err(Error::Unsupported(message.to_owned()));
-    let by_tree = algorithm == NAME || (algorithm == DEFAULT_ALGORITHM && problem.mtpp.is_none());
-    if !by_tree || (problem.edge.is_none() && algorithm != NAME) {
-        return match options.splits {
-            Some(_) => unsupported("a number of split points is for problems with an edge view, by branch-and-bound"),
-            None => Ok(()),
-        };
+    if options.pipeline_cost == Some(PipelineCost::Serial) {
+        return unsupported("machines of an edge network compute and send at the same time: the cost is overlap");
     }
-    if problem.edge.is_some() {
-        if options.pipeline_cost == Some(PipelineCost::Serial) {
-            return unsupported("machines of an edge network compute and send at the same time: the cost is overlap");
-        }
-        if options.stages.is_some() {
-            return unsupported("an edge network has split points, not a number of stages; k stages are k - 1 splits");
-        }
-        return Ok(());
-    }
-    if options.splits.is_some() || options.stages.is_some() {
-        return unsupported("without an edge view, branch-and-bound has no limit on stages or split points");
-    }
-    if options.pipeline_cost != Some(PipelineCost::Overlap) || !options.shared_devices {
-        return unsupported(
-            "the problem has no edge view; for its devices, branch-and-bound needs the pipeline cost overlap and shared \
-             devices",
-        );
+    if options.stages.is_some() {
+        return unsupported("an edge network has split points, not a number of stages; k stages are k - 1 splits");
     }
     Ok(())
 }
 
 /// The best placement on the problem's network, or on its devices where it has none.
 pub(crate) fn branch_and_bound(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
-    let model = match &problem.edge {
-        Some(view) => Model::of_view(problem, view, options.splits)?,
-        None => Model::of_devices(problem)?,
+    let view = problem.view_among(VIEWS);
+    let model = match view {
+        View::Network(network) => Model::of_view(problem, network, options.splits)?,
+        View::Devices | View::Homogeneous(_) => Model::of_devices(problem)?,
     };
     let (best, explored) = solve(&model, options)?;
-    options.watch.explored(explored);
-    let Some(placed) = best.placed else {
+    options.observer.explored(explored);
+    let (placed, bound) = best.into_parts();
+    let Some(placed) = placed else {
         return Err(Error::Bug("a search without an error has no placement".to_owned()));
     };
-    let schedule = if problem.edge.is_some() { network(&model, &placed) } else { stages(&model, &placed) };
-    Ok(Solution { schedule, bound: Some(best.bound) })
+    let on_network = matches!(view, View::Network(_));
+    let schedule = if on_network { network(&model, &placed) } else { stages(&model, &placed) };
+    Ok(Solution { schedule, bound: Some(bound) })
 }
 
 /// The same as part of a portfolio.
 pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let solution = branch_and_bound(problem, Objective::Pipeline, &options.named(NAME))?;
-    options.watch.taken(solution.schedule.value(), NAME);
+    options.observer.taken(solution.schedule.value(), NAME);
     Ok(solution)
 }
 
 /// Every bound by name, weakest first. The problem's form has been checked.
-pub(crate) fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
-    check_options(problem, NAME, options)?;
-    let Some(view) = &problem.edge else { return Ok(Vec::new()) };
+pub(crate) fn all_bounds(problem: &Problem, view: &EdgeNetwork, options: &Options) -> Result<Vec<Bound>, Error> {
+    check_options(options)?;
     let model = Model::of_view(problem, view, options.splits)?;
     let single = bounds::single(&model).map_or(f64::INFINITY, |(period, _)| period);
     let work = Bound::new(bounds::work(&model, model.splits), "work");
     let links = Bound::new(single.min(bounds::crossing(&model)), "links");
     let (best, _) = solve(&model, options)?;
-    Ok(vec![work, links, Bound::new(best.bound.value, NAME)])
+    Ok(vec![work, links, Bound::new(best.bound().value, NAME)])
 }
 
 /// Everything on one machine; then halving the gap, with few split points at first; then the whole tree. Where the order of
 /// layers does not count, half of that is for the tree that begins with the longest. And how many nodes were looked at.
 fn solve(model: &Model, options: &Options) -> Result<(Best, u64), Error> {
     let mut effort = Effort::new(options.limit, NODES);
-    let mut best = Best { placed: None, bound: Bound::new(bounds::work(model, model.splits), "work") };
+    let mut best = Best::new(Bound::new(bounds::work(model, model.splits), "work"));
     if let Some((period, machine)) = bounds::single(model) {
-        best.placed = Some(Placed { on: vec![machine as u32; model.layers()], period });
-        options.watch.plan(period);
+        take(&mut best, Placed { on: vec![machine as u32; model.layers()], period }, options);
     }
-    best.prove(best.period().min(bounds::crossing(model)), "links");
+    let links = best.value().min(bounds::crossing(model));
+    prove(&mut best, links, "links");
     let mut tree = Tree::new(model);
-    if best.placed.is_none() {
+    if best.solution().is_none() {
         let goal = Goal { below: f64::INFINITY, splits: model.splits, any: true, until: effort.part(1) };
-        first(tree.search(goal, &mut effort, |placed| best.take(placed, options)))?;
+        first(tree.search(goal, &mut effort, |placed| take(&mut best, placed, options)))?;
     }
     let mut few = 1;
     while few < model.splits.min(model.layers()) && !best.is_closed() {
@@ -158,11 +133,11 @@ fn solve(model: &Model, options: &Options) -> Result<(Best, u64), Error> {
     let parts = if longest_first.is_some() { 2 } else { 1 };
     finish(&mut tree, &mut best, &mut effort, parts, options);
     if let Some(sorted) = longest_first.filter(|_| !best.is_closed()) {
-        best.placed = best.placed.map(|placed| sorted.placed_as_in(model, &placed));
+        best = best.map(|placed| sorted.placed_as_in(model, &placed));
         finish(&mut Tree::new(&sorted), &mut best, &mut effort, 1, options);
-        best.placed = best.placed.map(|placed| model.placed_as_in(&sorted, &placed));
+        best = best.map(|placed| model.placed_as_in(&sorted, &placed));
     }
-    options.watch.bound(best.bound.value, NAME);
+    options.observer.bound(best.bound().value, NAME);
     Ok((best, effort.explored))
 }
 
@@ -173,9 +148,10 @@ fn finish(tree: &mut Tree<'_>, best: &mut Best, effort: &mut Effort, parts: u32,
     if best.is_closed() {
         return;
     }
-    let goal = Goal { below: better_than(best.period()), splits, any: false, until: effort.part(parts) };
-    if tree.search(goal, effort, |placed| best.take(placed, options)) == End::Exhausted {
-        best.prove(best.period(), NAME);
+    let goal = Goal { below: better_than(best.value()), splits, any: false, until: effort.part(parts) };
+    if tree.search(goal, effort, |placed| take(best, placed, options)) == End::Exhausted {
+        let value = best.value();
+        prove(best, value, NAME);
     }
 }
 
@@ -196,21 +172,21 @@ fn first(end: End) -> Result<(), Error> {
 fn narrow(tree: &mut Tree<'_>, best: &mut Best, splits: usize, effort: &mut Effort, options: &Options) {
     // With fewer split points than there may be, what is proven only holds for those.
     let proves = splits >= tree.model.splits;
-    let (mut low, mut share) = (best.bound.value, HALF);
+    let (mut low, mut share) = (best.bound().value, HALF);
     for _ in 0..ATTEMPTS {
-        let high = best.period();
+        let high = best.value();
         if best.is_closed() || high - low <= NARROW * high || share > MOST_SHARE {
             return;
         }
         let below = low + (high - low) * share;
         let goal = Goal { below, splits, any: true, until: effort.part(ATTEMPT) };
-        match tree.search(goal, effort, |placed| best.take(placed, options)) {
+        match tree.search(goal, effort, |placed| take(best, placed, options)) {
             End::Found => share = HALF,
             End::Exhausted => {
                 low = below;
                 if proves {
-                    best.prove(below, NAME);
-                    options.watch.bound(best.bound.value, NAME);
+                    prove(best, below, NAME);
+                    options.observer.bound(best.bound().value, NAME);
                 }
             }
             End::Stopped => share = (1.0 + share) / 2.0,

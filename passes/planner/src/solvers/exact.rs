@@ -18,7 +18,7 @@ mod masks;
 mod multipliers;
 pub(crate) mod search;
 mod set;
-pub(crate) mod solver;
+mod solver;
 mod sweep;
 pub(crate) mod symmetry;
 #[cfg(test)]
@@ -26,14 +26,14 @@ pub(crate) mod test;
 
 use std::time::Instant;
 
-use crate::instance::Instance;
-use crate::plan::{Limit, Schedule, closes};
-use crate::race::Race;
-use crate::units::{Micros, deadline};
-use crate::watch::Watch;
+use crate::model::instance::Instance;
+use crate::model::observer::Observer;
+use crate::model::plan::{Limit, Schedule, closes};
+use crate::model::units::{Micros, deadline};
+use crate::solvers::incumbent::SharedIncumbent;
 use graph::{Footprint, Graph};
 use search::{Found, Goal};
-pub(crate) use solver::no_placement;
+pub(crate) use solver::{exact, no_placement, solve_from_baseline};
 use sweep::Effort;
 
 /// Larger problems only get a bound.
@@ -50,32 +50,38 @@ pub struct Limits {
     /// How many threads may work on independent parts; the result does not depend on it.
     pub threads: usize,
     /// Who is told of schedules of the whole, and of bounds.
-    pub watch: Watch,
+    pub observer: Observer,
     /// What others have found, and whether they need no more.
-    pub race: Race,
+    pub incumbent: SharedIncumbent,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { extensions: 2_000_000, deadline: None, threads: 1, watch: Watch::default(), race: Race::default() }
+        Self {
+            extensions: 2_000_000,
+            deadline: None,
+            threads: 1,
+            observer: Observer::default(),
+            incumbent: SharedIncumbent::default(),
+        }
     }
 }
 
 impl Limits {
     /// What a user allows. Where that is nothing in particular, about a minute of one core at most.
-    pub(crate) fn new(instance: &Instance, limit: Option<Limit>, watch: Watch) -> Self {
-        let race = Race::default();
+    pub(crate) fn new(instance: &Instance, limit: Option<Limit>, observer: Observer) -> Self {
+        let incumbent = SharedIncumbent::default();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         match limit {
-            Some(Limit::Iterations(extensions)) => Self { extensions, deadline: None, threads, watch, race },
+            Some(Limit::Iterations(extensions)) => Self { extensions, deadline: None, threads, observer, incumbent },
             Some(Limit::Seconds(seconds)) => {
                 let deadline = deadline(Instant::now(), seconds);
-                Self { extensions: u64::MAX, deadline, threads, watch, race }
+                Self { extensions: u64::MAX, deadline, threads, observer, incumbent }
             }
             None => {
                 // What an extension costs grows with the tasks that it looks ahead to, and with their devices.
                 let cost = instance.tasks().clamp(1, 256) * instance.devices();
-                Self { extensions: 2_000_000_000 / cost as u64, deadline: None, threads, watch, race }
+                Self { extensions: 2_000_000_000 / cost as u64, deadline: None, threads, observer, incumbent }
             }
         }
     }
@@ -89,12 +95,12 @@ impl Limits {
 
     /// The same for a part, of whose schedules nobody is told.
     pub(crate) fn quiet(&self) -> Self {
-        Self { watch: Watch::default(), ..self.clone() }
+        Self { observer: Observer::default(), ..self.clone() }
     }
 
     /// Whether there is nothing left to spend.
     pub(crate) fn are_passed(&self) -> bool {
-        self.race.is_over() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.incumbent.is_over() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 }
 
@@ -135,14 +141,14 @@ impl Answer {
     }
 }
 
-/// Looks for the schedule that ends first, or before those that others in the race have: it may be worse than theirs.
+/// Looks for the schedule that ends first, or before the shared incumbent does, which may be better than what is returned.
 /// With more than 1024 tasks or 255 devices there is no search, only a bound.
 pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     let graph = Graph::new(instance, instance.order(), Footprint::Least);
     // With limited memory, a schedule of this search may turn out not to fit.
     let limited = (0..instance.devices()).any(|device| instance.capacity_bytes(device).is_finite());
-    let watch = if limited { limits.watch.of_bounds() } else { limits.watch.clone() };
-    let found = search(&graph, Goal::Beat(&limits.race), &Limits { watch, ..limits.clone() });
+    let observer = if limited { limits.observer.of_bounds() } else { limits.observer.clone() };
+    let found = search(&graph, Goal::Beat(&limits.incumbent), &Limits { observer, ..limits.clone() });
     let bound_by = if found.bound > found.relaxation { "exact" } else { "paths-and-loads" };
     let (bound, spent) = (found.bound, found.extensions);
     let of_tasks = |sequence: Vec<(usize, usize)>| -> Vec<(usize, usize)> {
@@ -154,7 +160,7 @@ pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
         let graph = Graph::new(instance, instance.order(), Footprint::Most);
         let limits =
             Limits { extensions: limits.extensions.saturating_sub(spent).max(limits.extensions / 4), ..limits.clone() };
-        let found = search(&graph, Goal::Beat(&limits.race), &limits);
+        let found = search(&graph, Goal::Beat(&limits.incumbent), &limits);
         schedule = found.sequence.map(|sequence| in_sequence(instance, &of_tasks(sequence)));
     }
     Answer { schedule, bound, bound_by }
@@ -163,8 +169,8 @@ pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
 /// Whether the devices hold all that the schedule puts on them at the same time.
 pub(crate) fn fits(instance: &Instance, schedule: &Timetable) -> bool {
     let held = match instance.memory_model() {
-        crate::problem::MemoryModel::Static => instance.static_use(&schedule.device),
-        crate::problem::MemoryModel::Liveness => instance.peak_use(&schedule.device, &schedule.start),
+        crate::model::problem::MemoryModel::Static => instance.static_use(&schedule.device),
+        crate::model::problem::MemoryModel::Liveness => instance.peak_use(&schedule.device, &schedule.start),
     };
     held.iter().enumerate().all(|(device, held)| *held <= instance.capacity_bytes(device))
 }
@@ -197,17 +203,17 @@ pub(crate) fn in_sequence(instance: &Instance, sequence: &[(usize, usize)]) -> T
 
 /// Searches with sets as large as the graph needs.
 pub(crate) fn search(graph: &Graph, goal: Goal<'_>, limits: &Limits) -> Found {
-    let effort = Effort { extensions: limits.extensions, deadline: limits.deadline, race: &limits.race };
-    let watch = &limits.watch;
+    let effort = Effort { extensions: limits.extensions, deadline: limits.deadline, incumbent: &limits.incumbent };
+    let observer = &limits.observer;
     if graph.devices > MOST_DEVICES {
         return Found::nothing(bounds::longest_path(graph));
     }
     match graph.tasks {
-        0..=64 => search::search::<1>(graph, goal, effort, watch),
-        65..=128 => search::search::<2>(graph, goal, effort, watch),
-        129..=256 => search::search::<4>(graph, goal, effort, watch),
-        257..=512 => search::search::<8>(graph, goal, effort, watch),
-        513..=MOST_TASKS => search::search::<16>(graph, goal, effort, watch),
+        0..=64 => search::search::<1>(graph, goal, effort, observer),
+        65..=128 => search::search::<2>(graph, goal, effort, observer),
+        129..=256 => search::search::<4>(graph, goal, effort, observer),
+        257..=512 => search::search::<8>(graph, goal, effort, observer),
+        513..=MOST_TASKS => search::search::<16>(graph, goal, effort, observer),
         _ => Found::nothing(bounds::longest_path(graph)),
     }
 }

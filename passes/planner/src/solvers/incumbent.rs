@@ -1,49 +1,113 @@
-//! Several searches at the same problem: each may know the best value so far, and when it is over.
+//! The best solution so far: of one search, and of several that run beside each other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::units::Micros;
+use crate::model::plan::{Bound, closes};
+use crate::model::units::Micros;
 
-/// What searches share. Clones are the same race.
+/// The best solution of a search, the algorithm that has found it, and the best lower bound.
 #[derive(Clone, Debug)]
-pub struct Race(Arc<State>);
+pub(crate) struct Incumbent<T> {
+    solution: Option<T>,
+    value: Micros,
+    by: &'static str,
+    bound: Bound,
+}
+
+impl<T> Incumbent<T> {
+    /// No solution yet, and a lower bound.
+    pub(crate) fn new(bound: Bound) -> Self {
+        Self { solution: None, value: f64::INFINITY, by: "nothing", bound }
+    }
+
+    /// Takes a solution if it is better than the one that is there; returns true if so.
+    pub(crate) fn take(&mut self, value: Micros, solution: T, by: &'static str) -> bool {
+        let is_better = value < self.value;
+        if is_better {
+            (self.solution, self.value, self.by) = (Some(solution), value, by);
+        }
+        is_better
+    }
+
+    /// Takes a bound if it is better than the one that is there.
+    pub(crate) fn prove(&mut self, bound: Bound) {
+        self.bound = std::mem::replace(&mut self.bound, Bound::none()).or(bound);
+    }
+
+    pub(crate) fn solution(&self) -> Option<&T> {
+        self.solution.as_ref()
+    }
+
+    /// The value of the solution; infinite where there is none.
+    pub(crate) fn value(&self) -> Micros {
+        self.value
+    }
+
+    /// The algorithm that has found the solution.
+    pub(crate) fn by(&self) -> &'static str {
+        self.by
+    }
+
+    pub(crate) fn bound(&self) -> &Bound {
+        &self.bound
+    }
+
+    /// True if a verified bound proves the solution optimal.
+    pub(crate) fn is_closed(&self) -> bool {
+        closes(self.bound.verified_value(), self.value)
+    }
+
+    /// The same with its solution in another form.
+    pub(crate) fn map(self, form: impl FnOnce(T) -> T) -> Self {
+        Self { solution: self.solution.map(form), ..self }
+    }
+
+    pub(crate) fn into_parts(self) -> (Option<T>, Bound) {
+        (self.solution, self.bound)
+    }
+}
+
+/// The value of the best solution of several searches, and whether it is proven optimal. Clones share it.
+#[derive(Clone, Debug)]
+pub struct SharedIncumbent(Arc<State>);
 
 #[derive(Debug)]
 struct State {
     /// The bits of a value that is not negative: they are ordered as the values are.
-    best: AtomicU64,
-    over: AtomicBool,
+    value: AtomicU64,
+    is_optimal: AtomicBool,
 }
 
-impl Default for Race {
+impl Default for SharedIncumbent {
     fn default() -> Self {
         Self::new(f64::INFINITY)
     }
 }
 
-impl Race {
-    /// A race in which someone has a schedule of this value.
-    pub(crate) fn new(best: Micros) -> Self {
-        Self(Arc::new(State { best: AtomicU64::new(best.max(0.0).to_bits()), over: AtomicBool::new(false) }))
+impl SharedIncumbent {
+    /// An incumbent of this value; infinite without a solution.
+    pub(crate) fn new(value: Micros) -> Self {
+        let state = State { value: AtomicU64::new(value.max(0.0).to_bits()), is_optimal: AtomicBool::new(false) };
+        Self(Arc::new(state))
     }
 
-    /// The least value of a schedule that someone has; infinite as long as nobody has any.
-    pub(crate) fn best(&self) -> Micros {
-        f64::from_bits(self.0.best.load(Ordering::Relaxed))
+    /// The least value that was reported; infinite as long as none was.
+    pub(crate) fn value(&self) -> Micros {
+        f64::from_bits(self.0.value.load(Ordering::Relaxed))
     }
 
-    /// Someone has a schedule of this value.
+    /// Reports a solution of this value.
     pub(crate) fn report(&self, value: Micros) {
-        self.0.best.fetch_min(value.max(0.0).to_bits(), Ordering::Relaxed);
+        self.0.value.fetch_min(value.max(0.0).to_bits(), Ordering::Relaxed);
     }
 
-    /// Nothing better is to be found.
+    /// Reports that no solution is better than the incumbent, so that all searches end.
     pub(crate) fn end(&self) {
-        self.0.over.store(true, Ordering::Relaxed);
+        self.0.is_optimal.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.0.over.load(Ordering::Relaxed)
+        self.0.is_optimal.load(Ordering::Relaxed)
     }
 }

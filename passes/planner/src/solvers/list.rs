@@ -1,7 +1,7 @@
 //! Orders in which list schedulers take tasks.
 
-use crate::instance::Instance;
-use crate::units::Micros;
+use crate::model::instance::Instance;
+use crate::model::units::Micros;
 
 /// Breadth-first from the tasks that read nothing: a task comes when the last that it waits for has come, after those
 /// that were ready before it.

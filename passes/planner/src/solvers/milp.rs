@@ -11,19 +11,18 @@ mod queue;
 mod search;
 mod symmetry;
 mod times;
-pub(crate) mod timetable;
 
 use std::time::Instant;
 
-use crate::baseline;
 use crate::bounds;
-use crate::error::Error;
-use crate::instance::Instance;
 use crate::mip::{Column, Program};
-use crate::pipeline;
-use crate::plan::{Batch, Limit, Objective, Schedule};
-use crate::problem::Problem;
-use crate::solve::{Options, Solution, Symmetry};
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::options::{Options, Symmetry};
+use crate::model::plan::{Batch, Limit, Objective, Schedule};
+use crate::model::problem::Problem;
+use crate::solvers::Solution;
+use crate::solvers::baseline;
 
 use latency::Latency;
 use paper::Paper;
@@ -60,9 +59,6 @@ trait Formulation {
 
 /// The tight program, from the best plan of a short search.
 pub(crate) fn milp(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
-    if objective == Objective::Pipeline {
-        return pipeline::milp(problem, objective, options);
-    }
     let clock = Instant::now();
     let instance = Instance::new(problem, objective)?;
     let start = start(problem, objective, options, instance.tasks());
@@ -87,7 +83,7 @@ pub(crate) fn has_room(instance: &Instance, seconds: f64) -> bool {
 /// What the tight program proves in so many seconds about all plans, and a better one if it has any. None where the
 /// program is too large.
 pub(crate) fn within(instance: &Instance, options: &Options, seconds: f64, start: &Schedule) -> Option<Solution> {
-    let options = Options { limit: Some(Limit::Seconds(seconds)), watch: options.watch.clone(), ..*options };
+    let options = Options { limit: Some(Limit::Seconds(seconds)), observer: options.observer.clone(), ..*options };
     solve(instance, start.objective(), &options, Instant::now(), Ok(start.clone())).ok()
 }
 
@@ -134,8 +130,8 @@ fn start(problem: &Problem, objective: Objective, options: &Options, tasks: usiz
         Some(Limit::Iterations(count)) => Limit::Iterations(count.min(trials)),
         Some(Limit::Seconds(seconds)) => Limit::Seconds((seconds / 10.0).min(START_SECONDS * tasks as f64)),
     };
-    let options = Options { limit: Some(limit), watch: options.watch.clone(), ..*options };
-    crate::search::neighbourhoods(problem, objective, &options).map(|solution| solution.schedule)
+    let options = Options { limit: Some(limit), observer: options.observer.clone(), ..*options };
+    crate::solvers::search::neighbourhoods(problem, objective, &options).map(|solution| solution.schedule)
 }
 
 fn too_large(what: String) -> Error {
@@ -146,7 +142,7 @@ fn too_large(what: String) -> Error {
 mod test {
     use super::*;
     use crate::generate::{Rwnn, rwnn};
-    use crate::plan::closes;
+    use crate::model::plan::closes;
 
     /// Tests that the program finds the optimum by itself: from a bad start, and from none.
     #[test]

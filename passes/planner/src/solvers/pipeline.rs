@@ -8,7 +8,6 @@ mod anneal;
 mod auto;
 mod bounds;
 mod brkga;
-mod choice;
 mod cost;
 mod evolution;
 mod fleet;
@@ -31,18 +30,20 @@ mod together;
 
 use std::time::Instant;
 
-use crate::edge;
-use crate::error::Error;
-use crate::plan::{Bound, Limit, Objective, Schedule, Stages};
-use crate::problem::Problem;
-use crate::solve::{Options, Solution};
+use crate::model::error::Error;
+use crate::model::options::Options;
+use crate::model::plan::{Bound, Limit, Objective, Schedule, Stages};
+use crate::model::problem::{Pipeline, Problem, View, ViewKind};
+use crate::solvers::Solution;
 
-pub use choice::{OrderSearch, PipelineCost};
 use cost::Blocks;
 use known::Known;
 use meeting::Meeting;
 use model::Model;
 use pack::Effort;
+
+/// Views that pipelines are planned on, the preferred one first.
+const VIEWS: &[ViewKind] = &[ViewKind::Homogeneous, ViewKind::Devices];
 
 /// A first start for integer programs: seconds, their share of all time, moves.
 const BRIEF_SECONDS: f64 = 0.5;
@@ -51,50 +52,52 @@ const BRIEF_MOVES: u64 = 400_000;
 
 /// Orders, and the best slicing of each.
 pub(crate) fn slicegraph(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
-    if problem.mtpp.is_none() {
+    let View::Homogeneous(view) = problem.view_among(VIEWS) else {
         return fleet::slicegraph(problem, options);
-    }
-    let model = Model::new(problem, options)?;
+    };
+    let model = Model::new(problem, view, options)?;
     let bound = bounds::best(&model, options);
     let sliced = brkga::search(&model, bound.value, options, None);
-    Ok(solution(problem, &model, &sliced.blocks(), &sliced.order, bound))
+    Ok(solution(problem, view, &model, &sliced.blocks(), &sliced.order, bound))
 }
 
 /// Annealing on blocks, from a few orders' best slicing.
 pub(crate) fn anneal(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
-    if problem.mtpp.is_none() {
+    let View::Homogeneous(view) = problem.view_among(VIEWS) else {
         return fleet::annealed(problem, options);
-    }
-    let model = Model::new(problem, options)?;
+    };
+    let model = Model::new(problem, view, options)?;
     let mut known = Known::start(&model, options);
     known.anneal(&model, options, &Meeting::new(&known), 0);
-    Ok(answer(problem, &model, known))
+    Ok(answer(problem, view, &model, known))
 }
 
 /// The exact integer program, from a short search.
 pub(crate) fn milp(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
-    if problem.mtpp.is_none() {
+    let View::Homogeneous(view) = problem.view_among(VIEWS) else {
         return fleet::exact(problem, options);
-    }
+    };
     let since = Instant::now();
-    let model = Model::new(problem, options)?;
+    let model = Model::new(problem, view, options)?;
     let mut known = Known::start(&model, &brief(options));
     let meeting = Meeting::new(&known);
     known.anneal(&model, &brief(options), &meeting, 0);
     milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options, &meeting)?;
-    Ok(answer(problem, &model, known))
+    Ok(answer(problem, view, &model, known))
 }
 
-/// What serves pipelines where no algorithm is asked for.
-pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
-    if problem.mtpp.is_none() {
-        return if problem.edge.is_some() { edge::auto(problem, options) } else { fleet::auto(problem, options) };
-    }
+/// A portfolio for equal devices.
+pub(crate) fn auto(problem: &Problem, view: &Pipeline, options: &Options) -> Result<Solution, Error> {
     let since = Instant::now();
-    let model = Model::new(problem, options)?;
+    let model = Model::new(problem, view, options)?;
     let known = auto::solve(&model, options, since);
-    options.watch.taken(known.value, known.by);
-    Ok(answer(problem, &model, known))
+    options.observer.taken(known.value, known.by);
+    Ok(answer(problem, view, &model, known))
+}
+
+/// A portfolio for the problem's devices.
+pub(crate) fn auto_on_devices(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+    fleet::auto(problem, options)
 }
 
 /// Whether some pipeline is found, on devices of their own.
@@ -102,18 +105,15 @@ pub(crate) fn has_plan(problem: &Problem, options: &Options) -> bool {
     problem.mtpp.is_none() && fleet::has_plan(problem, options)
 }
 
-/// Every bound by name, weakest first, each with its share of the limit.
-pub fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
-    problem.check_form()?;
-    if problem.nodes.is_empty() {
-        return Ok(vec![Bound::new(0.0, "no tasks")]);
-    }
-    if problem.mtpp.is_none() {
-        let on_network = problem.edge.is_some();
-        return if on_network { edge::all_bounds(problem, options) } else { fleet::all_bounds(problem, options) };
-    }
+/// Every bound for the problem's devices by name, weakest first, each with its share of the limit.
+pub(crate) fn bounds_on_devices(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
+    fleet::all_bounds(problem, options)
+}
+
+/// Every bound for equal devices by name, weakest first, each with its share of the limit.
+pub(crate) fn all_bounds(problem: &Problem, view: &Pipeline, options: &Options) -> Result<Vec<Bound>, Error> {
     let since = Instant::now();
-    let model = Model::new(problem, options)?;
+    let model = Model::new(problem, view, options)?;
     let mut known = Known::start(&model, &brief(options));
     let meeting = Meeting::new(&known);
     known.anneal(&model, &brief(options), &meeting, 0);
@@ -156,16 +156,16 @@ fn share_of(seconds: f64, since: Instant, share: f64) -> f64 {
     (seconds - since.elapsed().as_secs_f64()).max(0.0) * share
 }
 
-fn answer(problem: &Problem, model: &Model, known: Known) -> Solution {
-    solution(problem, model, &known.blocks, &known.order, known.bound)
+fn answer(problem: &Problem, view: &Pipeline, model: &Model, known: Known) -> Solution {
+    solution(problem, view, model, &known.blocks, &known.order, known.bound)
 }
 
 /// The plan for blocks whose tasks run in this order.
-fn solution(problem: &Problem, model: &Model, block: &[u32], order: &[u32], bound: Bound) -> Solution {
+fn solution(problem: &Problem, view: &Pipeline, model: &Model, block: &[u32], order: &[u32], bound: Bound) -> Solution {
     let blocks = model.node_blocks(block);
     let nodes: Vec<usize> = order.iter().flat_map(|task| model.nodes[*task as usize].iter().copied()).collect();
     let asked = Blocks { block: &blocks, order: &nodes, k: model.k };
-    let bottleneck = problem.mtpp.as_ref().map_or(0.0, |view| cost::bottleneck(problem, view, model.cost, &asked));
+    let bottleneck = cost::bottleneck(problem, view, model.cost, &asked);
     // The order within a block only makes a difference to what it holds.
     let stages = model.memory.is_some().then(|| {
         let of_block = |block: usize| nodes.iter().copied().filter(|node| blocks[*node] == block).collect();

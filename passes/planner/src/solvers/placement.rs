@@ -6,10 +6,10 @@
 
 use std::rc::Rc;
 
-use crate::error::{Error, Finding};
-use crate::instance::Instance;
-use crate::problem::MemoryModel;
-use crate::units::{Bytes, human_bytes};
+use crate::model::error::{Error, Finding};
+use crate::model::instance::Instance;
+use crate::model::problem::MemoryModel;
+use crate::model::units::{Bytes, human_bytes};
 
 /// Choices that may fail in search of any placement; fewer where there are very many groups, as each costs more.
 const SEARCH_LIMIT: usize = 20_000;

@@ -9,22 +9,27 @@ mod part;
 
 use std::collections::BTreeMap;
 
-use crate::auto;
-use crate::baseline;
-use crate::error::Error;
-use crate::instance::Instance;
-use crate::milp::timetable;
-use crate::plan::{Batch, Limit, Objective, Schedule};
-use crate::problem::Problem;
-use crate::solve::{Options, Solution};
-use crate::units::Micros;
-use crate::watch::Watch;
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::observer::Observer;
+use crate::model::options::Options;
+use crate::model::plan::{Batch, Limit, Objective, Schedule};
+use crate::model::problem::Problem;
+use crate::model::units::Micros;
+use crate::solvers::baseline;
+use crate::solvers::timing;
+use crate::solvers::{Solution, Solver};
 
 /// The best of all ways to repeat one node's plan.
-pub(crate) fn replicated(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+pub(crate) fn replicated(
+    problem: &Problem,
+    objective: Objective,
+    options: &Options,
+    solve_part: Solver,
+) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
     let ways = Ways::new(problem, &instance);
-    best_of(ways.copies.iter().map(|copies| searched(&ways, *copies, options)))
+    best_of(ways.copies.iter().map(|copies| searched(&ways, *copies, options, solve_part)))
 }
 
 /// One way to repeat one node's plan.
@@ -39,11 +44,11 @@ pub struct Way {
 }
 
 /// Every way to repeat one node's plan.
-pub fn every_way(problem: &Problem, options: &Options) -> Result<Vec<Way>, Error> {
+pub(crate) fn every_way(problem: &Problem, options: &Options, solve_part: Solver) -> Result<Vec<Way>, Error> {
     let instance = Instance::new(problem, Objective::Batch)?;
     let ways = Ways::new(problem, &instance);
     let value = |copies: &usize| {
-        let schedule = searched(&ways, *copies, options);
+        let schedule = searched(&ways, *copies, options, solve_part);
         let value = schedule.map(|schedule| schedule.value());
         Way { parts: ways.machines.len() / copies, copies: *copies, value }
     };
@@ -51,21 +56,26 @@ pub fn every_way(problem: &Problem, options: &Options) -> Result<Vec<Way>, Error
 }
 
 /// One way, with a search in the nodes.
-fn searched(ways: &Ways<'_>, copies: usize, options: &Options) -> Result<Schedule, Error> {
+fn searched(ways: &Ways<'_>, copies: usize, options: &Options, solve_part: Solver) -> Result<Schedule, Error> {
     // Each way has a first part, a last part, and equal ones between them.
     let solves = 3.0 * ways.copies.len() as f64;
     let limit = match options.limit {
         Some(Limit::Seconds(seconds)) => Some(Limit::Seconds(seconds / solves)),
         limit => limit,
     };
-    // A part's plan is nobody's news.
-    let options = Options { limit, inputs: None, watch: Watch::default(), ..options.clone() };
-    ways.way(copies, &|part| auto::auto(part, Objective::Batch, &options).map(|solution| solution.schedule))
+    // Plans of parts are not reported.
+    let options = Options { limit, inputs: None, observer: Observer::default(), ..options.clone() };
+    ways.way(copies, &|part| solve_part(part, Objective::Batch, &options).map(|solution| solution.schedule))
 }
 
 /// The best way as a part of a portfolio: none where the problem has no nodes, or no way fits. Where time is limited there is
 /// no search in the nodes.
-pub(crate) fn beside_others(problem: &Problem, instance: &Instance, options: &Options) -> Option<Schedule> {
+pub(crate) fn beside_others(
+    problem: &Problem,
+    instance: &Instance,
+    options: &Options,
+    solve_part: Solver,
+) -> Option<Schedule> {
     let ways = Ways::new(problem, instance);
     if ways.machines.len() < 2 {
         return None;
@@ -73,7 +83,7 @@ pub(crate) fn beside_others(problem: &Problem, instance: &Instance, options: &Op
     let listed = |part: &Problem| baseline::best(part, Objective::Batch).map(|(schedule, _)| schedule);
     let best = match options.limit {
         Some(Limit::Seconds(_)) => best_of(ways.copies.iter().map(|copies| ways.way(*copies, &listed))),
-        _ => best_of(ways.copies.iter().map(|copies| searched(&ways, *copies, options))),
+        _ => best_of(ways.copies.iter().map(|copies| searched(&ways, *copies, options, solve_part))),
     };
     best.ok().map(|best| best.schedule)
 }
@@ -157,7 +167,7 @@ impl<'a> Ways<'a> {
                     None => solve(&part).map_err(|error| self.not_proven(error))?,
                 };
                 longest = longest.max(schedule.value());
-                for launch in timetable::launches(&schedule) {
+                for launch in timing::launches(&schedule) {
                     launches.push(Batch {
                         node: tasks[launch.node],
                         device: devices[launch.device],
@@ -174,8 +184,8 @@ impl<'a> Ways<'a> {
             let start = if self.instance.predecessors(port).is_empty() { 0.0 } else { begin };
             launches.push(Batch { node: port, device, inputs: (0..self.instance.inputs()).collect(), start });
         }
-        let makespan = timetable::retime(self.instance, &mut launches);
-        let makespan = makespan.filter(|_| timetable::fits(self.instance, &launches));
+        let makespan = timing::retime(self.instance, &mut launches);
+        let makespan = makespan.filter(|_| timing::fits(self.instance, &launches));
         let misfit = || Error::NotFound("nodes that are planned apart do not fit together".to_owned());
         Ok(Schedule::Batch { batches: launches, makespan: makespan.ok_or_else(misfit)? })
     }

@@ -5,7 +5,6 @@
 
 mod anneal;
 mod batch;
-pub(crate) mod chains;
 mod evolve;
 mod memory;
 mod method;
@@ -13,17 +12,17 @@ mod model;
 mod schedule;
 mod window;
 
-use crate::baseline;
-use crate::error::Error;
-use crate::exact::Timetable;
-use crate::instance::Instance;
-use crate::pipeline;
-use crate::plan::{Objective, Schedule};
-use crate::problem::Problem;
-use crate::solve::{Options, Solution};
-use crate::split::cuts::{Stretch, stretches};
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::options::Options;
+use crate::model::plan::{Objective, Schedule};
+use crate::model::problem::Problem;
+use crate::solvers::Solution;
+use crate::solvers::baseline;
+use crate::solvers::cuts::{Stretch, stretches};
+use crate::solvers::exact::Timetable;
 
-pub(crate) use chains::Allowance;
+use crate::solvers::chains::Allowance;
 use method::Method;
 
 /// Trial schedules that annealing makes when nothing else is said: about two seconds on two cores.
@@ -35,9 +34,6 @@ const EVOLVE_TRIALS: u64 = 200_000;
 
 /// Simulated annealing on devices and order.
 pub(crate) fn anneal(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
-    if objective == Objective::Pipeline {
-        return pipeline::anneal(problem, objective, options);
-    }
     improve(problem, objective, options, Method::Anneal)
 }
 
@@ -50,6 +46,11 @@ pub(crate) fn neighbourhoods(problem: &Problem, objective: Objective, options: &
 pub(crate) fn neighbourhoods_from(instance: &Instance, start: &Timetable, allowance: &Allowance) -> Option<Timetable> {
     let found = anneal::latency(instance, &start.device, &start.start, allowance, Method::Neighbourhoods)?;
     Timetable::new(&found).filter(|found| found.value < start.value)
+}
+
+/// What large neighbourhoods may spend as part of a portfolio.
+pub(crate) fn neighbourhoods_allowance(options: &Options) -> Allowance {
+    Allowance::new(&options.named("lns"), ANNEAL_TRIALS)
 }
 
 fn improve(problem: &Problem, objective: Objective, options: &Options, method: Method) -> Result<Solution, Error> {
@@ -65,7 +66,7 @@ fn improve(problem: &Problem, objective: Objective, options: &Options, method: M
 }
 
 /// Searches a queue stretch by stretch between cuts of the network, then the whole.
-pub(crate) fn split_queue(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+pub(crate) fn split_queue(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, Objective::Batch)?;
     let (start, _) = baseline::best(problem, Objective::Batch)?;
     Ok(split_queue_from(&instance, start, options))

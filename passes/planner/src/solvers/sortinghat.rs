@@ -11,19 +11,20 @@ mod test;
 
 use std::time::Instant;
 
-use crate::baseline;
-use crate::bus::{
-    self, Answer, Chain, Choice, Job, Known, Model, Simulator, allowance, anneal, as_it_is, best_bound, each_once,
-    extend_first_to_end, jobs, roomy, starts,
-};
-use crate::dominators::submodels;
-use crate::error::Error;
-use crate::instance::Instance;
-use crate::milp::timetable::launches;
-use crate::plan::{Limit, Objective, closes};
-use crate::problem::Problem;
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::options::Options;
+use crate::model::plan::{Limit, Objective, closes};
+use crate::model::problem::Problem;
 use crate::random::Random;
-use crate::solve::{Options, Solution};
+use crate::solvers::Solution;
+use crate::solvers::baseline;
+use crate::solvers::contention::{
+    Chain, Choice, Job, Known, Model, Simulator, TimedSolution, allowance, anneal, as_it_is, best_bound, each_once,
+    extend_first_to_end, jobs, starts,
+};
+use crate::solvers::dominators::submodels;
+use crate::solvers::timing::launches;
 
 /// Dominators in a piece: the paper finds one to be enough.
 const DOMINATORS: usize = 1;
@@ -34,19 +35,19 @@ const PIECES_SHARE: f64 = 0.3;
 
 /// Without contention and with all parameters at hand, it is a search like others.
 pub(crate) fn sortinghat(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
-    let Answer { timed, bound } = solve(problem, options, None)?;
+    let TimedSolution { timed, bound } = solve(problem, options, None)?;
     Ok(Solution { schedule: timed.schedule, bound: Some(bound) })
 }
 
 /// The plan, with its transfers and copies. Another that knows nothing of them may be one of those that it starts from.
-pub(crate) fn solve(problem: &Problem, options: &Options, warm: Option<Solution>) -> Result<Answer, Error> {
+pub(crate) fn solve(problem: &Problem, options: &Options, warm: Option<Solution>) -> Result<TimedSolution, Error> {
     let since = Instant::now();
-    bus::without(problem).check_for(Objective::Latency)?;
-    let instance = Instance::new(&roomy(problem), Objective::Latency)?;
+    problem.relaxed().check_for(Objective::Latency)?;
+    let instance = Instance::new(&problem.relaxed_without_memory(), Objective::Latency)?;
     let model = Model::new(problem, Objective::Latency, &instance, &each_once(&instance));
     let mut known = Known::new(&model);
     starts(&model).into_iter().for_each(|choice| known.take(Some(choice)));
-    if let Ok((listed, _)) = baseline::best(&bus::without(problem), Objective::Latency) {
+    if let Ok((listed, _)) = baseline::best(&problem.relaxed(), Objective::Latency) {
         known.take(Some(as_it_is(&model, &launches(&listed))));
     }
     if let Some(warm) = &warm {
@@ -59,7 +60,7 @@ pub(crate) fn solve(problem: &Problem, options: &Options, warm: Option<Solution>
     if let Some((_, start)) = known.best.clone().filter(|(value, _)| !closes(bound.value, *value)) {
         known.take(anneal(&model, &start, &allowance(&model, &options.left_since(since))));
     }
-    Ok(Answer { timed: known.timed()?, bound })
+    Ok(TimedSolution { timed: known.timed()?, bound })
 }
 
 /// Pieces one after the other.

@@ -10,7 +10,6 @@ mod borders;
 mod chain;
 #[cfg(test)]
 mod channels_test;
-pub(crate) mod cuts;
 mod jobs;
 mod module;
 mod repair;
@@ -18,11 +17,15 @@ mod rolling;
 #[cfg(test)]
 mod test;
 
-use crate::exact::{self, Answer, Limits, Timetable};
-use crate::instance::Instance;
-use crate::plan::Bound;
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::options::Options;
+use crate::model::plan::{Bound, Objective};
+use crate::model::problem::Problem;
+use crate::solvers::Solution;
+use crate::solvers::cuts::{self, Stretch};
+use crate::solvers::exact::{self, Answer, Limits, Timetable};
 use borders::Borders;
-use cuts::Stretch;
 use jobs::Solved;
 use module::Module;
 
@@ -31,9 +34,14 @@ use module::Module;
 const BEFORE: f64 = 0.08;
 const AFTER: f64 = 0.06;
 
+/// DiviML's MILP-SPLIT for one input, with the exact search in the place of the integer program.
+pub(crate) fn milp_split(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    exact::solve_from_baseline(problem, objective, options, solve)
+}
+
 /// Looks for the schedule that ends first. One that is known already is made better, or given back.
 pub fn solve(instance: &Instance, limits: &Limits, known: Option<&Timetable>) -> Answer {
-    known.iter().for_each(|known| limits.race.report(known.value));
+    known.iter().for_each(|known| limits.incumbent.report(known.value));
     let stretches = cuts::stretches(instance);
     let mut answer = if stretches.len() > 1 {
         single_channel(instance, &stretches, limits, known)
@@ -84,8 +92,8 @@ fn channels(instance: &Instance, limits: &Limits, known: Option<&Timetable>) -> 
         repair::improve(instance, start, &starts, &Limits { extensions, ..before.clone() })
     });
     if let Some(start) = &start {
-        limits.race.report(start.value);
-        limits.watch.plan(start.value);
+        limits.incumbent.report(start.value);
+        limits.observer.plan(start.value);
     }
     let whole = exact::solve(instance, limits);
     let schedule = better(whole.schedule, start);

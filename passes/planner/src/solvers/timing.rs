@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::instance::Instance;
-use crate::plan::{Batch, Schedule};
-use crate::problem::MemoryModel;
-use crate::units::{Bytes, Micros};
+use crate::model::instance::Instance;
+use crate::model::plan::{Batch, Schedule};
+use crate::model::problem::MemoryModel;
+use crate::model::units::{Bytes, Micros};
 
 /// The launches of a schedule; for one input, each task is a launch.
 pub(crate) fn launches(schedule: &Schedule) -> Vec<Batch> {
@@ -95,7 +95,7 @@ pub(crate) fn fits(instance: &Instance, launches: &[Batch]) -> bool {
 }
 
 /// Launches as the objective's schedule.
-pub(super) fn schedule(instance: &Instance, launches: Vec<Batch>, makespan: Micros, queue: bool) -> Schedule {
+pub(crate) fn schedule(instance: &Instance, launches: Vec<Batch>, makespan: Micros, queue: bool) -> Schedule {
     if queue {
         return Schedule::Batch { batches: launches, makespan };
     }

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cut;
 use super::launches::{Launches, Role};
 use super::line::{Line, Times};
-use crate::bus;
-use crate::plan::{Schedule, Transfer};
-use crate::problem::{Device, Node, Problem, Tensor};
-use crate::units::Micros;
+use crate::model::plan::{Schedule, Transfer};
+use crate::model::problem::{Device, Node, Problem, Tensor};
+use crate::model::units::Micros;
+use crate::solvers::contention;
 
 /// A tensor of the plan, from where, to where.
 type Way = (usize, usize, usize);
@@ -39,7 +39,7 @@ pub(super) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Opti
     let device = nodes.iter().map(|(device, _)| *device).collect();
     let order =
         Schedule::Latency { device, start: (0..nodes.len()).map(|node| node as Micros).collect(), makespan: 0.0 };
-    let timed = bus::time_as_it_is(&smaller(problem, &nodes, tensors), &order).ok()?;
+    let timed = contention::time_as_it_is(&smaller(problem, &nodes, tensors), &order).ok()?;
     let Schedule::Latency { start, makespan, .. } = timed.schedule else { return None };
     times.makespan = makespan;
     for (place, &piece) in times.order.iter().enumerate() {

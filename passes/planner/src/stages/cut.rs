@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::launches::{Launches, Role};
 use super::line::{Line, Piece, Times};
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// A tensor on its way to a device, for the first launch there that reads it.
 pub(super) struct Moving {

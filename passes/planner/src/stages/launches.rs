@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Error, Finding};
-use crate::instance::Instance;
-use crate::plan::{Batch, Objective, Plan, Schedule, Transfer};
-use crate::problem::{Node, Problem};
-use crate::units::Micros;
+use crate::model::error::{Error, Finding};
+use crate::model::instance::Instance;
+use crate::model::plan::{Batch, Objective, Plan, Schedule, Transfer};
+use crate::model::problem::{Node, Problem};
+use crate::model::units::Micros;
 
 /// A task on a device for some inputs. Where it is decided anew where it runs, [`super::line::Line`] knows better.
 pub(super) struct Launch {

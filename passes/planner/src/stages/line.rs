@@ -1,7 +1,7 @@
 //! Pieces of a plan in a line on each device, and when each of them runs.
 
 use super::launches::{Launches, Role};
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// No piece: what a port is in.
 const NONE: usize = usize::MAX;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::launches::{Handovers, Launches};
 use super::line::{Change, Line, Times};
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// So many neighbours of a stage are looked at in each direction: a result that everybody reads has very many.
 const MOST_NEIGHBOURS: usize = 8;

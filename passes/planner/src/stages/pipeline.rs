@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::launches::{Launches, Role};
 use super::line::{Line, Piece, Times};
 use super::merge::Judge;
-use crate::error::{Error, Finding};
-use crate::plan::{Schedule, Stages};
-use crate::units::{Bytes, Micros};
+use crate::model::error::{Error, Finding};
+use crate::model::plan::{Schedule, Stages};
+use crate::model::units::{Bytes, Micros};
 
 /// One piece a block, each after those whose values it reads; of several the lowest block first. Tasks are in the plan's
 /// order, or where it has none in one that they can run in.

@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 
 use super::{Judged, ROUNDING, exceeds};
-use crate::error::Finding;
-use crate::problem::{Contention, Problem};
-use crate::units::{Micros, number};
+use crate::model::error::Finding;
+use crate::model::problem::{Contention, Problem};
+use crate::model::units::{Micros, number};
 
 /// Something that uses a bus for some time.
 pub(super) struct Use {

@@ -1,6 +1,6 @@
 //! The maximum number of stages that a pipeline on equal devices can have.
 
-use crate::problem::Problem;
+use crate::model::problem::Problem;
 
 /// Counts the strongly connected components of the task graph in which members of a co-location group depend on each other
 /// (Kosaraju's algorithm). A stage has at least one of them, since stages do not wait for each other in a circle.

@@ -7,10 +7,10 @@ use super::buses::{Buses, Use};
 use super::exceeds;
 use super::launches::Launches;
 use super::precedence::duration;
-use crate::error::Finding;
-use crate::plan::{Copy, Plan};
-use crate::problem::{Cold, Problem};
-use crate::units::{Bytes, Micros, number};
+use crate::model::error::Finding;
+use crate::model::plan::{Copy, Plan};
+use crate::model::problem::{Cold, Problem};
+use crate::model::units::{Bytes, Micros, number};
 
 /// The copies of a plan, by node and where they go.
 #[derive(Default)]

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Judged, exceeds};
-use crate::error::Finding;
-use crate::problem::{EdgeNetwork, Problem};
-use crate::units::Micros;
+use crate::model::error::Finding;
+use crate::model::problem::{EdgeNetwork, Problem};
+use crate::model::units::Micros;
 
 /// The period, or what is wrong with the placement.
 pub(super) fn period(problem: &Problem, judged: &Judged, place: &[usize]) -> Result<Micros, Vec<Finding>> {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::Finding;
-use crate::problem::Problem;
-use crate::units::Bytes;
+use crate::model::error::Finding;
+use crate::model::problem::Problem;
+use crate::model::units::Bytes;
 
 /// The order names each block's tasks once, each after those of the block whose values it reads.
 pub(super) fn check_order(

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Judged, exceeds};
-use crate::error::Finding;
-use crate::plan::{Batch, Plan, Schedule};
-use crate::problem::Problem;
-use crate::units::{Micros, number};
+use crate::model::error::Finding;
+use crate::model::plan::{Batch, Plan, Schedule};
+use crate::model::problem::Problem;
+use crate::model::units::{Micros, number};
 
 /// A task on a device for some inputs.
 pub(super) struct Launch {

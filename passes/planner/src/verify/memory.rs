@@ -7,9 +7,9 @@ use super::launches::Launches;
 use super::moves::Moves;
 use super::precedence::for_each_value;
 use super::{ROUNDING, exceeds};
-use crate::error::Finding;
-use crate::problem::{MemoryModel, Problem};
-use crate::units::{Bytes, Micros, human_bytes};
+use crate::model::error::Finding;
+use crate::model::problem::{MemoryModel, Problem};
+use crate::model::units::{Bytes, Micros, human_bytes};
 
 pub(super) fn check(
     problem: &Problem,

@@ -6,10 +6,10 @@ use super::buses::{Buses, Use};
 use super::launches::Launches;
 use super::precedence::{duration, for_each_value};
 use super::{Judged, exceeds};
-use crate::error::Finding;
-use crate::plan::{Plan, Transfer};
-use crate::problem::{Contention, Problem};
-use crate::units::{Bytes, Micros, number};
+use crate::model::error::Finding;
+use crate::model::plan::{Plan, Transfer};
+use crate::model::problem::{Contention, Problem};
+use crate::model::units::{Bytes, Micros, number};
 
 /// A tensor, from where, to where.
 type Way = (usize, usize, usize);

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Judged, holds, stages};
-use crate::error::Finding;
-use crate::pipeline::PipelineCost;
-use crate::plan::Stages;
-use crate::problem::{Pipeline, Problem};
-use crate::units::{Bytes, Micros};
+use crate::model::error::Finding;
+use crate::model::options::PipelineCost;
+use crate::model::plan::Stages;
+use crate::model::problem::{Pipeline, Problem};
+use crate::model::units::{Bytes, Micros};
 
 /// What a block takes apart from its transfers, and what these take.
 #[derive(Clone, Copy, Default)]

@@ -3,9 +3,9 @@
 use super::exceeds;
 use super::launches::{Launch, Launches};
 use super::moves::Moves;
-use crate::error::Finding;
-use crate::problem::Problem;
-use crate::units::{Bytes, Micros, number};
+use crate::model::error::Finding;
+use crate::model::problem::Problem;
+use crate::model::units::{Bytes, Micros, number};
 
 pub(super) fn check(problem: &Problem, launches: &Launches, moves: &Moves, findings: &mut Vec<Finding>) {
     for_each_value(problem, launches, moves, |value| {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Judged, exceeds};
-use crate::error::Finding;
-use crate::pipeline::PipelineCost;
-use crate::problem::{Contention, Problem};
-use crate::units::{Bytes, Micros, human_bytes};
+use crate::model::error::Finding;
+use crate::model::options::PipelineCost;
+use crate::model::problem::{Contention, Problem};
+use crate::model::units::{Bytes, Micros, human_bytes};
 
 /// Every tensor: who makes it, how large it is, who reads it.
 type Values = Vec<(usize, Bytes, Vec<usize>)>;

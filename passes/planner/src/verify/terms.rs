@@ -7,11 +7,11 @@ use std::fmt::Display;
 
 use super::components::most_stages;
 use super::refuse;
-use crate::error::{Error, Finding};
-use crate::pipeline::PipelineCost;
-use crate::plan::{Objective, Plan, Schedule};
-use crate::problem::{Contention, Problem};
-use crate::solve::Options;
+use crate::model::error::{Error, Finding};
+use crate::model::options::Options;
+use crate::model::options::PipelineCost;
+use crate::model::plan::{Objective, Plan, Schedule};
+use crate::model::problem::{Contention, Problem};
 
 /// Parts of the model that replace what the problem says. Unset ones are the problem's own.
 #[derive(Clone, Debug, Default, PartialEq)]

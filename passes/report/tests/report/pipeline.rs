@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use divi_planner::pipeline::PipelineCost;
+use divi_planner::PipelineCost;
 use divi_planner::plan::{Bound, Limit, Plan, Schedule, Stages};
 use divi_planner::problem::EdgeNetwork;
 use divi_planner::{Objective, Options, Problem, solve};

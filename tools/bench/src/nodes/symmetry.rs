@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use divi_planner::generate::{Gpt3, gpt3};
 use divi_planner::plan::Limit;
-use divi_planner::{News, Objective, Options, Symmetry, Watch, queue_program_size, solve};
+use divi_planner::{Objective, Observer, Options, SolverEvent, Symmetry, queue_program_size, solve};
 
 pub(super) fn run(limit: f64) -> Result<(), String> {
     // Long prompts, so that inputs are worth sharing out: otherwise one batch on one device is the best plan.
@@ -23,12 +23,12 @@ pub(super) fn run(limit: f64) -> Result<(), String> {
         for symmetry in Symmetry::ALL {
             let explored = Arc::new(AtomicU64::new(0));
             let count = Arc::clone(&explored);
-            let watch = Watch::new(move |news| {
-                if let News::Explored(nodes, _) = news {
+            let observer = Observer::new(move |event| {
+                if let SolverEvent::Explored(nodes, _) = event {
                     count.fetch_add(nodes, Ordering::Relaxed);
                 }
             });
-            let options = Options { limit: Some(Limit::Seconds(limit)), symmetry, watch, ..Options::default() };
+            let options = Options { limit: Some(Limit::Seconds(limit)), symmetry, observer, ..Options::default() };
             let started = Instant::now();
             let plan = solve(&problem, Objective::Batch, "milp", &options).map_err(|error| error.to_string())?;
             let (variables, constraints) = queue_program_size(&problem, symmetry).map_err(|error| error.to_string())?;

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use divi_planner::generate::{Gpt3, gpt3};
-use divi_planner::replicated::{self, Way};
+use divi_planner::replicated_ways;
+use divi_planner::solvers::replicated::Way;
 use divi_planner::{Objective, Options, Problem};
 
 use crate::runs::run_with;
@@ -93,7 +94,7 @@ struct Repeated {
 impl Repeated {
     fn new(problem: &Problem) -> Result<Self, String> {
         let started = Instant::now();
-        let ways = replicated::every_way(problem, &Options::default()).map_err(|error| error.to_string())?;
+        let ways = replicated_ways(problem, &Options::default()).map_err(|error| error.to_string())?;
         Ok(Self { ways, seconds: started.elapsed().as_secs_f64() })
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use divi_planner::pipeline::all_bounds;
+use divi_planner::api;
 use divi_planner::plan::{Bound, Limit};
-use divi_planner::{News, Objective, Options, Problem, Watch};
+use divi_planner::{Objective, Observer, Options, Problem, SolverEvent};
 
 use super::Settings;
 use super::best::Best;
@@ -81,17 +81,18 @@ fn rows(settings: &Settings, graphs: &[Problem], best: &mut Best) -> Result<(Row
 /// Every bound, the best verified one last, and the value of the best plan that was found.
 fn bounds_of(problem: &Problem, k: u32, seconds: f64) -> Result<(Vec<Bound>, f64), String> {
     let found = Arc::new(Mutex::new(f64::INFINITY));
-    let watch = {
+    let observer = {
         let found = Arc::clone(&found);
-        Watch::new(move |news| {
+        Observer::new(move |event| {
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            if let News::Plan(value, _) = news {
+            if let SolverEvent::Plan(value, _) = event {
                 *found = found.min(value);
             }
         })
     };
-    let options = Options { stages: Some(k), limit: Some(Limit::Seconds(seconds)), watch, ..Options::default() };
-    let mut bounds = all_bounds(problem, &options).map_err(|error| format!("{}, k = {k}: {error}", problem.name))?;
+    let options = Options { stages: Some(k), limit: Some(Limit::Seconds(seconds)), observer, ..Options::default() };
+    let mut bounds = api::bounds(problem, Objective::Pipeline, &options)
+        .map_err(|error| format!("{}, k = {k}: {error}", problem.name))?;
     let best = bounds.iter().map(Bound::verified_value).fold(0.0, f64::max);
     bounds.retain(|bound| bound.by != EXACT);
     bounds.push(Bound::new(best, EXACT));

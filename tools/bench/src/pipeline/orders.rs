@@ -1,6 +1,6 @@
 //! Table 2: what the best slicings of different orders are worth, and what searches find that no order is tied to.
 
-use divi_planner::pipeline::OrderSearch;
+use divi_planner::OrderSearch;
 use divi_planner::plan::Limit;
 use divi_planner::random::Random;
 use divi_planner::{Objective, Options, Plan, Problem};

@@ -1,7 +1,7 @@
 //! `divi-plan bound`.
 
 use divi_planner::plan::{Bound, Limit, Proof};
-use divi_planner::{Objective, Options, bounds, pipeline};
+use divi_planner::{Objective, Options};
 use lexopt::Parser;
 use serde_json::json;
 
@@ -46,12 +46,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
     let problem = files::problem(problem)?;
     let by_default = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
     let objective = objective.unwrap_or(by_default);
-    let bounds = if objective == Objective::Pipeline {
-        pipeline::all_bounds(&problem, &options)
-    } else {
-        bounds::of(&problem, objective)
-    };
-    let bounds = bounds.map_err(|error| error.to_string())?;
+    let bounds = divi_planner::api::bounds(&problem, objective, &options).map_err(|error| error.to_string())?;
     let best = bounds.iter().cloned().fold(Bound::none(), Bound::or);
     let text = if as_json {
         let by_name: serde_json::Map<String, serde_json::Value> =

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use divi_planner::DEFAULT_ALGORITHM;
 use divi_planner::plan::Limit;
 use divi_planner::problem::Contention;
-use divi_planner::solve::DEFAULT_ALGORITHM;
-use divi_planner::{News, Objective, Options, Plan, Problem, Watch, algorithms};
+use divi_planner::{Objective, Observer, Options, Plan, Problem, SolverEvent, algorithms};
 use divi_report::Progress;
 use lexopt::Parser;
 use serde_json::json;
@@ -53,7 +53,7 @@ algorithms:
 "
     );
     for algorithm in algorithms() {
-        let objectives: Vec<&str> = algorithm.objectives.iter().map(|objective| objective.name()).collect();
+        let objectives: Vec<&str> = algorithm.objectives().map(|objective| objective.name()).collect();
         usage += &format!("  {:<18} {} ({})\n", algorithm.name, algorithm.summary, objectives.join(", "));
     }
     usage
@@ -100,7 +100,7 @@ pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
 
     let progress = (!quiet).then(Progress::on_terminal).flatten();
     let (part, explored) = (Arc::new(OnceLock::new()), Arc::new(AtomicU64::new(0)));
-    options.watch = watch(progress.as_ref().map(Progress::watch), Arc::clone(&part), Arc::clone(&explored));
+    options.observer = observer(progress.as_ref().map(Progress::observer), Arc::clone(&part), Arc::clone(&explored));
     let started = Instant::now();
     let is_cold = cold.from_host || cold.resident.is_some();
     // A problem may know more about its cold start than can be said here.
@@ -171,18 +171,18 @@ fn limit(options: &mut Options, limit: Limit) -> Result<(), String> {
 }
 
 /// Tells of progress, and keeps which part of a portfolio has found the plan, and how many nodes of a tree were looked at.
-fn watch(progress: Option<Watch>, part: Arc<OnceLock<&'static str>>, explored: Arc<AtomicU64>) -> Watch {
-    Watch::new(move |news| {
-        match news {
-            News::Taken(name) => {
+fn observer(progress: Option<Observer>, part: Arc<OnceLock<&'static str>>, explored: Arc<AtomicU64>) -> Observer {
+    Observer::new(move |event| {
+        match event {
+            SolverEvent::Taken(name) => {
                 part.get_or_init(|| name);
             }
-            News::Explored(count, _) => {
+            SolverEvent::Explored(count, _) => {
                 explored.fetch_add(count, Ordering::Relaxed);
             }
-            News::Plan(..) | News::Bound(..) => {}
+            SolverEvent::Plan(..) | SolverEvent::Bound(..) => {}
         }
-        progress.iter().for_each(|progress| progress.tell(news));
+        progress.iter().for_each(|progress| progress.notify(event));
     })
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Instance;
 use super::memory::{Event, peak};
-use crate::plan::Batch;
-use crate::units::{Bytes, Micros};
+use crate::model::plan::Batch;
+use crate::model::units::{Bytes, Micros};
 
 impl Instance {
     /// What each device holds at most when a queue runs so: [`Instance::peak_use`] for launches of several inputs.

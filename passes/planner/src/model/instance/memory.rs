@@ -1,8 +1,8 @@
 //! What devices must hold, under both memory models.
 
 use super::Instance;
-use crate::problem::MemoryModel;
-use crate::units::{Bytes, Micros};
+use crate::model::problem::MemoryModel;
+use crate::model::units::{Bytes, Micros};
 
 impl Instance {
     pub fn memory_model(&self) -> MemoryModel {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::Error;
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::units::Micros;
 
 /// What a stage costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl OrderSearch {
     }
 
     /// Whether orders are judged by how far their tensors go, not by their slicing.
-    pub(super) fn arranges(self) -> bool {
+    pub(crate) fn arranges(self) -> bool {
         matches!(self, Self::Mla | Self::MlaWeighted)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::Error;
+use crate::model::error::Error;
 
 /// What equal devices, and equal nodes of a cluster, are put into order by (DiviML VI): schedules that differ only in their
 /// names are then one schedule.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::Error;
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::units::Micros;
 
 /// Kind of proof of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

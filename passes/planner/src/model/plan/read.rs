@@ -3,14 +3,14 @@
 use serde::Deserialize;
 
 use super::{Batch, Copy, FORMAT, Limit, Objective, Plan, Proof, Schedule, Stages, Transfer};
-use crate::error::Error;
-use crate::problem::Contention;
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::problem::Contention;
+use crate::model::units::Micros;
 
 impl Plan {
     /// Reads a plan. Whether it holds is [`crate::verify()`]'s to say.
     pub fn read(text: &str) -> Result<Self, Error> {
-        let keys: Keys = crate::json::read(text, FORMAT)?;
+        let keys: Keys = crate::model::json::read(text, FORMAT)?;
         keys.plan()
     }
 }

@@ -1,8 +1,8 @@
 //! From a plan to text: the same text for the same plan.
 
 use super::{Batch, Copy, FORMAT, Limit, Plan, Schedule, Transfer};
-use crate::json::{Lines, integers, list, numbers, row, string};
-use crate::units::number;
+use crate::model::json::{Lines, integers, list, numbers, row, string};
+use crate::model::units::number;
 
 impl Plan {
     /// Keys in a fixed order, what is unset left out, one batch or transfer a line.

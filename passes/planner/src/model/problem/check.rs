@@ -6,12 +6,9 @@ mod memory;
 mod nodes;
 
 use super::{Domains, Problem};
-use crate::bus;
-use crate::error::{Error, Finding};
-use crate::infeasible;
-use crate::plan::Objective;
-use crate::solve::Options;
-use crate::units::short_number;
+use crate::model::error::{Error, Finding};
+use crate::model::plan::Objective;
+use crate::model::units::short_number;
 
 /// More queued inputs than anyone can mean: a plan lists them all.
 pub(crate) const MOST_INPUTS: u32 = 1 << 20;
@@ -22,7 +19,7 @@ impl Problem {
     pub fn check(&self) -> Result<(), Error> {
         self.check_form()?;
         let objective = if self.inputs > 1 { Objective::Batch } else { Objective::Latency };
-        self.check_for(objective).map_err(|error| infeasible::explain(self, objective, &Options::default(), error))
+        self.check_for(objective)
     }
 
     /// Whether the problem makes sense, whatever it is solved for.
@@ -54,7 +51,7 @@ impl Problem {
         }
         if self.cold.is_some() {
             // Parameters that can stay with the host need no room.
-            return bus::without(self).check_for(objective);
+            return self.relaxed().check_for(objective);
         }
         // A pipeline takes one input at a time.
         let domains = Domains::new(self, if objective == Objective::Batch { objective } else { Objective::Latency });

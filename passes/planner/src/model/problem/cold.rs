@@ -4,10 +4,10 @@ use serde::Deserialize;
 
 use super::check::unfit;
 use super::{Node, Problem};
-use crate::error::Finding;
-use crate::json::{list, optional, row};
-use crate::plan::Plan;
-use crate::units::{Bytes, Micros, number};
+use crate::model::error::Finding;
+use crate::model::json::{list, optional, row};
+use crate::model::plan::Plan;
+use crate::model::units::{Bytes, Micros, number};
 
 /// Where parameters are before anything runs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -1,8 +1,8 @@
 //! Where each task may run at all: support, pins, co-location and links, made consistent with each other.
 
-use crate::error::Finding;
-use crate::plan::Objective;
-use crate::problem::Problem;
+use crate::model::error::Finding;
+use crate::model::plan::Objective;
+use crate::model::problem::Problem;
 
 /// What is left of each task's devices, and who shares one.
 pub(crate) struct Domains {

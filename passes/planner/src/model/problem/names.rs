@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::problem::Problem;
+use crate::model::problem::Problem;
 
 /// So many names are told, the rest is counted.
 const SHOWN: usize = 4;
@@ -44,7 +44,7 @@ pub(crate) fn abbreviated(problem: &Problem, some: &[usize], all: &[usize]) -> S
 }
 
 /// `a, b and c`.
-pub(super) fn list(words: &[String], last: &str) -> String {
+pub(crate) fn list(words: &[String], last: &str) -> String {
     match words {
         [] => String::new(),
         [word] => word.clone(),

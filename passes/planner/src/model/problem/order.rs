@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Problem;
-use crate::error::Finding;
+use crate::model::error::Finding;
 
 /// So many tasks of a cycle are named.
 const MOST_NAMES: usize = 12;

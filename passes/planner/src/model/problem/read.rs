@@ -7,13 +7,13 @@ use serde::Deserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 
 use super::{Device, FORMAT, Problem};
-use crate::error::Error;
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::units::Micros;
 
 impl Problem {
     /// Reads a problem. What it says is not looked at beyond its form: see [`Problem::check`].
     pub fn read(text: &str) -> Result<Self, Error> {
-        crate::json::read(text, FORMAT)
+        crate::model::json::read(text, FORMAT)
     }
 }
 

@@ -3,8 +3,8 @@
 use sha2::{Digest, Sha256};
 
 use super::{Contention, Device, EdgeNetwork, FORMAT, MemoryModel, Node, Pipeline, Problem, Tensor};
-use crate::json::{Lines, integers, list, numbers, optional, row, string};
-use crate::units::number;
+use crate::model::json::{Lines, integers, list, numbers, optional, row, string};
+use crate::model::units::number;
 
 impl Problem {
     /// The canonical text: keys in a fixed order, what has its default left out, one node or edge a line.

@@ -5,12 +5,12 @@ mod split;
 
 use super::memory::fitting;
 use super::{Rule, Timeline};
-use crate::error::Error;
-use crate::instance::{Arc, Instance};
-use crate::placement::Placement;
-use crate::plan::{Batch, Schedule};
-use crate::problem::MemoryModel;
-use crate::units::{Bytes, Micros};
+use crate::model::error::Error;
+use crate::model::instance::{Arc, Instance};
+use crate::model::plan::{Batch, Schedule};
+use crate::model::problem::MemoryModel;
+use crate::model::units::{Bytes, Micros};
+use crate::solvers::placement::Placement;
 
 use split::Piece;
 

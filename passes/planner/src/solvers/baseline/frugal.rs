@@ -2,11 +2,11 @@
 //! changed at random for as long as that takes nothing away from what fits.
 
 use super::batch::overlap;
-use crate::instance::Instance;
-use crate::plan::{Batch, Objective, Schedule};
-use crate::problem::MemoryModel;
+use crate::model::instance::Instance;
+use crate::model::plan::{Batch, Objective, Schedule};
+use crate::model::problem::MemoryModel;
+use crate::model::units::{Bytes, Micros};
 use crate::random::Random;
-use crate::units::{Bytes, Micros};
 
 /// Changes that are tried: fewer for more tasks, as each costs more.
 const MOST_CHANGES: usize = 20_000;

@@ -2,11 +2,11 @@
 
 use super::memory::fitting;
 use super::{Rule, Timeline};
-use crate::error::Error;
-use crate::instance::{Arc, Instance};
-use crate::placement::Placement;
-use crate::plan::Schedule;
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::instance::{Arc, Instance};
+use crate::model::plan::Schedule;
+use crate::model::units::Micros;
+use crate::solvers::placement::Placement;
 
 /// Task after task by the rule. Where its choices lead into a corner, any placement that fits is scheduled instead.
 pub(super) fn schedule(instance: &Instance, rule: &Rule) -> Result<Schedule, Error> {

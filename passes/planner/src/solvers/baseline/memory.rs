@@ -1,9 +1,9 @@
 //! Schedules that fit: under the liveness model only a schedule tells what is alive at once.
 
-use crate::error::Error;
-use crate::instance::Instance;
-use crate::problem::MemoryModel;
-use crate::units::{Bytes, human_bytes};
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::problem::MemoryModel;
+use crate::model::units::{Bytes, human_bytes};
 
 /// Shares of activations that are set aside, one after the other, until what is alive at once fits.
 const ACTIVATION_SHARES: [f64; 6] = [0.0, 0.125, 0.25, 0.5, 1.0, 2.0];

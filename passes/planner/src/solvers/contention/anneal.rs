@@ -4,9 +4,9 @@ use super::choice::{Choice, Job};
 use super::memory;
 use super::model::{Model, Way};
 use super::simulate::{Mark, Simulator};
+use crate::model::units::Micros;
 use crate::random::Random;
-use crate::search::chains::{Allowance, Budget};
-use crate::units::Micros;
+use crate::solvers::chains::{Allowance, Budget};
 
 /// The temperature at the beginning, in mean times of a launch; it falls to nothing. With so many jobs there are half as many
 /// trials for each, and no time to come down from so high.

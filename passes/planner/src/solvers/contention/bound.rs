@@ -7,11 +7,11 @@
 use std::ops::ControlFlow;
 
 use super::model::{Model, Way};
-use crate::error::Error;
 use crate::mip::{self, Column, Limits, Program};
-use crate::plan::{Bound, Proof};
-use crate::problem::Contention;
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::plan::{Bound, Proof};
+use crate::model::problem::Contention;
+use crate::model::units::Micros;
 
 /// Programs of more columns than this take too long.
 const MOST_COLUMNS: usize = 200_000;

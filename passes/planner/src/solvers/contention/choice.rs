@@ -1,7 +1,7 @@
 //! What a search decides: where launches run, how parameters get there, and in which order buses and devices are given out.
 
 use super::model::{Model, Way};
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// One thing after the other, as a list scheduler takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use super::choice::{Choice, Job, jobs};
 use super::model::{Model, Way};
 use super::simulate::Simulator;
-use crate::problem::MemoryModel;
-use crate::units::{Bytes, Micros};
+use crate::model::problem::MemoryModel;
+use crate::model::units::{Bytes, Micros};
 
 /// Ends that differ by less than this share are the same.
 const SAME: f64 = 1e-9;

@@ -1,6 +1,6 @@
 //! When a bus is taken.
 
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// Spans of time that are taken, ascending; those that touch are one.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,9 +3,9 @@
 use super::choice::Choice;
 use super::model::{Model, Way};
 use super::simulate::Simulator;
-use crate::instance::{Event, peak};
-use crate::problem::MemoryModel;
-use crate::units::{Bytes, Micros};
+use crate::model::instance::{Event, peak};
+use crate::model::problem::MemoryModel;
+use crate::model::units::{Bytes, Micros};
 
 /// Sums of bytes that are added up in another order may be larger by this factor.
 const ROUNDED: f64 = 1.0 + 1e-12;

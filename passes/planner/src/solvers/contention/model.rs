@@ -1,9 +1,9 @@
 //! What is to be run and moved, as tables: launches, what they read, links with their buses, and where parameters are.
 
-use crate::instance::{Arc, Instance};
-use crate::plan::{Batch, Objective};
-use crate::problem::{Contention, Problem};
-use crate::units::{Bytes, Micros};
+use crate::model::instance::{Arc, Instance};
+use crate::model::plan::{Batch, Objective};
+use crate::model::problem::{Contention, Problem};
+use crate::model::units::{Bytes, Micros};
 
 /// A task for some of the inputs.
 #[derive(Clone, Debug)]

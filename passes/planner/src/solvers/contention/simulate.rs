@@ -6,8 +6,8 @@
 use super::choice::{Choice, Job};
 use super::lane::Lane;
 use super::model::{Link, Model, Way};
-use crate::problem::Contention;
-use crate::units::{Bytes, Micros};
+use crate::model::problem::Contention;
+use crate::model::units::{Bytes, Micros};
 
 /// A tensor on its way.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@
 
 use super::model::Model;
 use super::state::State;
-use crate::units::{Bytes, Micros};
+use crate::model::units::{Bytes, Micros};
 
 /// The share of all work that sums may differ by, added up in another order.
 const ROUNDING: f64 = 1e-9;

@@ -1,9 +1,9 @@
 //! What is placed, and on what: layers in the order in which they are placed, machines, and the ways between them.
 
-use crate::error::{Error, Finding};
-use crate::plan::Objective;
-use crate::problem::{Domains, EdgeNetwork, Problem};
-use crate::units::{Bytes, BytesPerMicro, Micros};
+use crate::model::error::{Error, Finding};
+use crate::model::plan::Objective;
+use crate::model::problem::{Domains, EdgeNetwork, Problem};
+use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
 use super::tree::Placed;
 use super::twins;

@@ -6,11 +6,11 @@
 use super::bounds;
 use super::model::Model;
 use super::solve;
-use crate::error::Error;
-use crate::plan::{Limit, closes};
-use crate::problem::Problem;
-use crate::solve::Options;
-use crate::units::{Bytes, BytesPerMicro, Micros};
+use crate::model::error::Error;
+use crate::model::options::Options;
+use crate::model::plan::{Limit, closes};
+use crate::model::problem::Problem;
+use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
 /// Nodes of the tree for each point, when nothing is said.
 const NODES: u64 = 200_000;
@@ -229,7 +229,7 @@ impl Region {
 
     fn solve(&self, model: &Model) -> Result<Point, Error> {
         let (best, explored) = solve(model, &self.options)?;
-        Ok(Point { period: best.period(), bound: best.bound.value, explored })
+        Ok(Point { period: best.value(), bound: best.bound().value, explored })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The first layers on their machines, and what that takes; the last one can be taken back.
 
 use super::model::Model;
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 pub(super) struct State<'a> {
     model: &'a Model,

@@ -6,8 +6,8 @@ use super::bounds;
 use super::memo::Memo;
 use super::model::Model;
 use super::state::State;
-use crate::plan::Limit;
-use crate::units::Micros;
+use crate::model::plan::Limit;
+use crate::model::units::Micros;
 
 /// Nodes of the tree between two looks at the clock.
 const STEPS: u64 = 1024;

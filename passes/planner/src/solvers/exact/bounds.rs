@@ -3,7 +3,7 @@
 use super::graph::Graph;
 use super::multipliers::Multiplier;
 use super::set::Set;
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// Sums of shared work are rounded; a bound gives up this share of itself so as never to be above the truth.
 const ROUNDING: f64 = 1e-9;

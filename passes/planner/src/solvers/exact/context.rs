@@ -6,7 +6,7 @@ use super::layer::{Layer, State};
 use super::masks::Masks;
 use super::set::Set;
 use super::symmetry::Classes;
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// What does not change during a sweep.
 pub(crate) struct Context<'a, const WORDS: usize> {

@@ -8,7 +8,7 @@
 use super::context::Context;
 use super::layer::{Layer, State};
 use super::set::Set;
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// Earliest starts are worked out for so many tasks after the first undone one; for those behind, tails say enough. In
 /// tests there are some behind even in small problems.

@@ -1,8 +1,8 @@
 //! The scheduling problem as the search sees it: tasks in topological order, times and delays in flat arrays.
 
-use crate::instance::Instance;
-use crate::problem::MemoryModel;
-use crate::units::{Bytes, Micros};
+use crate::model::instance::Instance;
+use crate::model::problem::MemoryModel;
+use crate::model::units::{Bytes, Micros};
 
 /// What every task takes from its device's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

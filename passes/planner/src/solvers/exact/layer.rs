@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::set::Set;
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// A state is compared with so many others at most: comparing is a means to have fewer, not an end. In tests some are
 /// left out even in small problems.

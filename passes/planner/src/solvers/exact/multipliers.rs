@@ -5,7 +5,7 @@
 //! tasks cannot be done before its shared work fits. With the right shares this is the linear relaxation of the
 //! assignment, at the price of a sum.
 
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// Steps of the ascent to the best shares.
 const STEPS: usize = 200;

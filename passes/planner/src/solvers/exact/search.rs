@@ -6,9 +6,9 @@ use super::graph::Graph;
 use super::masks::Masks;
 use super::sweep::{Effort, sweep};
 use super::symmetry::Classes;
-use crate::race::Race;
-use crate::units::Micros;
-use crate::watch::Watch;
+use crate::model::observer::Observer;
+use crate::model::units::Micros;
+use crate::solvers::incumbent::SharedIncumbent;
 
 const FIRST_WIDTH: usize = 10;
 const GROWTH: usize = 10;
@@ -47,8 +47,8 @@ impl Found {
 pub(crate) enum Goal<'a> {
     /// The best that ends by this time: later ends are of no use.
     By(Micros),
-    /// The best, if it is better than what someone in the race has: that is as good as found.
-    Beat(&'a Race),
+    /// The best schedule, if it is better than the shared incumbent.
+    Beat(&'a SharedIncumbent),
 }
 
 impl Goal<'_> {
@@ -63,7 +63,7 @@ impl Goal<'_> {
     fn in_hand(self) -> Micros {
         match self {
             Self::By(_) => f64::INFINITY,
-            Self::Beat(race) => race.best(),
+            Self::Beat(incumbent) => incumbent.value(),
         }
     }
 }
@@ -106,7 +106,7 @@ pub(crate) fn search<const WORDS: usize>(
     graph: &Graph,
     goal: Goal<'_>,
     mut effort: Effort<'_>,
-    watch: &Watch,
+    observer: &Observer,
 ) -> Found {
     let allowed = effort.extensions;
     let classes = Classes::new(graph);
@@ -153,13 +153,13 @@ pub(crate) fn search<const WORDS: usize>(
                 if value < found.value {
                     found.value = value;
                     found.sequence = Some(sequence);
-                    watch.plan(value);
+                    observer.plan(value);
                 }
             }
             let best = best.min(found.value);
             let limit = if unseen.is_infinite() { beyond(cutoff, best) } else { unseen };
             found.bound = found.bound.max(limit.min(best));
-            watch.bound(found.bound, "exact");
+            observer.bound(found.bound, "exact");
             if !outcome.finished || unseen > goal.cutoff().min(below(best, whole)) {
                 break 'widths;
             }

@@ -1,40 +1,31 @@
-//! The exact algorithms as users call them: always an answer where there is one, with what is proven about it.
+//! The exact search as an algorithm: always an answer where there is one, with what is proven about it.
 
 use super::{Answer, Limits, Timetable};
-use crate::baseline;
-use crate::error::{Error, Finding};
-use crate::instance::Instance;
-use crate::plan::{Bound, Objective};
-use crate::problem::Problem;
-use crate::search;
-use crate::solve::{Options, Solution};
+use crate::model::error::{Error, Finding};
+use crate::model::instance::Instance;
+use crate::model::options::Options;
+use crate::model::plan::{Bound, Objective};
+use crate::model::problem::Problem;
+use crate::solvers::Solution;
+use crate::solvers::baseline;
 
 /// The search over the whole.
 pub(crate) fn exact(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
-    run(problem, objective, options, |instance, limits, _| super::solve(instance, limits))
-}
-
-/// DiviML's MILP-SPLIT, with the search in the place of the integer program. For a queue nothing is exact: stretches are
-/// searched one after the other, then together.
-pub(crate) fn milp_split(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
-    if objective == Objective::Batch {
-        return search::split_queue(problem, options);
-    }
-    run(problem, objective, options, crate::split::solve)
+    solve_from_baseline(problem, objective, options, |instance, limits, _| super::solve(instance, limits))
 }
 
 /// Starts from a list scheduler's plan: what is not better is not looked for.
-fn run(
+pub(crate) fn solve_from_baseline(
     problem: &Problem,
     objective: Objective,
     options: &Options,
     solve: fn(&Instance, &Limits, Option<&Timetable>) -> Answer,
 ) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
-    let limits = Limits::new(&instance, options.limit, options.watch.clone());
+    let limits = Limits::new(&instance, options.limit, options.observer.clone());
     let listed = baseline::best(problem, objective);
     let known = listed.as_ref().ok().and_then(|(listed, _)| Timetable::new(listed));
-    known.iter().for_each(|known| limits.race.report(known.value));
+    known.iter().for_each(|known| limits.incumbent.report(known.value));
     let answer = solve(&instance, &limits, known.as_ref());
     if answer.bound.is_infinite() && answer.schedule.is_none() && known.is_none() {
         return Err(Error::Infeasible(vec![no_placement()]));

@@ -5,20 +5,22 @@ use std::time::Instant;
 use super::context::Context;
 use super::extend::Extender;
 use super::layer::{Layer, Trace};
-use crate::race::Race;
-use crate::units::Micros;
+use crate::model::units::Micros;
+use crate::solvers::incumbent::SharedIncumbent;
 
 /// What is left of the effort allowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort<'a> {
     pub(crate) extensions: u64,
     pub(crate) deadline: Option<Instant>,
-    pub(crate) race: &'a Race,
+    pub(crate) incumbent: &'a SharedIncumbent,
 }
 
 impl Effort<'_> {
     fn is_spent(&self) -> bool {
-        self.extensions == 0 || self.race.is_over() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.extensions == 0
+            || self.incumbent.is_over()
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     fn spend(&mut self, extensions: u64) {

@@ -6,8 +6,8 @@ mod random;
 use super::graph::Graph;
 use super::search::Goal;
 use super::{Limits, search};
-use crate::race::Race;
 use crate::random::Random;
+use crate::solvers::incumbent::SharedIncumbent;
 pub(crate) use brute::optimum;
 pub(crate) use random::Shape;
 
@@ -80,7 +80,7 @@ fn bounds_hold_for_narrow_sweeps() {
         let bounds = Bounds::new::<1>(&graph, &graph.reversed(), f64::MAX);
         let (masks, classes) = (Masks::<1>::new(&graph), Classes::new(&graph));
         let context = Context { graph: &graph, masks: &masks, classes: &classes, bounds: &bounds, cutoff: f64::MAX };
-        let mut effort = Effort { extensions: 100_000, deadline: None, race: &Race::default() };
+        let mut effort = Effort { extensions: 100_000, deadline: None, incumbent: &SharedIncumbent::default() };
         let outcome = sweep(&context, 1 + seed as usize % 4, &mut effort);
         let value = outcome.sequence.map_or(f64::INFINITY, |sequence| graph.starts(&sequence).1);
         assert!(outcome.bound.min(value) <= best + best * 1e-9, "seed {seed}: {} > {best}", outcome.bound);
@@ -111,10 +111,10 @@ fn what_is_in_hand_is_beaten_or_proven() {
         let graph = Graph::random(&shape(seed), seed);
         let best = optimum(&graph);
         if best.is_finite() && best > 2.0 {
-            let found = search(&graph, Goal::Beat(&Race::new(best)), &Limits::default());
+            let found = search(&graph, Goal::Beat(&SharedIncumbent::new(best)), &Limits::default());
             let slack = best * 1e-9;
             assert!(found.value >= best - slack && (found.bound - best).abs() <= slack, "seed {seed}: {found:?}");
-            let found = search(&graph, Goal::Beat(&Race::new(best + 1.0)), &Limits::default());
+            let found = search(&graph, Goal::Beat(&SharedIncumbent::new(best + 1.0)), &Limits::default());
             assert!((found.value - best).abs() <= best * 1e-9 && found.bound <= best * (1.0 + 1e-9), "{found:?}");
         }
     }

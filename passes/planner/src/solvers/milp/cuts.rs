@@ -7,8 +7,8 @@
 use std::time::Instant;
 
 use super::latency::Latency;
-use crate::error::Error;
 use crate::mip::{Column, Limits, Program};
+use crate::model::error::Error;
 
 /// Rows must be broken by so much, in horizons.
 const BROKEN: f64 = 1e-4;

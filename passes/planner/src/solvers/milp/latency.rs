@@ -10,12 +10,12 @@ mod solution;
 use super::symmetry::Classes;
 use super::times::Times;
 use super::{MOST_FLOWS, ROUNDED, ROUNDING, too_large};
-use crate::error::Error;
-use crate::instance::Instance;
 use crate::mip::{Column, Program};
-use crate::problem::MemoryModel;
-use crate::solve::Symmetry;
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::options::Symmetry;
+use crate::model::problem::MemoryModel;
+use crate::model::units::Micros;
 
 pub(super) struct Latency<'a> {
     pub(super) instance: &'a Instance,

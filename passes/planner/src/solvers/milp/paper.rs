@@ -6,12 +6,12 @@
 
 use super::Formulation;
 use super::{MOST_PAIRS, ROUNDED, too_large};
-use crate::error::Error;
-use crate::instance::Instance;
 use crate::mip::{Column, Program};
-use crate::plan::Batch;
-use crate::problem::MemoryModel;
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::plan::Batch;
+use crate::model::problem::MemoryModel;
+use crate::model::units::Micros;
 
 pub(super) struct Paper<'a> {
     instance: &'a Instance,

@@ -13,12 +13,12 @@ mod solution;
 use super::symmetry::Classes;
 use super::times::{Times, quickest};
 use super::{MOST_FLOWS, ROUNDED, ROUNDING, too_large};
-use crate::error::Error;
-use crate::instance::Instance;
 use crate::mip::{Column, Program};
-use crate::problem::MemoryModel;
-use crate::solve::Symmetry;
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::options::Symmetry;
+use crate::model::problem::MemoryModel;
+use crate::model::units::Micros;
 
 pub(super) struct Queue<'a> {
     instance: &'a Instance,
@@ -94,7 +94,7 @@ impl<'a> Queue<'a> {
     /// Before anything is built.
     fn check_size(&self) -> Result<(), Error> {
         let instance = self.instance;
-        let links = |tensor: &crate::instance::Tensor| {
+        let links = |tensor: &crate::model::instance::Tensor| {
             let readers = tensor.consumers.iter().map(|reader| instance.allowed(*reader).len());
             instance.allowed(tensor.producer).len() * readers.sum::<usize>()
         };

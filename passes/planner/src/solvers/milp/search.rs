@@ -5,15 +5,17 @@ use std::time::Instant;
 
 use super::cuts;
 use super::latency::Latency;
-use super::{Formulation, times, timetable};
-use crate::error::{Error, Finding};
-use crate::instance::Instance;
+use super::{Formulation, times};
 use crate::mip::{self, Column, Event, Limits, Program};
-use crate::plan::{Batch, Bound, Limit, Objective, Proof, Schedule, closes};
-use crate::problem::MemoryModel;
-use crate::solve::{Options, Solution};
-use crate::units::Micros;
-use crate::watch::Watch;
+use crate::model::error::{Error, Finding};
+use crate::model::instance::Instance;
+use crate::model::observer::Observer;
+use crate::model::options::Options;
+use crate::model::plan::{Batch, Bound, Limit, Objective, Proof, Schedule, closes};
+use crate::model::problem::MemoryModel;
+use crate::model::units::Micros;
+use crate::solvers::Solution;
+use crate::solvers::timing;
 
 /// What the bounds are called.
 const NAME: &str = "milp";
@@ -38,7 +40,7 @@ pub(super) struct Search<'a> {
     /// By the solver's word.
     claimed: Micros,
     verified: Micros,
-    watch: Watch,
+    observer: Observer,
 }
 
 /// Whether a schedule fits into memory.
@@ -62,7 +64,7 @@ impl<'a> Search<'a> {
             Some(Limit::Seconds(seconds)) => (u64::MAX, Some(seconds)),
         };
         let limits = Limits { seed: options.seed, iterations, seconds };
-        let best = start.map(|start| (start.value(), timetable::launches(start)));
+        let best = start.map(|start| (start.value(), timing::launches(start)));
         let horizon = best.as_ref().map_or_else(|| times::longest(instance), |(value, _)| *value);
         let horizon = if horizon > 0.0 { horizon } else { 1.0 };
         Self {
@@ -74,7 +76,7 @@ impl<'a> Search<'a> {
             best,
             claimed: 0.0,
             verified: 0.0,
-            watch: options.watch.clone(),
+            observer: options.observer.clone(),
         }
     }
 
@@ -90,17 +92,17 @@ impl<'a> Search<'a> {
         for _ in 0..MOST_MISFITS {
             let Some(limits) = self.left() else { break };
             let start = self.best.as_ref().and_then(|(_, launches)| model.solution(&program, launches));
-            let mut watch = |event: Event<'_>| {
+            let mut observer = |event: Event<'_>| {
                 match event {
                     Event::Solution(values) => drop(self.see(model.launches(values))),
-                    Event::Bound(bound) => self.watch.bound(self.in_micros(bound).min(forbidden), NAME),
+                    Event::Bound(bound) => self.observer.bound(self.in_micros(bound).min(forbidden), NAME),
                     Event::Wanted(_) => {}
                 }
                 ControlFlow::Continue(())
             };
-            let outcome = program.prove(&limits, start.as_deref(), &mut watch)?;
+            let outcome = program.prove(&limits, start.as_deref(), &mut observer)?;
             self.spend(outcome.iterations);
-            self.watch.explored(outcome.nodes);
+            self.observer.explored(outcome.nodes);
             // Without a plan the horizon is no limit: where there is no solution, there is no plan at all.
             let nothing_left = outcome.verified == f64::INFINITY && self.best.is_none();
             let verified = if nothing_left { f64::INFINITY } else { self.verified_micros(outcome.verified) };
@@ -132,12 +134,12 @@ impl<'a> Search<'a> {
 
     /// Gives launches exact times, and keeps them if they are the best that fit.
     fn see(&mut self, mut launches: Vec<Batch>) -> Seen {
-        let value = timetable::retime(self.instance, &mut launches);
-        let Some(value) = value.filter(|_| timetable::fits(self.instance, &launches)) else {
+        let value = timing::retime(self.instance, &mut launches);
+        let Some(value) = value.filter(|_| timing::fits(self.instance, &launches)) else {
             return Seen::Misfit(value);
         };
         if self.best.as_ref().is_none_or(|(best, _)| value < *best) {
-            self.watch.plan(value);
+            self.observer.plan(value);
             self.best = Some((value, launches));
         }
         Seen::Fits
@@ -154,7 +156,7 @@ impl<'a> Search<'a> {
         let relaxed = cuts::add(model, program, &share)?;
         self.spend(relaxed.iterations);
         self.verified = self.verified.max(self.verified_micros(relaxed.bound));
-        self.watch.bound(self.verified, NAME);
+        self.observer.bound(self.verified, NAME);
         Ok(())
     }
 
@@ -189,7 +191,7 @@ impl<'a> Search<'a> {
             let none = |_| Error::NotFound("no schedule found that fits into memory".to_owned());
             return Err(start.map_or_else(|error| error, none));
         };
-        let schedule = timetable::schedule(self.instance, launches, value, self.objective == Objective::Batch);
+        let schedule = timing::schedule(self.instance, launches, value, self.objective == Objective::Batch);
         let verified = Bound::by(self.verified, NAME, Proof::SafeDual);
         let bound = verified.or(Bound::by(self.claimed, NAME, Proof::Solver));
         Ok(Solution { schedule, bound: (bound.value > 0.0).then_some(bound) })

@@ -5,10 +5,10 @@
 //! follows within a node changes nothing about what it has as a whole, so both orders hold at once. That takes classes of
 //! devices that lie within nodes: where they do not, nodes are left alone.
 
-use crate::instance::Instance;
 use crate::mip::{Column, Program};
-use crate::plan::Batch;
-use crate::solve::Symmetry;
+use crate::model::instance::Instance;
+use crate::model::options::Symmetry;
+use crate::model::plan::Batch;
 
 pub(super) struct Classes {
     criterion: Symmetry,

@@ -1,7 +1,7 @@
 //! What is known about times before anything is decided: heads, tails, and who comes before whom.
 
-use crate::instance::{Arc, Instance};
-use crate::units::Micros;
+use crate::model::instance::{Arc, Instance};
+use crate::model::units::Micros;
 
 /// The least time before each task's start and after its end, and the closure of the graph.
 pub(super) struct Times {

@@ -2,9 +2,9 @@
 
 use super::model::Model;
 use super::state::State;
+use crate::model::units::Micros;
 use crate::random::Random;
-use crate::search::chains::{Allowance, Budget};
-use crate::units::Micros;
+use crate::solvers::chains::{Allowance, Budget};
 
 /// Trials between looks at the clock.
 const STRIDE: u64 = 256;

@@ -9,9 +9,9 @@ use super::meeting::Meeting;
 use super::model::Model;
 use super::proof::{is_tried, prove};
 use super::{brief, left};
-use crate::plan::Limit;
-use crate::search::chains::cores;
-use crate::solve::Options;
+use crate::model::options::Options;
+use crate::model::plan::Limit;
+use crate::solvers::chains::cores;
 
 /// In turn: what of the time that is left a first attempt at a proof may take, and then a longer search.
 const PROOF_SHARE: f64 = 0.2;

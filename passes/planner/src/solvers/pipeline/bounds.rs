@@ -6,9 +6,9 @@ use super::model::Model;
 use super::pack::Effort;
 use super::priced;
 use super::reach::Reach;
-use crate::plan::{Bound, Limit};
-use crate::solve::Options;
-use crate::units::{Micros, deadline};
+use crate::model::options::Options;
+use crate::model::plan::{Bound, Limit};
+use crate::model::units::{Micros, deadline};
 
 /// Of more tasks it takes too long to say who waits for whom.
 pub(super) const MOST_TASKS: usize = 10_000;

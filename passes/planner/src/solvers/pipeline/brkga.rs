@@ -3,15 +3,15 @@
 
 use std::thread;
 
-use super::choice::OrderSearch;
 use super::evolution::{Evolution, Member};
 use super::line::Line;
 use super::model::Model;
 use super::order;
 use super::slice::{Slicer, Slicing, blocks};
-use crate::search::chains::cores;
-use crate::solve::Options;
-use crate::units::Micros;
+use crate::model::options::Options;
+use crate::model::options::OrderSearch;
+use crate::model::units::Micros;
+use crate::solvers::chains::cores;
 
 /// An order with its best slicing.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub(super) fn search(model: &Model, least: Micros, options: &Options, seconds: O
         for (keys, (fitness, sliced)) in children.into_iter().zip(seen) {
             if let Some(sliced) = sliced.filter(|sliced| sliced.slicing.value < best.slicing.value) {
                 best = sliced;
-                options.watch.plan(best.slicing.value);
+                options.observer.plan(best.slicing.value);
             }
             members.push(Member { keys, fitness });
         }

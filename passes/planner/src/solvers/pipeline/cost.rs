@@ -1,9 +1,9 @@
 //! What the blocks of a pipeline cost, as eq. (3) defines it: tensors that come in, work, parameters that do not fit, tensors
 //! that go out. Searches have this incrementally; what they answer is measured here.
 
-use crate::pipeline::PipelineCost;
-use crate::problem::{Pipeline, Problem, Tensor};
-use crate::units::{Bytes, Micros};
+use crate::model::options::PipelineCost;
+use crate::model::problem::{Pipeline, Problem, Tensor};
+use crate::model::units::{Bytes, Micros};
 
 /// One pipeline: each node's block, and for all nodes together an order in which those of a block run.
 pub(super) struct Blocks<'a> {

@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use crate::plan::Limit;
+use crate::model::options::Options;
+use crate::model::plan::Limit;
 use crate::random::Random;
-use crate::solve::Options;
 
 /// Sets of keys that are looked at when nothing is said.
 const LOOKS: u64 = 10_000;

@@ -23,14 +23,14 @@ mod sequence;
 mod slice;
 mod start;
 
-use super::PipelineCost;
 use super::model::{Model, Tensor as Moved};
 use super::together::together;
-use crate::error::{Error, Finding};
-use crate::plan::Objective;
-use crate::problem::{Domains, Problem};
-use crate::solve::Options;
-use crate::units::{Bytes, Micros};
+use crate::model::error::{Error, Finding};
+use crate::model::options::Options;
+use crate::model::options::PipelineCost;
+use crate::model::plan::Objective;
+use crate::model::problem::{Domains, Problem};
+use crate::model::units::{Bytes, Micros};
 
 use loads::Loads;
 use pipe::Pipe;

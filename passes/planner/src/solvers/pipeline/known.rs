@@ -3,10 +3,10 @@
 use super::meeting::Meeting;
 use super::model::Model;
 use super::{anneal, bounds, brkga, milp};
-use crate::plan::{Bound, Limit};
-use crate::search::chains::Allowance;
-use crate::solve::Options;
-use crate::units::Micros;
+use crate::model::options::Options;
+use crate::model::plan::{Bound, Limit};
+use crate::model::units::Micros;
+use crate::solvers::chains::Allowance;
 
 /// Moves that annealing tries when nothing is said: about two seconds on two cores.
 const MOVES: u64 = 8_000_000;
@@ -35,7 +35,7 @@ impl Known {
         };
         let options = Options { limit: Some(Limit::Iterations(ORDERS)), order: None, ..options.named("slicegraph") };
         let sliced = brkga::search(model, bound.value, &options, most);
-        options.watch.plan(sliced.slicing.value);
+        options.observer.plan(sliced.slicing.value);
         Self { value: sliced.slicing.value, blocks: sliced.blocks(), order: sliced.order, bound, by: "slicegraph" }
     }
 
@@ -58,11 +58,11 @@ impl Known {
     /// Annealing from the best that anyone has, unless nothing can be better. Leaves some cores to others.
     pub(super) fn anneal(&mut self, model: &Model, options: &Options, meeting: &Meeting, others: usize) {
         self.learn(meeting);
-        if self.is_closed() || meeting.race.is_over() {
+        if self.is_closed() || meeting.incumbent.is_over() {
             return;
         }
         let least = self.bound.verified_value();
-        let allowance = Allowance::new(&options.named("anneal"), MOVES).beside(others).in_race(&meeting.race);
+        let allowance = Allowance::new(&options.named("anneal"), MOVES).beside(others).sharing(&meeting.incumbent);
         if let Some((value, blocks)) = anneal::anneal(model, &self.blocks, &self.order, least, &allowance) {
             meeting.found(value, &blocks, "anneal");
             self.learn(meeting);

@@ -1,7 +1,7 @@
 //! An order of the tasks, laid out so that what a stretch of it costs is found while it grows.
 
 use super::model::Model;
-use crate::units::{Bytes, Micros};
+use crate::model::units::{Bytes, Micros};
 
 /// Positions are counted from zero; a stretch `from..to` is a block of consecutive tasks.
 #[derive(Clone, Debug, Default)]

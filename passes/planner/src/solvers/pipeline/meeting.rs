@@ -4,11 +4,11 @@ use std::sync::Mutex;
 
 use super::known::Known;
 use super::milp::closes;
-use crate::race::Race;
-use crate::units::Micros;
+use crate::model::units::Micros;
+use crate::solvers::incumbent::SharedIncumbent;
 
 pub(super) struct Meeting {
-    pub(super) race: Race,
+    pub(super) incumbent: SharedIncumbent,
     best: Mutex<Best>,
 }
 
@@ -27,7 +27,7 @@ impl Meeting {
             by: known.by,
             bound: known.bound.verified_value(),
         };
-        Self { race: Race::new(known.value), best: Mutex::new(best) }
+        Self { incumbent: SharedIncumbent::new(known.value), best: Mutex::new(best) }
     }
 
     /// Blocks that an algorithm has found.
@@ -54,9 +54,9 @@ impl Meeting {
     fn change(&self, change: impl FnOnce(&mut Best)) {
         if let Ok(mut best) = self.best.lock() {
             change(&mut best);
-            self.race.report(best.value);
+            self.incumbent.report(best.value);
             if closes(best.bound, best.value) {
-                self.race.end();
+                self.incumbent.end();
             }
         }
     }

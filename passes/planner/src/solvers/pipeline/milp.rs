@@ -11,12 +11,12 @@ use super::model::Model;
 use super::program::{Formulation, Shape};
 use super::share_of;
 use super::state::State;
-use crate::error::Error;
 use crate::mip::{self, Event, Limits, Outcome};
-use crate::plan::{Bound, Limit, Proof};
-use crate::search::chains::cores;
-use crate::solve::Options;
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::options::Options;
+use crate::model::plan::{Bound, Limit, Proof};
+use crate::model::units::Micros;
+use crate::solvers::chains::cores;
 
 /// What bounds may be off by, in parts of the best value: tolerances of the solver.
 pub(super) const SLACK: f64 = 1e-7;
@@ -39,7 +39,7 @@ pub(super) fn limits(options: &Options, since: Instant, share: f64) -> Limits {
 }
 
 /// The exact program: better blocks or a better bound than is known. Of what is alive in a block it knows a part only, which
-/// leaves bounds valid; what solutions really cost is counted. Only a verified bound ends the race of search and proof early.
+/// leaves bounds valid; what solutions really cost is counted. Only a verified bound ends search and proof early.
 pub(super) fn exact(
     model: &Model,
     known: &mut Known,
@@ -63,16 +63,16 @@ pub(super) fn exact(
     let see = |values: &[f64]| {
         let blocks = formulation.blocks(values);
         let value = State::new(model, blocks.clone(), known.order.clone()).value();
-        options.watch.of("milp").plan(value);
+        options.observer.of("milp").plan(value);
         meeting.found(value, &blocks, "milp");
         value
     };
     let mut best = scale;
-    let mut watch = |event: Event<'_>| {
+    let mut observer = |event: Event<'_>| {
         match event {
             Event::Solution(values) => best = best.min(see(values)),
             Event::Bound(bound) => {
-                options.watch.bound(claimed(model, bound, scale).min(scale), "exact");
+                options.observer.bound(claimed(model, bound, scale).min(scale), "exact");
             }
             Event::Wanted(place) => {
                 if let Some((value, blocks, _)) = meeting.better_than(best).filter(|(value, ..)| *value <= most) {
@@ -81,9 +81,9 @@ pub(super) fn exact(
                 }
             }
         }
-        if meeting.race.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if meeting.incumbent.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let outcome = formulation.program.prove(&limits.left_since(began), None, &mut watch)?;
+    let outcome = formulation.program.prove(&limits.left_since(began), None, &mut observer)?;
     if let Some(values) = &outcome.values {
         see(values);
     }

@@ -1,10 +1,10 @@
 //! The problem as pipelines see it: tasks that must share a block are one, tensors that never leave it are gone.
 
-use crate::error::Error;
-use crate::pipeline::PipelineCost;
-use crate::problem::{Pipeline, Problem};
-use crate::solve::Options;
-use crate::units::{Bytes, BytesPerMicro, Micros};
+use crate::model::error::Error;
+use crate::model::options::Options;
+use crate::model::options::PipelineCost;
+use crate::model::problem::{Pipeline, Problem};
+use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
 use super::together::together;
 
@@ -100,10 +100,7 @@ pub(super) struct Model {
 
 impl Model {
     /// The problem's form has been checked.
-    pub(super) fn new(problem: &Problem, options: &Options) -> Result<Self, Error> {
-        let Some(view) = &problem.mtpp else {
-            return Err(Error::Unsupported("the problem has no pipeline view (mtpp)".to_owned()));
-        };
+    pub(super) fn new(problem: &Problem, view: &Pipeline, options: &Options) -> Result<Self, Error> {
         let k = stages(view, options)?;
         let nodes = together(problem, problem.colocate.as_deref().unwrap_or_default())?;
         let mut task_of = vec![0_u32; problem.nodes.len()];

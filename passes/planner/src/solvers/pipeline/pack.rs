@@ -12,7 +12,7 @@ mod sets;
 mod wire;
 
 use super::model::{Model, Tensor};
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 pub(super) use effort::Effort;
 use sets::{each, reached};

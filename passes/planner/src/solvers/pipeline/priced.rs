@@ -8,11 +8,11 @@ use std::time::Instant;
 use super::milp;
 use super::model::Model;
 use super::pack::{Effort, Packed, Packer, cost};
-use crate::error::Error;
 use crate::mip::{Column, Limits, Program, Relaxation};
-use crate::pipeline::PipelineCost;
-use crate::plan::Bound;
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::options::PipelineCost;
+use crate::model::plan::Bound;
+use crate::model::units::Micros;
 
 /// Of more tasks it takes too long to say who waits for whom.
 const MOST_TASKS: usize = 1000;

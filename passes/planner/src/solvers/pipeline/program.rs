@@ -7,8 +7,8 @@
 use super::model::Model;
 use super::reach::Reach;
 use crate::mip::{Column, Program};
-use crate::pipeline::PipelineCost;
-use crate::units::Micros;
+use crate::model::options::PipelineCost;
+use crate::model::units::Micros;
 
 /// In parts of the best value, what cannot cross in anything better; solvers want no larger numbers.
 const TOO_LONG: f64 = 2.0;

@@ -9,10 +9,10 @@ use super::model::Model;
 use super::pack::Effort;
 use super::priced::{is_priced, priced};
 use super::share_of;
-use crate::error::Error;
-use crate::plan::{Bound, Limit};
-use crate::solve::Options;
-use crate::units::deadline;
+use crate::model::error::Error;
+use crate::model::options::Options;
+use crate::model::plan::{Bound, Limit};
+use crate::model::units::deadline;
 
 /// From so many stages on prices prove more than the program in the same time, and from so many on it proves nothing of what
 /// it does not prove at once.
@@ -62,13 +62,13 @@ pub(super) fn prove(
         }
         let mut effort = effort(options, since, if has_program { share * PRICED_SHARE } else { share }, meeting);
         let mut tell = |bound: &Bound| {
-            options.watch.bound(bound.value, "priced");
+            options.observer.bound(bound.value, "priced");
             meeting.proven(bound.value);
         };
         let bound = priced(model, known.bound.verified_value(), known.value, &mut effort, &mut tell)?;
         bound.into_iter().for_each(|bound| known.prove(bound));
     }
-    if has_program && !meeting.race.is_over() {
+    if has_program && !meeting.incumbent.is_over() {
         milp::exact(model, known, &program_limits(share * PROGRAM_SHARE), options, meeting)?;
     }
     Ok(())
@@ -100,5 +100,5 @@ pub(super) fn effort(options: &Options, since: Instant, share: f64, meeting: &Me
         Some(Limit::Iterations(count)) => (count, None),
         Some(Limit::Seconds(seconds)) => (u64::MAX, deadline(Instant::now(), share_of(seconds, since, share))),
     };
-    Effort { nodes, until, race: meeting.race.clone() }
+    Effort { nodes, until, incumbent: meeting.incumbent.clone() }
 }

@@ -1,7 +1,7 @@
 //! How much work has to be done before a task is done, and from when it begins.
 
 use super::model::Model;
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// For each task the work of all that it waits for, and of all that waits for it; its own included.
 pub(super) struct Reach {

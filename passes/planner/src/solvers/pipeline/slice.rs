@@ -16,8 +16,8 @@
 
 use super::line::Line;
 use super::model::Model;
-use crate::pipeline::PipelineCost;
-use crate::units::Micros;
+use crate::model::options::PipelineCost;
+use crate::model::units::Micros;
 
 /// Slicings whose values differ by less than this share are as good as each other.
 const SAME: f64 = 1e-12;

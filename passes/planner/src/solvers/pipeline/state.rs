@@ -1,7 +1,7 @@
 //! A pipeline that tasks move in: what each block costs, kept up to date move by move.
 
 use super::model::Model;
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// Blocks are numbered so that values never go to a lower number.
 #[derive(Clone)]

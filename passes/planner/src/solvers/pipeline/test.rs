@@ -14,16 +14,21 @@ use super::priced;
 use super::program::{Formulation, Shape};
 use super::slice::{Slicer, Slicing, costs};
 use super::state::State;
-use super::{PipelineCost, answer, bounds};
+use super::{answer, bounds};
 use crate::mip::Limits;
-use crate::plan::{Bound, Plan, Proof};
-use crate::problem::{Device, Node, Pipeline, Problem, Tensor};
+use crate::model::options::Options;
+use crate::model::options::PipelineCost;
+use crate::model::plan::{Bound, Plan, Proof};
+use crate::model::problem::{Device, Node, Pipeline, Problem, Tensor};
 use crate::random::Random;
-use crate::solve::Options;
 
 const SLACK: f64 = 1e-9;
 
 /// Tasks with several results each, of which some are large; every third problem has little memory.
+fn view(problem: &Problem) -> &Pipeline {
+    problem.mtpp.as_ref().unwrap()
+}
+
 fn problem(nodes: usize, random: &mut Random) -> Problem {
     let device = Device { id: 0, name: "cu".to_owned(), memory: None, batch_sizes: vec![1] };
     let mut problem = Problem::new("random", vec![device], vec![vec![None]]);
@@ -66,7 +71,7 @@ fn defined(problem: &Problem, model: &Model, order: &[u32], slicing: &Slicing) -
 fn value(problem: &Problem, model: &Model, blocks: &[u32], order: &[u32]) -> f64 {
     let nodes: Vec<usize> = order.iter().flat_map(|task| model.nodes[*task as usize].iter().copied()).collect();
     let blocks = Blocks { block: &model.node_blocks(blocks), order: &nodes, k: model.k };
-    cost::bottleneck(problem, problem.mtpp.as_ref().unwrap(), model.cost, &blocks)
+    cost::bottleneck(problem, view(problem), model.cost, &blocks)
 }
 
 /// Every set of ends of at most k blocks.
@@ -82,7 +87,7 @@ fn slicings_are_the_best_of_every_order() {
     for round in 0..3000 {
         let size = 1 + random.below(9);
         let (problem, options) = (problem(size, &mut random), options(&mut random));
-        let model = Model::new(&problem, &options).unwrap();
+        let model = Model::new(&problem, view(&problem), &options).unwrap();
         let order = order::by_keys(&model, &order::random_keys(&model, &mut random));
         let line = Line::new(&model, &order);
         let least = bounds::simple(&model).value;
@@ -109,7 +114,7 @@ fn moves_keep_costs_up_to_date() {
     for round in 0..300 {
         let size = 2 + random.below(10);
         let (problem, options) = (problem(size, &mut random), options(&mut random));
-        let model = Model::new(&problem, &options).unwrap();
+        let model = Model::new(&problem, view(&problem), &options).unwrap();
         let order: Vec<u32> = (0..size as u32).collect();
         let mut state = State::new(&model, vec![0; size], order.clone());
         for _ in 0..50 {
@@ -132,7 +137,7 @@ fn tasks_between_those_that_share_a_device_share_it() {
     let tensor = |from: usize, to: usize| Tensor { from, bytes: 1.0, to: vec![to] };
     problem.tensors = Some(vec![tensor(0, 1), tensor(1, 2), tensor(2, 3), tensor(0, 4)]);
     problem.colocate = Some(vec![vec![2, 0]]);
-    let model = Model::new(&problem, &Options::default()).unwrap();
+    let model = Model::new(&problem, view(&problem), &Options::default()).unwrap();
     assert_eq!(model.nodes, [vec![0, 1, 2], vec![4], vec![3]].to_vec());
     assert_eq!((model.tensors.len(), model.after[0].len()), (2, 2));
 }
@@ -164,7 +169,7 @@ fn blocks_are_packed_where_there_are_any() {
     for round in 0..400 {
         let size = 2 + random.below(7);
         let problem = problem(size, &mut random);
-        let model = Model::new(&problem, &Options::default()).unwrap();
+        let model = Model::new(&problem, view(&problem), &Options::default()).unwrap();
         let prices: Vec<i64> = (0..size).map(|_| random.below(1 << 20) as i64).collect();
         let need = prices.iter().sum::<i64>() * (1 + random.below(8) as i64) / 10 + 1;
         let threshold = 1.5 + random.below(60) as f64;
@@ -210,7 +215,7 @@ fn no_price_and_no_cut_proves_too_much() {
     for round in 0..150 {
         let mut problem = problem(3 + random.below(4), &mut random);
         problem.mtpp.as_mut().unwrap().memory = None;
-        let model = Model::new(&problem, &Options::default()).unwrap();
+        let model = Model::new(&problem, view(&problem), &Options::default()).unwrap();
         let (simple, best) = (bounds::simple(&model).value, optimum(&model));
         let cut = priced::cut(&model, simple, &mut Effort::nodes(20_000));
         let priced = priced::priced(&model, simple, best + 1.0, &mut Effort::nodes(20_000), &mut |_| {}).unwrap();
@@ -229,7 +234,7 @@ fn blocks_are_solutions_of_the_program() {
     for round in 0..60 {
         let size = 2 + random.below(6);
         let (problem, options) = (problem(size, &mut random), options(&mut random));
-        let model = Model::new(&problem, &options).unwrap();
+        let model = Model::new(&problem, view(&problem), &options).unwrap();
         let order = order::by_keys(&model, &order::random_keys(&model, &mut random));
         let slicing = Slicer::new(&model, 0.0).best(&Line::new(&model, &order), 1.0);
         if model.k < 2 || slicing.value <= 0.0 {
@@ -261,14 +266,14 @@ fn the_papers_worst_orders() {
     for k in 2..7 {
         // Lemma B.2: nothing can be cut without the heavy tensor, so all is in one block.
         let problem = worst_case(k, true);
-        let model = Model::new(&problem, &Options::default()).unwrap();
+        let model = Model::new(&problem, view(&problem), &Options::default()).unwrap();
         let place = |node: usize| model.nodes.iter().position(|nodes| nodes == &[node]).unwrap() as u32;
         let order: Vec<u32> = (0..k).chain((k..2 * k).rev()).map(place).collect();
         let sliced = Slicer::new(&model, bounds::simple(&model).value).best(&Line::new(&model, &order), 1.0);
         assert!((sliced.value - k as f64).abs() < SLACK, "{k}: {sliced:?}");
         // Remark B.3: without it, two heavy tasks or one with all light ones.
         let problem = worst_case(k, false);
-        let model = Model::new(&problem, &Options::default()).unwrap();
+        let model = Model::new(&problem, view(&problem), &Options::default()).unwrap();
         let order: Vec<u32> = (0..2 * k as u32).collect();
         let sliced = Slicer::new(&model, bounds::simple(&model).value).best(&Line::new(&model, &order), 1.0);
         assert!((sliced.value - 2.0 * k as f64 / (k as f64 + 1.0)).abs() < SLACK, "{k}: {sliced:?}");
@@ -281,7 +286,7 @@ fn a_false_claim_is_dropped() {
     let mut random = Random::new(21);
     for _ in 0..20 {
         let problem = problem(8, &mut random);
-        let model = Model::new(&problem, &Options::default()).unwrap();
+        let model = Model::new(&problem, view(&problem), &Options::default()).unwrap();
         let mut known = Known::start(&model, &Options::default());
         if known.value <= 0.0 || known.is_closed() {
             continue;
@@ -291,7 +296,7 @@ fn a_false_claim_is_dropped() {
             known.prove(Bound::by(known.value * share, "exact", Proof::Solver));
             assert!(!known.is_closed(), "{share}");
         }
-        let solution = answer(&problem, &model, known);
+        let solution = answer(&problem, view(&problem), &model, known);
         let plan = Plan::new(&problem, "milp", solution.schedule, solution.bound.unwrap());
         assert_eq!((plan.bound, &plan.bound_by, plan.proof), (verified.value, &verified.by, verified.proof));
         assert_eq!(plan.warnings().len(), 1);

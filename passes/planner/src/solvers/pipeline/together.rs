@@ -1,8 +1,8 @@
 //! Which nodes must share a block: those of a group, and those on a path between such, as blocks must not wait for each other
 //! in a circle.
 
-use crate::error::Error;
-use crate::problem::Problem;
+use crate::model::error::Error;
+use crate::model::problem::Problem;
 
 /// The nodes of each task. Nodes of a task are in an order in which they can run, and so are the tasks.
 pub(super) fn together(problem: &Problem, groups: &[Vec<usize>]) -> Result<Vec<Vec<usize>>, Error> {

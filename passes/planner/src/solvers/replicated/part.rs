@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Error;
-use crate::instance::Instance;
-use crate::problem::{Device, Node, Problem, Tensor};
-use crate::split::cuts::stretches;
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::problem::{Device, Node, Problem, Tensor};
+use crate::model::units::Micros;
+use crate::solvers::cuts::stretches;
 
 /// Cuts a network into so many parts of about equal work, in topological order: where it is one task wide if it often is.
 pub(super) fn cut(instance: &Instance, parts: usize) -> Vec<Vec<usize>> {

@@ -3,16 +3,16 @@
 //! Tails come from one pass backwards before each sweep and hold for all that lies behind the window; ends are made on the
 //! way. So a trial costs what its window costs, and a sweep a little more than its trials.
 
-use super::chains::{Allowance, Budget};
 use super::memory::{Limits, fits};
 use super::method::{Around, Heat, Method, Step, exponential_samples, temperature};
 use super::model::Model;
 use super::schedule::{Choice, Schedule};
 use super::window::{WIDEST, Window};
-use crate::instance::Instance;
-use crate::plan;
+use crate::model::instance::Instance;
+use crate::model::plan;
+use crate::model::units::Micros;
 use crate::random::Random;
-use crate::units::Micros;
+use crate::solvers::chains::{Allowance, Budget};
 
 /// Tasks in a window, how far it moves, and how many trials it makes before it does.
 const WIDTH: usize = 14;
@@ -225,8 +225,8 @@ impl<'a> Annealer<'a> {
 mod tests {
     use super::*;
     use crate::generate::{Rwnn, rwnn};
-    use crate::plan::Objective;
-    use crate::watch::Watch;
+    use crate::model::observer::Observer;
+    use crate::model::plan::Objective;
 
     /// A window knows the whole schedule's makespan by what lies around it.
     #[test]
@@ -238,8 +238,8 @@ mod tests {
             let tasks = instance.tasks();
             let start = Choice { device: vec![1; tasks], order: instance.order().iter().map(|t| *t as u32).collect() };
             let mut annealer = Annealer::new(&instance, &model, start, Random::new(seed));
-            let watch = Watch::default();
-            let budget = Budget::unlimited(&watch);
+            let observer = Observer::default();
+            let budget = Budget::unlimited(&observer);
             for sweep in 0..12 {
                 let step = if sweep % 2 == 0 { Step::One } else { Step::Several };
                 annealer.sweep(budget, model.mean_time(), step);

@@ -16,10 +16,10 @@ mod shake;
 mod state;
 mod window;
 
-use super::chains::Allowance;
 use super::method::Method;
-use crate::instance::Instance;
-use crate::plan::{self, Batch};
+use crate::model::instance::Instance;
+use crate::model::plan::{self, Batch};
+use crate::solvers::chains::Allowance;
 
 use model::Model;
 use schedule::Schedule;

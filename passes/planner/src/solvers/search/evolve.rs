@@ -1,13 +1,13 @@
 //! The (1+1) evolutionary algorithm on a device for each task, in breadth-first order.
 
-use super::chains::Allowance;
 use super::memory::{Limits, fits};
 use super::model::Model;
 use super::schedule::{Choice, Schedule};
-use crate::instance::Instance;
-use crate::list;
-use crate::plan;
+use crate::model::instance::Instance;
+use crate::model::plan;
 use crate::random::Random;
+use crate::solvers::chains::Allowance;
+use crate::solvers::list;
 
 /// Improves a placement of one input. None where there is nothing to improve.
 pub(super) fn latency(instance: &Instance, device: &[usize], allowance: &Allowance) -> Option<plan::Schedule> {

@@ -1,8 +1,8 @@
 //! What is left of the devices' memory while a schedule changes.
 
-use crate::instance::Instance;
-use crate::problem::MemoryModel;
-use crate::units::Bytes;
+use crate::model::instance::Instance;
+use crate::model::problem::MemoryModel;
+use crate::model::units::Bytes;
 
 /// How memory limits a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

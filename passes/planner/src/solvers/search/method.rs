@@ -1,7 +1,7 @@
 //! How windows are searched: by which method, how hot, and what they must know of the rest of the schedule.
 
+use crate::model::units::{Bytes, Micros};
 use crate::random::Random;
-use crate::units::{Bytes, Micros};
 
 /// How many samples of the exponential distribution are drawn from.
 const SAMPLES: u32 = 4096;

@@ -1,7 +1,7 @@
 //! The latency problem, laid out for fast simulation.
 
-use crate::instance::Instance;
-use crate::units::{Bytes, Micros};
+use crate::model::instance::Instance;
+use crate::model::units::{Bytes, Micros};
 
 use super::memory::Limits;
 

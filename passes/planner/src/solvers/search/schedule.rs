@@ -1,9 +1,9 @@
 //! A schedule under search: a device a task and one order of all tasks, with heads and tails.
 
 use super::model::Model;
-use crate::instance::Instance;
-use crate::plan;
-use crate::units::Micros;
+use crate::model::instance::Instance;
+use crate::model::plan;
+use crate::model::units::Micros;
 
 /// Which device runs each task, and in which order. A device runs its tasks in this order, each as early as it can.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,8 +145,8 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Objective;
-    use crate::problem::{Device, Node, Problem};
+    use crate::model::plan::Objective;
+    use crate::model::problem::{Device, Node, Problem};
 
     /// A task that takes no time stays before one that waits for it: 0.1 + 0.7 − 0.7 is less than 0.1.
     #[test]

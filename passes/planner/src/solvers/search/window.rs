@@ -6,8 +6,8 @@
 use super::method::{Around, Heat};
 use super::model::Model;
 use super::schedule::{Choice, Schedule};
+use crate::model::units::{Bytes, Micros};
 use crate::random::Random;
-use crate::units::{Bytes, Micros};
 
 /// The most tasks a window holds: a bit each in a mask.
 pub(super) const WIDEST: usize = 64;

@@ -14,10 +14,10 @@ mod slots;
 
 use std::ops::ControlFlow;
 
-use crate::bus::{Choice, Model};
 use crate::mip::Limits;
-use crate::plan::Limit;
-use crate::solve::Options;
+use crate::model::options::Options;
+use crate::model::plan::Limit;
+use crate::solvers::contention::{Choice, Model};
 
 use build::Formulation;
 use slots::Slots;

@@ -1,16 +1,16 @@
 //! What the integer program proposes, on cases that can be thought through.
 
 use super::program;
-use crate::bus::{Choice, Job, Model, Simulator, Way, each_once, extend_first_to_end, jobs, roomy};
 use crate::generate::{Rwnn, rwnn};
-use crate::instance::Instance;
-use crate::plan::Objective;
-use crate::problem::Problem;
-use crate::solve::Options;
+use crate::model::instance::Instance;
+use crate::model::options::Options;
+use crate::model::plan::Objective;
+use crate::model::problem::Problem;
+use crate::solvers::contention::{Choice, Job, Model, Simulator, Way, each_once, extend_first_to_end, jobs};
 
 /// What is proposed for a whole problem as one piece, and what it and a greedy start take.
 fn propose(problem: &Problem, see: impl Fn(&Model<'_>, &Choice)) -> (f64, f64) {
-    let instance = Instance::new(&roomy(problem), Objective::Latency).unwrap();
+    let instance = Instance::new(&problem.relaxed_without_memory(), Objective::Latency).unwrap();
     let model = Model::new(problem, Objective::Latency, &instance, &each_once(&instance));
     let launches: Vec<usize> = instance.order().to_vec();
     let mut choice = Choice::empty(&model);
@@ -65,7 +65,7 @@ fn parameters_are_handed_on() {
 fn parameters_are_read_where_they_are() {
     let mut problem = two_tasks("5,5");
     problem.bus.iter_mut().for_each(|rows| rows[0][2] = Some("pcie0".to_owned()));
-    let mut cold = crate::problem::Cold::from_host(0);
+    let mut cold = crate::model::problem::Cold::from_host(0);
     cold.direct = Some(vec![Some(vec![None, Some(6.0), Some(6.0)]), None, None]);
     problem.cold = Some(cold);
     let (value, _) = propose(&problem, |_, choice| assert_eq!(choice.way[0], Way::Direct));

@@ -4,9 +4,9 @@
 //! reaches them as delivery times: how long it takes from a task's end to the end of all, over what waits for its result
 //! and over what waits for its device. So the schedule that ends first is the one that is best for the whole.
 
-use crate::exact::graph::{Footprint, Graph};
-use crate::instance::{Arc, Instance};
-use crate::units::Micros;
+use crate::model::instance::{Arc, Instance};
+use crate::model::units::Micros;
+use crate::solvers::exact::graph::{Footprint, Graph};
 
 /// A schedule, or the beginning of one.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::instance::Instance;
-use crate::list;
+use crate::model::instance::Instance;
+use crate::solvers::list;
 
 /// Tasks of a module.
 const LEAST: usize = 8;
@@ -139,7 +139,7 @@ fn pieces(passing: &[usize]) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
     use crate::generate::{Rwnn, rwnn};
-    use crate::plan::Objective;
+    use crate::model::plan::Objective;
 
     /// Tests that no more tensors pass than where a generator made borders, and that pieces are in order and of their size.
     #[test]

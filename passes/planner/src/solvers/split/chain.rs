@@ -1,7 +1,7 @@
 //! The dynamic program along the cuts: the device of a cut is all that both sides have to agree on.
 
 use super::module::Ends;
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// How long a module takes, for each pair of devices at its ends.
 pub(crate) type Table = Vec<(Ends, Micros)>;

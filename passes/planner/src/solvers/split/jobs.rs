@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::chain::{self, Table};
 use super::module::{Ends, Module};
-use crate::exact::bounds::longest_path;
-use crate::exact::graph::Graph;
-use crate::exact::search::{Found, Goal, SAME};
-use crate::exact::{Limits, search};
-use crate::units::Micros;
+use crate::model::units::Micros;
+use crate::solvers::exact::bounds::longest_path;
+use crate::solvers::exact::graph::Graph;
+use crate::solvers::exact::search::{Found, Goal, SAME};
+use crate::solvers::exact::{Limits, search};
 
 /// A module's problem, and what is known about it.
 struct Job {

@@ -1,10 +1,10 @@
 //! A stretch between two cuts as a problem of its own, for each pair of devices that its ends may be on.
 
-use super::cuts::Stretch;
-use crate::exact::graph::{Footprint, Graph};
-use crate::exact::symmetry::Classes;
-use crate::instance::Instance;
-use crate::units::Micros;
+use crate::model::instance::Instance;
+use crate::model::units::Micros;
+use crate::solvers::cuts::Stretch;
+use crate::solvers::exact::graph::{Footprint, Graph};
+use crate::solvers::exact::symmetry::Classes;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Module {
@@ -112,8 +112,8 @@ fn canonical_order(graph: &Graph, stretch: &Stretch) -> Vec<usize> {
     let mut label: Vec<u64> = (0..graph.tasks).map(|task| row(task).fold(graph.need[task].to_bits(), mix)).collect();
     for _ in 0..3 {
         let about = |task: usize| {
-            let around = |arcs: &Vec<crate::exact::graph::Arc>, salt: u64| {
-                let one = |arc: &crate::exact::graph::Arc| {
+            let around = |arcs: &Vec<crate::solvers::exact::graph::Arc>, salt: u64| {
+                let one = |arc: &crate::solvers::exact::graph::Arc| {
                     graph.delays(arc).iter().fold(label[arc.task] ^ salt, |state, delay| mix(state, delay.to_bits()))
                 };
                 // A sum does not depend on the order of neighbours.

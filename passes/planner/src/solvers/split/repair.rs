@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::around::Around;
-use crate::exact::search::{Goal, SAME};
-use crate::exact::{self, Limits, Timetable};
-use crate::instance::Instance;
-use crate::race::Race;
-use crate::units::Micros;
+use crate::model::instance::Instance;
+use crate::model::units::Micros;
+use crate::solvers::exact::search::{Goal, SAME};
+use crate::solvers::exact::{self, Limits, Timetable};
+use crate::solvers::incumbent::SharedIncumbent;
 
 /// Tasks in the narrowest windows and in the widest, and how often at least and at most a window's search may put a task
 /// at the end of a partial schedule.
@@ -72,7 +72,7 @@ impl<'a> Line<'a> {
         for &task in order.iter().rev() {
             let device = schedule.device[task];
             let time = time(instance, task, device);
-            let after = |arc: &crate::instance::Arc| {
+            let after = |arc: &crate::model::instance::Arc| {
                 instance.transfer(arc.tensor, device, schedule.device[arc.task]) + around.tail[arc.task]
             };
             let rest = instance.successors(task).iter().map(after).fold(behind[device], f64::max);
@@ -98,7 +98,7 @@ impl<'a> Line<'a> {
         }
         let tasks = &self.order[window.clone()];
         let graph = self.around.graph(tasks);
-        let found = exact::search(&graph, Goal::Beat(&Race::new(self.schedule.value)), limits);
+        let found = exact::search(&graph, Goal::Beat(&SharedIncumbent::new(self.schedule.value)), limits);
         let Some(sequence) = found.sequence else { return found.extensions };
         let placed = |task: &usize| (*task, self.schedule.device[*task]);
         let mut whole: Vec<(usize, usize)> = self.order[..window.start].iter().map(placed).collect();

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::around::Around;
 use super::borders::Borders;
-use crate::exact::graph::Graph;
-use crate::exact::search::Goal;
-use crate::exact::{self, Limits, Timetable};
-use crate::instance::Instance;
-use crate::units::Micros;
+use crate::model::instance::Instance;
+use crate::model::units::Micros;
+use crate::solvers::exact::graph::Graph;
+use crate::solvers::exact::search::Goal;
+use crate::solvers::exact::{self, Limits, Timetable};
 
 /// How often a module's search may put a task at the end of a partial schedule.
 const EXTENSIONS: u64 = 20_000;

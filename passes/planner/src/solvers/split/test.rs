@@ -1,16 +1,16 @@
 //! Chains of small modules, held against the search over the whole and against trying everything.
 
-use super::cuts::stretches;
 use super::jobs::Solved;
 use super::module::Module;
 use super::solve;
-use crate::exact::graph::{Footprint, Graph};
-use crate::exact::test::optimum;
-use crate::exact::{self, Limits};
-use crate::instance::Instance;
-use crate::plan::{Bound, Objective, Plan, Schedule};
-use crate::problem::{Device, Node, Problem};
+use crate::model::instance::Instance;
+use crate::model::plan::{Bound, Objective, Plan, Schedule};
+use crate::model::problem::{Device, Node, Problem};
 use crate::random::Random;
+use crate::solvers::cuts::stretches;
+use crate::solvers::exact::graph::{Footprint, Graph};
+use crate::solvers::exact::test::optimum;
+use crate::solvers::exact::{self, Limits};
 use crate::verify::verify;
 
 struct Shape {

@@ -3,9 +3,9 @@
 use super::links::LEAST_BANDWIDTH;
 use super::nodes::figures;
 use super::{MOST, unfit};
-use crate::error::Finding;
-use crate::problem::{EdgeNetwork, Problem};
-use crate::units::short_number;
+use crate::model::error::Finding;
+use crate::model::problem::{EdgeNetwork, Problem};
+use crate::model::units::short_number;
 
 /// Slower machines would take longer than numbers can say.
 const LEAST_RATE: f64 = 1e-9;

@@ -1,9 +1,9 @@
 //! Devices, and the matrices over pairs of them.
 
 use super::unfit;
-use crate::error::Finding;
-use crate::problem::Problem;
-use crate::units::short_number;
+use crate::model::error::Finding;
+use crate::model::problem::Problem;
+use crate::model::units::short_number;
 
 /// Slower links would make transfers take longer than numbers can say.
 pub(super) const LEAST_BANDWIDTH: f64 = 1e-9;

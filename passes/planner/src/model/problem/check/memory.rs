@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Finding;
-use crate::infeasible::abbreviated;
-use crate::plan::Objective;
-use crate::problem::{Domains, MemoryModel, Problem};
-use crate::units::{Bytes, human_bytes};
+use crate::model::error::Finding;
+use crate::model::plan::Objective;
+use crate::model::problem::{Domains, MemoryModel, Problem, abbreviated};
+use crate::model::units::{Bytes, human_bytes};
 
 /// The queue of tasks that run on the same devices in the same sizes.
 struct Cut {

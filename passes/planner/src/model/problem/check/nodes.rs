@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::unfit;
-use crate::error::Finding;
-use crate::problem::{Node, Problem};
-use crate::units::short_number;
+use crate::model::error::Finding;
+use crate::model::problem::{Node, Problem};
+use crate::model::units::short_number;
 
 impl Problem {
     pub(super) fn check_nodes(&self, findings: &mut Vec<Finding>) {

@@ -11,12 +11,12 @@ mod chunks;
 
 use super::super::Timeline;
 use super::{Part, Room, State, makespan_of};
-use crate::baseline::memory::fitting;
 use crate::bounds::{byte_prices, device_classes};
-use crate::error::Error;
-use crate::instance::Instance;
-use crate::plan::{Batch, Schedule};
-use crate::units::{Bytes, Micros};
+use crate::model::error::Error;
+use crate::model::instance::Instance;
+use crate::model::plan::{Batch, Schedule};
+use crate::model::units::{Bytes, Micros};
+use crate::solvers::baseline::memory::fitting;
 
 use chunks::{Chunk, Pace, Shapes, chunks};
 
@@ -32,7 +32,7 @@ const LEADS: [f64; 4] = [f64::INFINITY, 0.5, 0.25, 0.125];
 const RUNS: usize = 64;
 
 /// The best schedule that was found; none where nothing fits.
-pub(in crate::baseline) fn schedule(instance: &Instance) -> Option<Schedule> {
+pub(in crate::solvers::baseline) fn schedule(instance: &Instance) -> Option<Schedule> {
     let byte = byte_prices(instance);
     let is_free = byte.iter().all(|price| *price == 0.0);
     let room = Room::new(instance, 0.0);

@@ -1,7 +1,7 @@
 //! Cutting a queue into batches, at most one a device, that add up to it.
 
-use crate::baseline::Choice;
-use crate::units::Micros;
+use crate::model::units::Micros;
+use crate::solvers::baseline::Choice;
 
 /// One batch that a device might take.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Every order of starts on every choice of devices.
 
-use crate::exact::graph::Graph;
-use crate::units::Micros;
+use crate::model::units::Micros;
+use crate::solvers::exact::graph::Graph;
 
 /// The least makespan; infinite if there is no schedule.
 pub(crate) fn optimum(graph: &Graph) -> Micros {

@@ -1,7 +1,7 @@
 //! Random graphs from a seed.
 
-use crate::exact::graph::Graph;
 use crate::random::Random;
+use crate::solvers::exact::graph::Graph;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {

@@ -1,10 +1,10 @@
 //! Which of two tasks is first.
 
 use super::{Latency, Pair, time};
-use crate::error::Error;
-use crate::milp::{MOST_PAIRS, ROUNDING, too_large};
 use crate::mip::{Column, Program};
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::units::Micros;
+use crate::solvers::milp::{MOST_PAIRS, ROUNDING, too_large};
 
 impl Latency<'_> {
     /// Of two tasks on one device, one is first.

@@ -1,9 +1,9 @@
 //! Schedules as solutions of the program, and back.
 
 use super::{Flow, Latency, Pair, time};
-use crate::milp::Formulation;
 use crate::mip::{Column, Program};
-use crate::plan::Batch;
+use crate::model::plan::Batch;
+use crate::solvers::milp::Formulation;
 
 impl Formulation for Latency<'_> {
     fn solution(&self, program: &Program, launches: &[Batch]) -> Option<Vec<f64>> {

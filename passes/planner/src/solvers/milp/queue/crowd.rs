@@ -2,7 +2,7 @@
 
 use super::Queue;
 use crate::mip::{Column, Program};
-use crate::units::Micros;
+use crate::model::units::Micros;
 
 /// Rows with more entries than this in all cost more time than they save.
 const MOST_ENTRIES: usize = 300_000;

@@ -1,8 +1,8 @@
 //! What moves between batches.
 
 use super::{Flow, On, Queue};
-use crate::instance::Instance;
 use crate::mip::{Column, Program};
+use crate::model::instance::Instance;
 
 impl Queue<'_> {
     /// A batch starts when all that it reads is there.

@@ -1,9 +1,9 @@
 //! Which of two batches is first.
 
 use super::{Pair, Queue};
-use crate::error::Error;
-use crate::milp::{MOST_PAIRS, too_large};
 use crate::mip::Program;
+use crate::model::error::Error;
+use crate::solvers::milp::{MOST_PAIRS, too_large};
 
 impl Queue<'_> {
     /// Of two batches on one device, one is first.

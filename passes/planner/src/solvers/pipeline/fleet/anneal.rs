@@ -2,11 +2,11 @@
 
 use super::loads::Loads;
 use super::{Fleet, Pipe};
-use crate::pipeline::anneal::{COLD, HOT, another, draw, power};
-use crate::pipeline::state::range;
+use crate::model::units::Micros;
 use crate::random::Random;
-use crate::search::chains::{Allowance, Budget};
-use crate::units::Micros;
+use crate::solvers::chains::{Allowance, Budget};
+use crate::solvers::pipeline::anneal::{COLD, HOT, another, draw, power};
+use crate::solvers::pipeline::state::range;
 
 /// Trials between looks at the clock.
 const STRIDE: u64 = 128;

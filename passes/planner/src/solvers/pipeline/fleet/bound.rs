@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use super::Fleet;
-use crate::error::Error;
 use crate::mip::{self, Limits, Program};
-use crate::plan::{Bound, Proof};
-use crate::units::Micros;
+use crate::model::error::Error;
+use crate::model::plan::{Bound, Proof};
+use crate::model::units::Micros;
 
 /// Programs of more parts than this take too long.
 const MOST_PARTS: usize = 200_000;

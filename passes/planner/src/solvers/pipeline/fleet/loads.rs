@@ -1,8 +1,8 @@
 //! What each device and each link of a fleet takes, kept up to date while tasks move.
 
 use super::Fleet;
-use crate::pipeline::PipelineCost;
-use crate::units::{Bytes, Micros};
+use crate::model::options::PipelineCost;
+use crate::model::units::{Bytes, Micros};
 
 #[derive(Clone)]
 pub(super) struct Loads<'a> {

@@ -5,13 +5,13 @@ use std::thread;
 use super::slice::Slicer;
 use super::start::Best;
 use super::{Fleet, Pipe};
-use crate::pipeline::OrderSearch;
-use crate::pipeline::evolution::{Evolution, Member};
-use crate::pipeline::model::Model;
-use crate::pipeline::order::{by_keys, length};
-use crate::search::chains::cores;
-use crate::solve::Options;
-use crate::units::Micros;
+use crate::model::options::Options;
+use crate::model::options::OrderSearch;
+use crate::model::units::Micros;
+use crate::solvers::chains::cores;
+use crate::solvers::pipeline::evolution::{Evolution, Member};
+use crate::solvers::pipeline::model::Model;
+use crate::solvers::pipeline::order::{by_keys, length};
 
 /// What is worse than the best by this factor is not told apart.
 const FAR: f64 = 1.5;
@@ -46,7 +46,7 @@ impl Fleet {
             let mut members = Vec::with_capacity(children.len());
             for (keys, (fitness, found)) in children.into_iter().zip(looks) {
                 if let Some((value, pipe)) = found.filter(|(value, _)| *value < best.value()) {
-                    options.watch.plan(value);
+                    options.observer.plan(value);
                     best.found = Some((value, pipe));
                 }
                 members.push(Member { keys, fitness });

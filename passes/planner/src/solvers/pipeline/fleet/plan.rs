@@ -7,15 +7,16 @@ use super::Fleet;
 use super::anneal::anneal;
 use super::pipe::Pipe;
 use super::proof::Proof;
-use crate::error::Error;
 use crate::mip::Limits;
-use crate::pipeline::{auto as alike, bounds, brief, brkga, left, milp};
-use crate::plan::{Bound, Limit, Proof as Rests, Schedule, Stages};
-use crate::problem::Problem;
+use crate::model::error::Error;
+use crate::model::options::Options;
+use crate::model::plan::{Bound, Limit, Proof as Rests, Schedule, Stages};
+use crate::model::problem::Problem;
+use crate::model::units::Micros;
 use crate::random::Random;
-use crate::search::chains::Allowance;
-use crate::solve::{Options, Solution};
-use crate::units::Micros;
+use crate::solvers::Solution;
+use crate::solvers::chains::Allowance;
+use crate::solvers::pipeline::{auto as alike, bounds, brief, brkga, left, milp};
 
 /// Moves that annealing tries when nothing is said.
 const MOVES: u64 = 4_000_000;
@@ -53,7 +54,7 @@ struct Plans<'a> {
 
 /// A short search, an attempt at a proof, a longer search, and what time is left for a proof or at least a bound. Where devices
 /// are shared, first the same without, which is a good start.
-pub(in crate::pipeline) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+pub(in crate::solvers::pipeline) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let mut plans = Plans::new(problem, options)?;
     if options.shared_devices {
         let alone = Options { shared_devices: false, ..left(options, plans.since, ALONE_SHARE) };
@@ -64,12 +65,12 @@ pub(in crate::pipeline) fn auto(problem: &Problem, options: &Options) -> Result<
         }
     }
     plans.search();
-    options.watch.taken(plans.value, plans.by);
+    options.observer.taken(plans.value, plans.by);
     Ok(plans.solution())
 }
 
 /// Annealing alone.
-pub(in crate::pipeline) fn annealed(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+pub(in crate::solvers::pipeline) fn annealed(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let mut plans = Plans::new(problem, options)?;
     plans.simply()?;
     plans.anneal(&left(options, plans.since, 1.0));
@@ -77,13 +78,13 @@ pub(in crate::pipeline) fn annealed(problem: &Problem, options: &Options) -> Res
 }
 
 /// Orders, cut among devices.
-pub(in crate::pipeline) fn slicegraph(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+pub(in crate::solvers::pipeline) fn slicegraph(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let mut plans = Plans::new(problem, options)?;
     plans.simply()?;
     if plans.fleet.is_even() && plans.fleet.working > 0 {
         let model = plans.fleet.at_best();
         // Without ports, values are not those of the plan.
-        let unheard = Options { watch: options.watch.of_bounds(), ..options.clone() };
+        let unheard = Options { observer: options.observer.of_bounds(), ..options.clone() };
         let sliced = brkga::search(&model, plans.bound.verified_value(), &unheard, None);
         plans.take_stages(&sliced.blocks(), ORDERS);
     } else if let Some(pipe) = plans.fleet.search_orders(&plans.pipe, plans.bound.verified_value(), options) {
@@ -93,7 +94,7 @@ pub(in crate::pipeline) fn slicegraph(problem: &Problem, options: &Options) -> R
 }
 
 /// The integer program, from a short search.
-pub(in crate::pipeline) fn exact(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+pub(in crate::solvers::pipeline) fn exact(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let mut plans = Plans::new(problem, options)?;
     plans.simply()?;
     plans.anneal(&brief(options));
@@ -102,7 +103,7 @@ pub(in crate::pipeline) fn exact(problem: &Problem, options: &Options) -> Result
 }
 
 /// Whether some pipeline is found; of few tasks by a program, too.
-pub(in crate::pipeline) fn has_plan(problem: &Problem, options: &Options) -> bool {
+pub(in crate::solvers::pipeline) fn has_plan(problem: &Problem, options: &Options) -> bool {
     if problem.nodes.len() > FEW_TASKS {
         return Fleet::new(problem, options).is_ok_and(|fleet| fleet.start(options.seed).is_some());
     }
@@ -111,7 +112,7 @@ pub(in crate::pipeline) fn has_plan(problem: &Problem, options: &Options) -> boo
 }
 
 /// Every bound by name, weakest first.
-pub(in crate::pipeline) fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
+pub(in crate::solvers::pipeline) fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
     let mut plans = Plans::new(problem, options)?;
     let mut all = vec![plans.bound.clone()];
     let parts = plans.fleet.parts(plans.value, &plans.limits(1.0))?;
@@ -154,7 +155,7 @@ impl<'a> Plans<'a> {
             }
         };
         let value = fleet.value(&pipe);
-        options.watch.of(by).plan(value);
+        options.observer.of(by).plan(value);
         let (bound, proof) = (fleet.simple(), Proof::new(&fleet));
         Ok(Self { fleet, options, since, value, pipe, by, bound, proof, tried: None })
     }
@@ -225,7 +226,7 @@ impl<'a> Plans<'a> {
     fn take(&mut self, pipe: Pipe, by: &'static str) {
         let value = self.fleet.value(&pipe);
         if value < self.value {
-            self.options.watch.of(by).plan(value);
+            self.options.observer.of(by).plan(value);
             (self.value, self.pipe, self.by) = (value, pipe, by);
         }
     }
@@ -237,7 +238,8 @@ impl<'a> Plans<'a> {
         }
         let model = self.fleet.at_best();
         // Without ports, bounds hold and values are not those of the plan.
-        let unheard = Options { watch: self.options.watch.of_bounds(), ..left(&self.worth(), self.since, PROOF_SHARE) };
+        let unheard =
+            Options { observer: self.options.observer.of_bounds(), ..left(&self.worth(), self.since, PROOF_SHARE) };
         let known = alike::solve(&model, &unheard, Instant::now());
         self.take_stages(&known.blocks, known.by);
         self.prove(known.bound);
@@ -258,13 +260,13 @@ impl<'a> Plans<'a> {
         if self.is_closed() || self.value <= 0.0 || !fleet.is_provable(self.worth().effort) || again {
             return Ok(());
         }
-        let watch = self.options.watch.of(PROGRAM);
-        let found = self.proof.go_on(fleet, self.value, self.bound.verified_value(), &limits, &watch)?;
+        let observer = self.options.observer.of(PROGRAM);
+        let found = self.proof.go_on(fleet, self.value, self.bound.verified_value(), &limits, &observer)?;
         found.better.into_iter().for_each(|(_, pipe)| self.take(pipe, PROGRAM));
         let verified = Bound::by(found.verified, "exact", Rests::SafeDual);
         self.prove(verified.or(Bound::by(found.claimed, "exact", Rests::Solver)));
         self.tried = Some(self.value);
-        self.options.watch.bound(self.bound.value, "exact");
+        self.options.observer.bound(self.bound.value, "exact");
         Ok(())
     }
 

@@ -9,12 +9,12 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::{Fleet, Pipe};
-use crate::error::Error;
 use crate::mip::{self, Column, Event, Limits, Program};
-use crate::pipeline::PipelineCost;
-use crate::pipeline::milp::SLACK;
-use crate::units::Micros;
-use crate::watch::Watch;
+use crate::model::error::Error;
+use crate::model::observer::Observer;
+use crate::model::options::PipelineCost;
+use crate::model::units::Micros;
+use crate::solvers::pipeline::milp::SLACK;
 
 /// Programs of more rows than this are not worth the time it takes to write them down.
 const MOST_ROWS: usize = 150_000;
@@ -56,7 +56,7 @@ impl Fleet {
         value: Micros,
         least: Micros,
         limits: &Limits,
-        watch: &Watch,
+        observer: &Observer,
     ) -> Result<Found, Error> {
         let began = Instant::now();
         let most = value * (1.0 - SLACK);
@@ -66,14 +66,14 @@ impl Fleet {
             let Some(pipe) = self.pipe_on(&formulation.devices(values)) else { return };
             let found = self.value(&pipe);
             if found < better.as_ref().map_or(value, |(value, _)| *value) {
-                watch.plan(found);
+                observer.plan(found);
                 better = Some((found, pipe));
             }
         };
         let outcome = formulation.program.prove(&limits.left_since(began), None, &mut |event| {
             match event {
                 Event::Solution(values) => see(values),
-                Event::Bound(bound) => watch.bound(((bound - SLACK) * value).min(value), "exact"),
+                Event::Bound(bound) => observer.bound(((bound - SLACK) * value).min(value), "exact"),
                 Event::Wanted(_) => {}
             }
             ControlFlow::Continue(())

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use super::Fleet;
 use super::program::Found;
-use crate::error::Error;
 use crate::mip::Limits;
-use crate::pipeline::milp::closes;
-use crate::pipeline::share_of;
-use crate::units::Micros;
-use crate::watch::Watch;
+use crate::model::error::Error;
+use crate::model::observer::Observer;
+use crate::model::units::Micros;
+use crate::solvers::pipeline::milp::closes;
+use crate::solvers::pipeline::share_of;
 
 /// More sequences of devices than this are not tried one by one.
 const MOST_SEQUENCES: usize = 12;
@@ -46,14 +46,14 @@ impl Proof {
         value: Micros,
         least: Micros,
         limits: &Limits,
-        watch: &Watch,
+        observer: &Observer,
     ) -> Result<Found, Error> {
         let since = Instant::now();
         let mut all = Found { better: None, claimed: f64::INFINITY, verified: f64::INFINITY, is_none: true };
         let mut open: Vec<&mut Sequence> =
             self.sequences.iter_mut().filter(|sequence| !closes(sequence.verified, value)).collect();
         let (count, rounds) = (open.len(), open.len().div_ceil(WIDTH));
-        let watch = &if count > 1 { watch.without_bounds() } else { watch.clone() };
+        let observer = &if count > 1 { observer.without_bounds() } else { observer.clone() };
         for (done, some) in open.chunks_mut(WIDTH).enumerate() {
             let known = all.value().min(value);
             if known <= 0.0 {
@@ -64,7 +64,7 @@ impl Proof {
             let limits = &Limits { iterations, seconds: limits.seconds.map(left), ..*limits };
             let looks: Vec<Result<Found, Error>> = thread::scope(|scope| {
                 let look = |sequence: Option<Vec<usize>>| {
-                    scope.spawn(move || fleet.in_turn(sequence.as_deref(), known, least, limits, watch))
+                    scope.spawn(move || fleet.in_turn(sequence.as_deref(), known, least, limits, observer))
                 };
                 let threads: Vec<_> = some.iter().map(|sequence| look(sequence.devices.clone())).collect();
                 let panicked = || Error::Bug("a program's thread panicked".to_owned());

@@ -5,9 +5,9 @@
 //! a start, and what it really takes is counted afterwards.
 
 use super::Fleet;
-use crate::pipeline::line::Line;
-use crate::pipeline::model::Model;
-use crate::units::{Bytes, Micros};
+use crate::model::units::{Bytes, Micros};
+use crate::solvers::pipeline::line::Line;
+use crate::solvers::pipeline::model::Model;
 
 /// Steps that cutting an order may take: of more tasks, not every place is tried as an end.
 const MOST_STEPS: usize = 60_000_000;

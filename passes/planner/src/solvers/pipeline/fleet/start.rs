@@ -3,13 +3,13 @@
 use super::proof::Proof;
 use super::slice::Slicer;
 use super::{Fleet, Pipe};
-use crate::error::{Error, Finding};
 use crate::mip::Limits;
-use crate::pipeline::order::{by_keys, random_keys};
-use crate::pipeline::slice::blocks;
+use crate::model::error::{Error, Finding};
+use crate::model::options::Options;
+use crate::model::units::Micros;
 use crate::random::Random;
-use crate::solve::Options;
-use crate::units::Micros;
+use crate::solvers::pipeline::order::{by_keys, random_keys};
+use crate::solvers::pipeline::slice::blocks;
 
 /// Sequences of devices that are tried, at most; steps that all of them together may take.
 const SEQUENCES: usize = 120;
@@ -95,7 +95,7 @@ impl Fleet {
             finite(&mut all.map(|(from, to)| self.move_time(tensor.bytes, from, to)))
         };
         let most = finite(&mut self.time.iter().copied()) + self.tensors.iter().map(ways).sum::<Micros>() + 1.0;
-        let found = Proof::new(self).go_on(self, most, 0.0, limits, &options.watch)?;
+        let found = Proof::new(self).go_on(self, most, 0.0, limits, &options.observer)?;
         match found.better {
             Some((_, pipe)) => Ok(pipe),
             None if found.is_none => {

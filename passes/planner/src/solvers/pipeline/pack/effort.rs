@@ -2,22 +2,22 @@
 
 use std::time::Instant;
 
-use crate::race::Race;
+use crate::solvers::incumbent::SharedIncumbent;
 
 /// Nodes of a search, until some time, as long as others have not ended it.
 #[derive(Clone, Debug)]
-pub(in crate::pipeline) struct Effort {
-    pub(in crate::pipeline) nodes: u64,
-    pub(in crate::pipeline) until: Option<Instant>,
-    pub(in crate::pipeline) race: Race,
+pub(in crate::solvers::pipeline) struct Effort {
+    pub(in crate::solvers::pipeline) nodes: u64,
+    pub(in crate::solvers::pipeline) until: Option<Instant>,
+    pub(in crate::solvers::pipeline) incumbent: SharedIncumbent,
 }
 
 impl Effort {
-    pub(in crate::pipeline) fn nodes(nodes: u64) -> Self {
-        Self { nodes, until: None, race: Race::default() }
+    pub(in crate::solvers::pipeline) fn nodes(nodes: u64) -> Self {
+        Self { nodes, until: None, incumbent: SharedIncumbent::default() }
     }
 
-    pub(in crate::pipeline) fn is_spent(&self) -> bool {
-        self.nodes == 0 || self.race.is_over() || self.until.is_some_and(|until| Instant::now() >= until)
+    pub(in crate::solvers::pipeline) fn is_spent(&self) -> bool {
+        self.nodes == 0 || self.incumbent.is_over() || self.until.is_some_and(|until| Instant::now() >= until)
     }
 }

@@ -5,12 +5,12 @@ use super::model::Model;
 use super::schedule::{Choice, Schedule, rest};
 use super::shake::Shaker;
 use super::window::Window;
-use crate::instance::Instance;
+use crate::model::instance::Instance;
+use crate::model::units::Micros;
 use crate::random::Random;
-use crate::search::chains::Budget;
-use crate::search::memory::Limits;
-use crate::search::method::{Around, Heat, Method, exponential_samples, temperature};
-use crate::units::Micros;
+use crate::solvers::chains::Budget;
+use crate::solvers::search::memory::Limits;
+use crate::solvers::search::method::{Around, Heat, Method, exponential_samples, temperature};
 
 /// Places in a window, and how far it moves each time.
 const WIDTH: usize = 16;
@@ -249,8 +249,8 @@ impl<'a> Annealer<'a> {
 mod tests {
     use super::*;
     use crate::generate::{Rwnn, rwnn};
-    use crate::plan::Objective;
-    use crate::watch::Watch;
+    use crate::model::observer::Observer;
+    use crate::model::plan::Objective;
 
     #[test]
     fn windows_say_what_whole_schedules_take() {
@@ -265,7 +265,7 @@ mod tests {
             let mut annealer = Annealer::new(&instance, &model, &start, Random::new(seed));
             for sweep in 0..8 {
                 let heat = if sweep % 2 == 0 { model.mean_time() } else { 0.0 };
-                annealer.sweep(Budget::unlimited(&Watch::default()), heat, &Leg::default());
+                annealer.sweep(Budget::unlimited(&Observer::default()), heat, &Leg::default());
                 let whole = annealer.schedule.forward(&model);
                 assert!((annealer.window.now.value - whole).abs() < 1e-6, "{} is {whole}", annealer.window.now.value);
             }

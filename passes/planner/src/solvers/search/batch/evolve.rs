@@ -4,12 +4,12 @@ use super::cut;
 use super::groups::{alive_fits, recut};
 use super::model::Model;
 use super::schedule::{Choice, Schedule};
-use crate::instance::Instance;
+use crate::model::instance::Instance;
+use crate::model::units::Micros;
 use crate::random::Random;
-use crate::search::chains::Budget;
-use crate::search::evolve::gap;
-use crate::search::memory::Limits;
-use crate::units::Micros;
+use crate::solvers::chains::Budget;
+use crate::solvers::search::evolve::gap;
+use crate::solvers::search::memory::Limits;
 
 /// One chain: the best value, and the choice that has it.
 pub(super) fn run(

@@ -4,9 +4,9 @@ use super::anneal::Annealer;
 use super::cut;
 use super::model::Model;
 use super::schedule::{ABSENT, Choice, Schedule};
-use crate::instance::Instance;
-use crate::search::memory::{Limits, fits};
-use crate::units::{Bytes, Micros};
+use crate::model::instance::Instance;
+use crate::model::units::{Bytes, Micros};
+use crate::solvers::search::memory::{Limits, fits};
 
 impl Annealer<'_> {
     /// Tries another cut for each group of tasks that share devices.

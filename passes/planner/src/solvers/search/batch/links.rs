@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::model::Model;
 use super::schedule::{ABSENT, Schedule};
 use super::window::Window;
-use crate::search::model::Arc;
-use crate::units::Micros;
+use crate::model::units::Micros;
+use crate::solvers::search::model::Arc;
 
 /// Whom a task waits for, and who waits for it.
 #[derive(Debug, Default)]

@@ -2,10 +2,10 @@
 
 use super::cut::Menu;
 use crate::bounds::worth;
-use crate::instance::Instance;
-use crate::search::memory::Limits;
-use crate::search::model::{Arc, Graph};
-use crate::units::{Bytes, Micros};
+use crate::model::instance::Instance;
+use crate::model::units::{Bytes, Micros};
+use crate::solvers::search::memory::Limits;
+use crate::solvers::search::model::{Arc, Graph};
 
 /// A unit each in a mask.
 const MOST_UNITS: u32 = 64;

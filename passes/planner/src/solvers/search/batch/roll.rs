@@ -8,12 +8,12 @@
 use super::anneal::{self, Annealer, Leg};
 use super::model::Model;
 use super::schedule::Choice;
-use crate::instance::Instance;
+use crate::model::instance::Instance;
+use crate::model::units::Micros;
 use crate::random::Random;
-use crate::search::chains::Budget;
-use crate::search::memory::Limits;
-use crate::search::method::Method;
-use crate::units::Micros;
+use crate::solvers::chains::Budget;
+use crate::solvers::search::memory::Limits;
+use crate::solvers::search::method::Method;
 
 /// The share of the budget for one stretch after the other; the rest is for the whole.
 const STRETCHES: f64 = 0.4;
@@ -97,11 +97,11 @@ mod tests {
     use super::super::schedule::Schedule;
     use super::*;
     use crate::generate::{Rwnn, rwnn};
-    use crate::plan::{Limit, Objective};
-    use crate::problem::Problem;
-    use crate::search::chains::Allowance;
-    use crate::solve::Options;
-    use crate::split::cuts::stretches;
+    use crate::model::options::Options;
+    use crate::model::plan::{Limit, Objective};
+    use crate::model::problem::Problem;
+    use crate::solvers::chains::Allowance;
+    use crate::solvers::cuts::stretches;
 
     /// The same module, so many times in a row.
     fn repeated(times: usize) -> Problem {

@@ -1,10 +1,10 @@
 //! A schedule of a queue under search.
 
 use super::model::Model;
-use crate::instance::Instance;
-use crate::plan::{self, Batch};
-use crate::search::model::Arc;
-use crate::units::Micros;
+use crate::model::instance::Instance;
+use crate::model::plan::{self, Batch};
+use crate::model::units::Micros;
+use crate::solvers::search::model::Arc;
 
 /// How each task's queue is cut, and in which order tasks run. The order may have the first tasks only; others have no cuts
 /// then.

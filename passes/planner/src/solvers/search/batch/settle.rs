@@ -5,8 +5,8 @@ use super::links::Peer;
 use super::model::Model;
 use super::schedule::{Schedule, later};
 use super::window::Window;
+use crate::model::units::Micros;
 use crate::random::Random;
-use crate::units::Micros;
 
 /// What counts beside the makespan when a task is put back, in shares of it: what its parts are worth, so that tasks with
 /// slack leave time and memory to others, and the longest path through it, so that slack is left. Memory makes the first

@@ -11,7 +11,7 @@ use super::settle::Scales;
 use super::state::State;
 use super::window::Window;
 use crate::random::Random;
-use crate::search::method::Heat;
+use crate::solvers::search::method::Heat;
 
 /// How many tasks change at once: at least, and at most.
 const HANDFUL: (usize, usize) = (2, 4);

@@ -1,7 +1,7 @@
 //! What changes in a window while it is searched.
 
-use crate::search::method::Around;
-use crate::units::{Bytes, Micros};
+use crate::model::units::{Bytes, Micros};
+use crate::solvers::search::method::Around;
 
 /// An order of the window's tasks with their cuts, and all times that follow; the makespan, and the room that is left.
 #[derive(Debug, Default)]

@@ -9,9 +9,9 @@ use super::links::Links;
 use super::model::Model;
 use super::schedule::{Choice, Schedule, arrival, later, rest};
 use super::state::State;
-use crate::search::method::Around;
-use crate::search::model::Arc;
-use crate::units::Micros;
+use crate::model::units::Micros;
+use crate::solvers::search::method::Around;
+use crate::solvers::search::model::Arc;
 
 /// The window's own tables; `local` numbers run over the tasks in it.
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
 //! The program's columns and rows, by the paper's equations.
 
 use super::slots::{Slots, moving};
-use crate::bus::Model;
 use crate::mip::{Column, Program};
+use crate::solvers::contention::Model;
 
 pub(super) struct Formulation {
     pub(super) program: Program,

@@ -2,8 +2,8 @@
 
 use super::build::Formulation;
 use super::slots::Slots;
-use crate::bus::{Choice, Job, Model, Way};
 use crate::mip::Column;
+use crate::solvers::contention::{Choice, Job, Model, Way};
 
 impl Formulation {
     /// Devices and ways as the solution has them, copies in the order of their turns, launches by the starts of their slots.

@@ -1,7 +1,7 @@
 //! A piece, its devices' slots, and what the pieces before it have left.
 
-use crate::bus::{Choice, Job, Model, Simulator};
-use crate::units::{Bytes, Micros};
+use crate::model::units::{Bytes, Micros};
+use crate::solvers::contention::{Choice, Job, Model, Simulator};
 
 /// Section 3.4: a link of two devices alone is rarely asked for both ways at once.
 const OWN_LINK: f64 = 1.5;

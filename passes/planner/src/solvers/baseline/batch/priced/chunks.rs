@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::baseline::batch::split::{Piece, cheapest};
-use crate::instance::Instance;
-use crate::split::cuts::stretches;
-use crate::units::{Bytes, Micros};
+use crate::model::instance::Instance;
+use crate::model::units::{Bytes, Micros};
+use crate::solvers::baseline::batch::split::{Piece, cheapest};
+use crate::solvers::cuts::stretches;
 
 /// A chunk takes no more than this share of the largest memory: it has to find a place when little is left.
 const LARGEST: f64 = 1.0 / 16.0;

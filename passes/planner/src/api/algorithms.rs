@@ -1,0 +1,112 @@
+//! The table of algorithms by the names that users type.
+
+use crate::model::error::Error;
+use crate::model::plan::Objective::{self, Batch, Latency, Pipeline};
+use crate::model::problem::ViewKind;
+use crate::portfolio;
+use crate::solvers::{Algorithm, DevicePipelines, baseline, edge, exact, milp, pipeline, search, sortinghat, split};
+
+/// The algorithm where none is asked for.
+pub const DEFAULT_ALGORITHM: &str = "auto";
+
+static ALGORITHMS: &[Algorithm] = &[
+    Algorithm::new(
+        DEFAULT_ALGORITHM,
+        "the best plan of a portfolio of those below",
+        &[(Latency, portfolio::latency), (Batch, portfolio::queue), (Pipeline, portfolio::pipeline)],
+    )
+    .on_views(&[ViewKind::Homogeneous, ViewKind::Network, ViewKind::Devices], DevicePipelines::All)
+    .with_transfers(portfolio::contention::auto)
+    .portfolio(),
+    Algorithm::new(
+        "single",
+        "all that it can run on the best single device",
+        &[(Latency, baseline::single), (Batch, baseline::single)],
+    )
+    .fixed(),
+    Algorithm::new(
+        "met",
+        "each task where it runs fastest, breadth-first",
+        &[(Latency, baseline::met), (Batch, baseline::met)],
+    )
+    .fixed(),
+    Algorithm::new(
+        "greedy",
+        "each task where it ends first, breadth-first",
+        &[(Latency, baseline::greedy), (Batch, baseline::greedy)],
+    )
+    .fixed(),
+    Algorithm::new(
+        "heft",
+        "each task where it ends first, by upward rank, in gaps",
+        &[(Latency, baseline::heft), (Batch, baseline::heft)],
+    )
+    .fixed(),
+    Algorithm::new("priced", "each task where it ends first, with a price on memory", &[(Batch, baseline::priced)])
+        .fixed(),
+    Algorithm::new(
+        "replicated",
+        "one node's plan on every node, for a part of the network or of the inputs",
+        &[(Batch, portfolio::replicated)],
+    ),
+    Algorithm::new(
+        "milp-split",
+        "modules between cuts, one after the other",
+        &[(Latency, split::milp_split), (Batch, search::split_queue)],
+    ),
+    Algorithm::new(
+        "milp",
+        "an integer program of the whole, through HiGHS",
+        &[(Latency, milp::milp), (Batch, milp::milp), (Pipeline, pipeline::milp)],
+    ),
+    Algorithm::new("milp-paper", "DiviML's own integer program, for comparison", &[(Latency, milp::paper)]),
+    Algorithm::new("exact", "every schedule that no other makes superfluous", &[(Latency, exact::exact)]),
+    Algorithm::new(
+        "anneal",
+        "simulated annealing from the best of these",
+        &[(Latency, search::anneal), (Batch, search::anneal), (Pipeline, pipeline::anneal)],
+    ),
+    Algorithm::new(
+        "lns",
+        "large neighbourhoods from the best of these",
+        &[(Latency, search::neighbourhoods), (Batch, search::neighbourhoods)],
+    ),
+    Algorithm::new(
+        "slicegraph",
+        "orders of the tasks, each cut at its best places",
+        &[(Pipeline, pipeline::slicegraph)],
+    ),
+    Algorithm::new("sortinghat", "pieces between dominators, buses and copies", &[(Latency, sortinghat::sortinghat)])
+        .with_transfers(portfolio::contention::sortinghat),
+    Algorithm::new(
+        edge::NAME,
+        "every placement on an edge network that may be better",
+        &[(Pipeline, edge::branch_and_bound)],
+    )
+    .on_views(edge::VIEWS, DevicePipelines::SharedOverlap),
+    Algorithm::new(
+        "evolve",
+        "the (1+1) evolutionary algorithm from met",
+        &[(Latency, search::evolve), (Batch, search::evolve)],
+    ),
+];
+
+/// Every algorithm there is.
+pub fn algorithms() -> &'static [Algorithm] {
+    ALGORITHMS
+}
+
+/// The algorithm of that name, if it has the objective.
+pub fn algorithm(name: &str, objective: Objective) -> Result<&'static Algorithm, Error> {
+    let Some(algorithm) = ALGORITHMS.iter().find(|algorithm| algorithm.name == name) else {
+        let names: Vec<&str> = ALGORITHMS.iter().map(|algorithm| algorithm.name).collect();
+        return Err(Error::Unsupported(format!("there is no algorithm '{name}'; there are {}", names.join(", "))));
+    };
+    if algorithm.solver(objective).is_some() {
+        return Ok(algorithm);
+    }
+    let others = ALGORITHMS.iter().filter(|other| other.solver(objective).is_some());
+    let names: Vec<&str> = others.map(|other| other.name).collect();
+    let others = if names.is_empty() { "no algorithm has".to_owned() } else { format!("{} have", names.join(", ")) };
+    Err(Error::Unsupported(format!("algorithm '{name}' has no objective {objective}; {others}")))
+}

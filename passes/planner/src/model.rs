@@ -1,0 +1,10 @@
+//! The planning problem and its answer: what every layer above speaks of.
+
+pub mod error;
+pub mod instance;
+pub(crate) mod json;
+pub mod observer;
+pub mod options;
+pub mod plan;
+pub mod problem;
+pub mod units;

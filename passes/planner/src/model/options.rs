@@ -1,0 +1,115 @@
+//! What a caller asks of a solver: effort, seed, and what a user may choose about pipelines and integer programs.
+
+mod pipeline;
+mod symmetry;
+
+use std::time::Instant;
+
+use super::observer::Observer;
+use super::plan::{Limit, gap};
+use super::problem::Contention;
+use super::units::Micros;
+
+pub use pipeline::{OrderSearch, PipelineCost};
+pub use symmetry::Symmetry;
+
+/// From this gap on all of the default effort is spent; at no gap, this share of it.
+const FULL_GAP: f64 = 0.4;
+const LEAST_EFFORT: f64 = 0.02;
+
+/// How an algorithm is to work.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub seed: u64,
+    /// None leaves it to the algorithm.
+    pub limit: Option<Limit>,
+    /// How many inputs a queue has, instead of what the problem says.
+    pub inputs: Option<u32>,
+    /// What transfers on one bus do to each other, instead of what the problem says.
+    pub contention: Option<Contention>,
+    /// How many stages a pipeline may have, instead of what the problem says.
+    pub stages: Option<u32>,
+    /// What a stage of a pipeline costs, instead of serial.
+    pub pipeline_cost: Option<PipelineCost>,
+    /// Whether a device may have several stages of a pipeline.
+    pub shared_devices: bool,
+    /// How often a pipeline of an edge network may change its machine, instead of what the problem says.
+    pub splits: Option<u32>,
+    /// How `slicegraph` looks for orders, instead of brkga.
+    pub order: Option<OrderSearch>,
+    /// Share of an algorithm's default effort that is spent where there is no limit.
+    pub effort: f64,
+    /// How integer programs tell equal devices and nodes apart.
+    pub symmetry: Symmetry,
+    /// Who is told of plans and bounds as they are found.
+    pub observer: Observer,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            limit: None,
+            inputs: None,
+            contention: None,
+            stages: None,
+            pipeline_cost: None,
+            shared_devices: false,
+            splits: None,
+            order: None,
+            effort: 1.0,
+            symmetry: Symmetry::default(),
+            observer: Observer::default(),
+        }
+    }
+}
+
+impl Options {
+    /// The same for an algorithm that is part of another.
+    pub(crate) fn named(&self, part: &'static str) -> Self {
+        Self { observer: self.observer.of(part), ..self.clone() }
+    }
+
+    /// The same with an effort in proportion to what a plan can still gain: all of it from a gap of [`FULL_GAP`] on, or where
+    /// there is a limit.
+    pub(crate) fn for_gap(&self, value: Micros, bound: Micros) -> Self {
+        if self.limit.is_some() {
+            return self.clone();
+        }
+        let share = (gap(value, bound) / FULL_GAP).clamp(LEAST_EFFORT, 1.0);
+        Self { effort: self.effort * share, ..self.clone() }
+    }
+
+    /// A default of iterations, trials or nodes, less what is not worth the effort.
+    pub(crate) fn worth(&self, most: u64) -> u64 {
+        (most as f64 * self.effort).ceil() as u64
+    }
+
+    /// The same with what is left of the time, where that is limited.
+    pub(crate) fn left_since(&self, since: Instant) -> Self {
+        let limit = self.limit.map(|limit| match limit {
+            Limit::Seconds(seconds) => Limit::Seconds((seconds - since.elapsed().as_secs_f64()).max(0.0)),
+            Limit::Iterations(count) => Limit::Iterations(count),
+        });
+        Self { limit, ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effort_is_in_proportion_to_the_gap() {
+        let plain = Options::default();
+        let trials = |options: &Options, value: f64, bound: f64| options.for_gap(value, bound).worth(100_000);
+        assert_eq!(trials(&plain, 100.0, 20.0), 100_000);
+        assert_eq!(trials(&plain, 100.0, 60.0), 100_000);
+        assert_eq!(trials(&plain, 100.0, 90.0), 25_000);
+        assert_eq!(trials(&plain, 100.0, 99.9), 2_000);
+        assert_eq!(trials(&plain, 0.0, 0.0), 2_000);
+        // Limits are what the user says.
+        let limited = Options { limit: Some(Limit::Iterations(7)), ..Options::default() };
+        assert_eq!(trials(&limited, 100.0, 99.9), 100_000);
+    }
+}

@@ -1,0 +1,123 @@
+//! Plans with contention and from cold starts, by algorithms that know of neither: the relaxed problem is planned, and its
+//! schedule retimed and improved.
+
+use std::time::Instant;
+
+use crate::infeasible;
+use crate::model::error::Error;
+use crate::model::options::Options;
+use crate::model::plan::{Batch, Limit, Objective, Plan};
+use crate::model::problem::Problem;
+use crate::solvers::contention::{TimedSolution, best_bound, time};
+use crate::solvers::timing::launches;
+use crate::solvers::{Effort, Solution, Solver, sortinghat};
+use crate::verify::verify;
+
+/// Share of the time for the relaxed problem; and where there is no limit, trials times tasks for it.
+const FIRST_SHARE: f64 = 0.4;
+const FIRST_EFFORT: u64 = 20_000_000;
+/// Problems of more tasks than this are planned in pieces.
+const MANY: usize = 100;
+
+/// `sortinghat` plans contention and cold starts itself.
+pub(crate) fn sortinghat(problem: &Problem, objective: Objective, options: &Options) -> Result<TimedSolution, Error> {
+    sortinghat::solve(problem, options, None)
+        .map_err(|error| infeasible::explain(&problem.relaxed(), objective, options, error))
+}
+
+/// `auto` leaves large problems to `sortinghat`, from the relaxed problem's plan.
+pub(crate) fn auto(problem: &Problem, objective: Objective, options: &Options) -> Result<TimedSolution, Error> {
+    let since = Instant::now();
+    let solver = if objective == Objective::Batch { super::queue } else { super::latency };
+    let relaxed = solve_relaxed(problem, objective, solver, options)?;
+    let options = options.left_since(since);
+    if objective == Objective::Latency && problem.nodes.len() > MANY {
+        let solution = sortinghat::solve(problem, &options, Some(relaxed))?;
+        options.observer.taken(solution.timed.schedule.value(), "sortinghat");
+        return Ok(solution);
+    }
+    let solution = retimed(problem, objective, relaxed, Effort::Limited, &options)?;
+    options.observer.taken(solution.timed.schedule.value(), "buses");
+    Ok(solution)
+}
+
+/// Any other algorithm's plan of the relaxed problem, retimed, and improved if the algorithm searches.
+pub(crate) fn retime(
+    problem: &Problem,
+    objective: Objective,
+    solver: Solver,
+    effort: Effort,
+    options: &Options,
+) -> Result<TimedSolution, Error> {
+    let since = Instant::now();
+    let relaxed = solve_relaxed(problem, objective, solver, options)?;
+    retimed(problem, objective, relaxed, effort, &options.left_since(since))
+}
+
+fn solve_relaxed(
+    problem: &Problem,
+    objective: Objective,
+    solver: Solver,
+    options: &Options,
+) -> Result<Solution, Error> {
+    let relaxed = problem.relaxed();
+    let tasks = problem.nodes.len();
+    let limit = match share(options.limit, FIRST_SHARE) {
+        // Nearly all of what an optimum of this would take is better spent on the problem as it is.
+        None if tasks > MANY => Some(Limit::Iterations(FIRST_EFFORT / tasks as u64)),
+        limit => limit,
+    };
+    // Values of its plans are not those of the problem; its bounds are bounds of the problem.
+    let first = Options { limit, observer: options.observer.of_bounds(), ..options.clone() };
+    let solved = relaxed.check_for(objective).and_then(|()| solver(&relaxed, objective, &first));
+    solved.map_err(|error| infeasible::explain(&relaxed, objective, &first, error))
+}
+
+fn retimed(
+    problem: &Problem,
+    objective: Objective,
+    relaxed: Solution,
+    effort: Effort,
+    options: &Options,
+) -> Result<TimedSolution, Error> {
+    let bound = best_bound(problem, objective, relaxed.bound)?;
+    let search = (effort == Effort::Limited).then_some(bound.value);
+    let timed = time(problem, &relaxed.schedule, search, options)?;
+    Ok(TimedSolution { timed, bound })
+}
+
+fn share(limit: Option<Limit>, share: f64) -> Option<Limit> {
+    limit.map(|limit| match limit {
+        Limit::Seconds(seconds) => Limit::Seconds(seconds * share),
+        Limit::Iterations(count) => Limit::Iterations(count),
+    })
+}
+
+/// The plan that comes of another's devices and order when a problem's buses and copies are looked at: what it is worth that
+/// planning knows of them. Parameters come straight from the host, in the order of their use.
+pub fn timed_anew(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
+    problem.check_form()?;
+    let objective = plan.objective;
+    if !problem.lists_transfers(objective) {
+        let message = "only schedules of problems with contention or a cold start are timed anew".to_owned();
+        return Err(Error::Unsupported(message));
+    }
+    let is_known = |batch: &Batch| {
+        let inputs = if objective == Objective::Batch { problem.inputs } else { 1 };
+        let inside = batch.inputs.iter().all(|input| *input < inputs);
+        batch.node < problem.nodes.len() && batch.device < problem.devices.len() && inside
+    };
+    let launches = launches(&plan.schedule);
+    let counted = objective == Objective::Batch || launches.len() == problem.nodes.len();
+    if !counted || !launches.iter().all(is_known) {
+        return Err(Error::Unsupported(
+            "the plan is for another problem: it has other nodes, devices or inputs".to_owned(),
+        ));
+    }
+    let timed = time(problem, &plan.schedule, None, &Options::default())?;
+    let bound = best_bound(problem, objective, None)?;
+    let mut anew = Plan::new(problem, &plan.algorithm, timed.schedule, bound);
+    (anew.seed, anew.limit) = (plan.seed, plan.limit);
+    (anew.transfers, anew.copies) = (timed.transfers, timed.copies);
+    verify(problem, &anew).map(|_| anew)
+}

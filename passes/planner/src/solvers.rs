@@ -1,0 +1,134 @@
+//! Solvers, and what each of them declares about itself.
+//!
+//! A solver takes a well-formed [`Problem`] to a [`Solution`]. The table of [`crate::api`] gives it a name; the row says
+//! which objectives it has, which views of a problem it plans, and whether it plans transfers itself.
+
+pub(crate) mod baseline;
+pub(crate) mod chains;
+pub(crate) mod contention;
+pub(crate) mod cuts;
+pub(crate) mod dominators;
+pub mod edge;
+pub mod exact;
+pub(crate) mod incumbent;
+pub mod list;
+pub(crate) mod milp;
+pub mod pipeline;
+pub mod placement;
+pub mod replicated;
+pub(crate) mod search;
+pub(crate) mod sortinghat;
+pub mod split;
+pub(crate) mod timing;
+
+use crate::model::error::Error;
+use crate::model::options::Options;
+use crate::model::plan::{Bound, Objective, Schedule};
+use crate::model::problem::{Problem, View, ViewKind};
+use contention::TimedSolution;
+
+/// A schedule, and a lower bound where the solver has proven one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution {
+    pub schedule: Schedule,
+    pub bound: Option<Bound>,
+}
+
+impl Solution {
+    /// The value of the best verified bound; 0 where there is none.
+    pub(crate) fn verified_value(&self) -> f64 {
+        self.bound.as_ref().map_or(0.0, Bound::verified_value)
+    }
+}
+
+/// Solves a well-formed problem for an objective.
+pub type Solver = fn(&Problem, Objective, &Options) -> Result<Solution, Error>;
+
+/// Solves a problem whose plans list their transfers: see [`Problem::lists_transfers`].
+pub(crate) type TimedSolver = fn(&Problem, Objective, &Options) -> Result<TimedSolution, Error>;
+
+/// Row of the table of algorithms: a name, and what the algorithm can do.
+#[derive(Clone, Copy, Debug)]
+pub struct Algorithm {
+    pub name: &'static str,
+    pub summary: &'static str,
+    /// The solver of each objective that the algorithm has.
+    pub(crate) solvers: &'static [(Objective, Solver)],
+    /// Views of a problem that its pipelines are planned on, the preferred one first.
+    pub(crate) views: &'static [ViewKind],
+    pub(crate) device_pipelines: DevicePipelines,
+    pub(crate) effort: Effort,
+    /// True for a portfolio, which reports itself which of its parts the plan is from.
+    pub(crate) is_portfolio: bool,
+    /// Plans with contention and from cold starts. Without it, the solver plans the relaxed problem and its schedule is
+    /// retimed.
+    pub(crate) timed: Option<TimedSolver>,
+}
+
+/// Whether seed and limit make a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// They do not: the algorithm always does the same.
+    Fixed,
+    /// They do, and are recorded in the plan.
+    Limited,
+}
+
+/// Pipelines on the problem's devices that an algorithm plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DevicePipelines {
+    /// Any cost of stages, shared devices or not, any number of stages, contention.
+    All,
+    /// The cost `overlap` on shared devices, without contention and without a limit on the number of stages.
+    SharedOverlap,
+}
+
+impl Algorithm {
+    /// A row with the defaults: limited effort, all pipelines on equal and on different devices, schedules retimed.
+    pub const fn new(name: &'static str, summary: &'static str, solvers: &'static [(Objective, Solver)]) -> Self {
+        Self {
+            name,
+            summary,
+            solvers,
+            views: &[ViewKind::Homogeneous, ViewKind::Devices],
+            device_pipelines: DevicePipelines::All,
+            effort: Effort::Limited,
+            is_portfolio: false,
+            timed: None,
+        }
+    }
+
+    /// Seed and limit make no difference.
+    pub const fn fixed(self) -> Self {
+        Self { effort: Effort::Fixed, ..self }
+    }
+
+    /// Plans pipelines on these views, the preferred one first.
+    pub const fn on_views(self, views: &'static [ViewKind], device_pipelines: DevicePipelines) -> Self {
+        Self { views, device_pipelines, ..self }
+    }
+
+    /// Plans problems whose plans list transfers itself.
+    pub(crate) const fn with_transfers(self, timed: TimedSolver) -> Self {
+        Self { timed: Some(timed), ..self }
+    }
+
+    pub(crate) const fn portfolio(self) -> Self {
+        Self { is_portfolio: true, ..self }
+    }
+
+    /// The solver of an objective, if the algorithm has it.
+    pub fn solver(&self, objective: Objective) -> Option<Solver> {
+        self.solvers.iter().find(|(own, _)| *own == objective).map(|(_, solver)| *solver)
+    }
+
+    /// The objectives that the algorithm has.
+    pub fn objectives(&self) -> impl Iterator<Item = Objective> {
+        Objective::ALL.into_iter().filter(|objective| self.solver(*objective).is_some())
+    }
+
+    /// The view of a problem that the algorithm plans for an objective.
+    pub(crate) fn view<'a>(&self, problem: &'a Problem, objective: Objective) -> View<'a> {
+        if objective == Objective::Pipeline { problem.view_among(self.views) } else { View::Devices }
+    }
+}
