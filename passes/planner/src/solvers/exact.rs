@@ -53,6 +53,22 @@ pub struct Limits {
     pub observer: Observer,
     /// What others have found, and whether they need no more.
     pub incumbent: SharedIncumbent,
+    pub pruning: Pruning,
+}
+
+/// Effort for keeping the number of partial schedules small. Results are exact with any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pruning {
+    /// Number of others that a state is compared with at most: comparing is a means to have fewer, not an end.
+    pub rivals: usize,
+    /// Number of tasks after the first undone one whose earliest starts are computed; behind them, tails are enough.
+    pub horizon: usize,
+}
+
+impl Default for Pruning {
+    fn default() -> Self {
+        Self { rivals: 1000, horizon: 48 }
+    }
 }
 
 impl Default for Limits {
@@ -63,6 +79,7 @@ impl Default for Limits {
             threads: 1,
             observer: Observer::default(),
             incumbent: SharedIncumbent::default(),
+            pruning: Pruning::default(),
         }
     }
 }
@@ -70,18 +87,20 @@ impl Default for Limits {
 impl Limits {
     /// What a user allows. Where that is nothing in particular, about a minute of one core at most.
     pub(crate) fn new(instance: &Instance, limit: Option<Limit>, observer: Observer) -> Self {
-        let incumbent = SharedIncumbent::default();
+        let (incumbent, pruning) = (SharedIncumbent::default(), Pruning::default());
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         match limit {
-            Some(Limit::Iterations(extensions)) => Self { extensions, deadline: None, threads, observer, incumbent },
+            Some(Limit::Iterations(extensions)) => {
+                Self { extensions, deadline: None, threads, observer, incumbent, pruning }
+            }
             Some(Limit::Seconds(seconds)) => {
                 let deadline = deadline(Instant::now(), seconds);
-                Self { extensions: u64::MAX, deadline, threads, observer, incumbent }
+                Self { extensions: u64::MAX, deadline, threads, observer, incumbent, pruning }
             }
             None => {
                 // What an extension costs grows with the tasks that it looks ahead to, and with their devices.
                 let cost = instance.tasks().clamp(1, 256) * instance.devices();
-                Self { extensions: 2_000_000_000 / cost as u64, deadline: None, threads, observer, incumbent }
+                Self { extensions: 2_000_000_000 / cost as u64, deadline: None, threads, observer, incumbent, pruning }
             }
         }
     }
@@ -203,7 +222,12 @@ pub(crate) fn in_sequence(instance: &Instance, sequence: &[(usize, usize)]) -> T
 
 /// Searches with sets as large as the graph needs.
 pub(crate) fn search(graph: &Graph, goal: Goal<'_>, limits: &Limits) -> Found {
-    let effort = Effort { extensions: limits.extensions, deadline: limits.deadline, incumbent: &limits.incumbent };
+    let effort = Effort {
+        extensions: limits.extensions,
+        deadline: limits.deadline,
+        incumbent: &limits.incumbent,
+        pruning: limits.pruning,
+    };
     let observer = &limits.observer;
     if graph.devices > MOST_DEVICES {
         return Found::nothing(bounds::longest_path(graph));

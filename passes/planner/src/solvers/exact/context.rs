@@ -1,5 +1,6 @@
 //! What all partial schedules of a sweep have in common, and the first of them.
 
+use super::Pruning;
 use super::bounds::Bounds;
 use super::graph::Graph;
 use super::layer::{Layer, State};
@@ -16,6 +17,7 @@ pub(crate) struct Context<'a, const WORDS: usize> {
     pub(crate) bounds: &'a Bounds,
     /// Schedules that end later are not looked for.
     pub(crate) cutoff: Micros,
+    pub(crate) pruning: Pruning,
 }
 
 impl<const WORDS: usize> Context<'_, WORDS> {
@@ -39,7 +41,7 @@ impl<const WORDS: usize> Context<'_, WORDS> {
                 figures.push(if possible { self.bounds.head_us[at] } else { f64::INFINITY });
             }
         }
-        let mut layer = Layer::default();
+        let mut layer = Layer::new(self.pruning.rivals);
         let root = State {
             done: Set::EMPTY,
             front: self.masks.sources,

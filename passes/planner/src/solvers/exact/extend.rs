@@ -10,10 +10,6 @@ use super::layer::{Layer, State};
 use super::set::Set;
 use crate::model::units::Micros;
 
-/// Earliest starts are worked out for so many tasks after the first undone one; for those behind, tails say enough. In
-/// tests there are some behind even in small problems.
-const HORIZON: usize = if cfg!(test) { 2 } else { 48 };
-
 /// Works on the extensions of one state after the other; its memory is used again.
 pub(crate) struct Extender<'a, const WORDS: usize> {
     context: &'a Context<'a, WORDS>,
@@ -137,7 +133,8 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         let Context { graph, masks, bounds, .. } = *self.context;
         let undone = masks.all.without(&state.done);
         let first = undone.iter().next().unwrap_or(0);
-        let horizon = graph.tasks.min(first + HORIZON).max(state.front.last().map_or(0, |last| last + 1));
+        let horizon =
+            graph.tasks.min(first + self.context.pruning.horizon).max(state.front.last().map_or(0, |last| last + 1));
         self.horizon = horizon;
         for task in undone.iter().take_while(|task| *task < horizon) {
             let row = task * devices..(task + 1) * devices;

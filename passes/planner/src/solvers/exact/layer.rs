@@ -5,10 +5,6 @@ use rustc_hash::FxHashMap;
 use super::set::Set;
 use crate::model::units::Micros;
 
-/// A state is compared with so many others at most: comparing is a means to have fewer, not an end. In tests some are
-/// left out even in small problems.
-const MOST_RIVALS: usize = if cfg!(test) { 4 } else { 1000 };
-
 /// A partial schedule, as far as its future depends on it. What the numbers in its figures are, the sweep knows: smaller
 /// ones are never worse.
 #[derive(Clone, Debug)]
@@ -39,7 +35,7 @@ struct Entry {
     alive: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Layer<const WORDS: usize> {
     pub(crate) states: Vec<State<WORDS>>,
     /// By state.
@@ -50,9 +46,23 @@ pub(crate) struct Layer<const WORDS: usize> {
     /// Living states by what is done.
     rivals: FxHashMap<Set<WORDS>, Vec<u32>>,
     living: usize,
+    /// Number of others that a state is compared with at most.
+    most_rivals: usize,
 }
 
 impl<const WORDS: usize> Layer<WORDS> {
+    pub(crate) fn new(most_rivals: usize) -> Self {
+        Self {
+            states: Vec::new(),
+            entries: Vec::new(),
+            figures: Vec::new(),
+            orders: Vec::new(),
+            rivals: FxHashMap::default(),
+            living: 0,
+            most_rivals,
+        }
+    }
+
     pub(crate) fn figures(&self, place: usize) -> &[f64] {
         let Entry { figures, length, .. } = self.entries[place];
         &self.figures[figures..figures + length as usize]
@@ -69,7 +79,7 @@ impl<const WORDS: usize> Layer<WORDS> {
     /// Adds a state unless another is at least as good; those that it is at least as good as die.
     pub(crate) fn add(&mut self, state: State<WORDS>, figures: &[f64], order: &[u8]) {
         let rivals = self.rivals.entry(state.done).or_default();
-        let mut index = rivals.len().saturating_sub(MOST_RIVALS);
+        let mut index = rivals.len().saturating_sub(self.most_rivals);
         while index < rivals.len() {
             let place = rivals[index] as usize;
             let (rival, entry) = (&self.states[place], &mut self.entries[place]);
@@ -110,7 +120,7 @@ impl<const WORDS: usize> Layer<WORDS> {
             kept.truncate(width);
             kept.sort_unstable();
         }
-        let old = std::mem::take(self);
+        let old = std::mem::replace(self, Self::new(self.most_rivals));
         for index in kept {
             let state = old.states[index].clone();
             self.rivals.entry(state.done).or_default().push(self.states.len() as u32);

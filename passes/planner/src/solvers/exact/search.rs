@@ -139,8 +139,14 @@ pub(crate) fn search<const WORDS: usize>(
             if bounds.value > needed {
                 break 'widths;
             }
-            let context =
-                Context { graph: &this.graph, masks: &this.masks, classes: &classes, bounds: &bounds, cutoff };
+            let context = Context {
+                graph: &this.graph,
+                masks: &this.masks,
+                classes: &classes,
+                bounds: &bounds,
+                cutoff,
+                pruning: effort.pruning,
+            };
             let outcome = sweep(&context, width, &mut effort);
             let unseen = if whole { (outcome.bound - 1e-6).ceil() } else { outcome.bound };
             let backwards = this.backwards;

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::Pruning;
 use super::context::Context;
 use super::extend::Extender;
 use super::layer::{Layer, Trace};
@@ -14,6 +15,7 @@ pub(crate) struct Effort<'a> {
     pub(crate) extensions: u64,
     pub(crate) deadline: Option<Instant>,
     pub(crate) incumbent: &'a SharedIncumbent,
+    pub(crate) pruning: Pruning,
 }
 
 impl Effort<'_> {
@@ -50,12 +52,12 @@ pub(crate) fn sweep<const WORDS: usize>(
     let devices = context.graph.devices;
     let allowed = effort.extensions;
     let mut extender = Extender::new(context);
-    let mut before = Layer::default();
+    let mut before = Layer::new(context.pruning.rivals);
     let mut layer = context.root();
     let mut traces = vec![layer.trace()];
     let mut bound = f64::INFINITY;
     for _ in 0..context.graph.tasks {
-        let mut next = Layer::default();
+        let mut next = Layer::new(context.pruning.rivals);
         for place in 0..layer.states.len() {
             if effort.is_spent() {
                 let left = layer.states[place..].iter().map(|state| state.bound);

@@ -5,7 +5,7 @@ mod random;
 
 use super::graph::Graph;
 use super::search::Goal;
-use super::{Limits, search};
+use super::{Limits, Pruning, search};
 use crate::random::Random;
 use crate::solvers::incumbent::SharedIncumbent;
 pub(crate) use brute::optimum;
@@ -29,7 +29,14 @@ fn shape(seed: u64) -> Shape {
     }
 }
 
-/// Whether the optimum was proven; what was found and proven holds in any case.
+/// Leaves comparisons and starts out even in small problems.
+const TIGHT: Pruning = Pruning { rivals: 4, horizon: 2 };
+
+fn tight() -> Limits {
+    Limits { pruning: TIGHT, ..Limits::default() }
+}
+
+/// Returns true if the optimum was proven; what was found and proven holds in any case.
 fn check(seed: u64, graph: &Graph, limits: &Limits) -> bool {
     let best = optimum(graph);
     let found = search(graph, Goal::By(f64::INFINITY), limits);
@@ -49,7 +56,7 @@ fn check(seed: u64, graph: &Graph, limits: &Limits) -> bool {
 fn equals_brute_force() {
     for seed in 0..2000 {
         let graph = Graph::random(&shape(seed), seed);
-        assert!(check(seed, &graph, &Limits::default()), "seed {seed}: not proven");
+        assert!(check(seed, &graph, &tight()), "seed {seed}: not proven");
     }
 }
 
@@ -59,7 +66,7 @@ fn bounds_hold_under_limits() {
     let mut unproven = 0;
     for seed in 0..1000 {
         let graph = Graph::random(&shape(seed), seed);
-        let limits = Limits { extensions: seed % 80, ..Limits::default() };
+        let limits = Limits { extensions: seed % 80, ..tight() };
         unproven += usize::from(!check(seed, &graph, &limits));
     }
     assert!(unproven > 50, "only {unproven} were stopped");
@@ -79,8 +86,16 @@ fn bounds_hold_for_narrow_sweeps() {
         let best = optimum(&graph);
         let bounds = Bounds::new::<1>(&graph, &graph.reversed(), f64::MAX);
         let (masks, classes) = (Masks::<1>::new(&graph), Classes::new(&graph));
-        let context = Context { graph: &graph, masks: &masks, classes: &classes, bounds: &bounds, cutoff: f64::MAX };
-        let mut effort = Effort { extensions: 100_000, deadline: None, incumbent: &SharedIncumbent::default() };
+        let context = Context {
+            graph: &graph,
+            masks: &masks,
+            classes: &classes,
+            bounds: &bounds,
+            cutoff: f64::MAX,
+            pruning: TIGHT,
+        };
+        let mut effort =
+            Effort { extensions: 100_000, deadline: None, incumbent: &SharedIncumbent::default(), pruning: TIGHT };
         let outcome = sweep(&context, 1 + seed as usize % 4, &mut effort);
         let value = outcome.sequence.map_or(f64::INFINITY, |sequence| graph.starts(&sequence).1);
         assert!(outcome.bound.min(value) <= best + best * 1e-9, "seed {seed}: {} > {best}", outcome.bound);
@@ -96,9 +111,9 @@ fn a_known_value_cuts_off() {
         let graph = Graph::random(&shape(seed), seed);
         let best = optimum(&graph);
         if best.is_finite() && best > 2.0 {
-            let found = search(&graph, Goal::By(best), &Limits::default());
+            let found = search(&graph, Goal::By(best), &tight());
             assert!((found.value - best).abs() <= best * 1e-9, "seed {seed}: {} is not {best}", found.value);
-            let found = search(&graph, Goal::By(best - 1.0), &Limits::default());
+            let found = search(&graph, Goal::By(best - 1.0), &tight());
             assert!(found.sequence.is_none() && found.bound <= best, "seed {seed}: {found:?}");
         }
     }
@@ -111,10 +126,10 @@ fn what_is_in_hand_is_beaten_or_proven() {
         let graph = Graph::random(&shape(seed), seed);
         let best = optimum(&graph);
         if best.is_finite() && best > 2.0 {
-            let found = search(&graph, Goal::Beat(&SharedIncumbent::new(best)), &Limits::default());
+            let found = search(&graph, Goal::Beat(&SharedIncumbent::new(best)), &tight());
             let slack = best * 1e-9;
             assert!(found.value >= best - slack && (found.bound - best).abs() <= slack, "seed {seed}: {found:?}");
-            let found = search(&graph, Goal::Beat(&SharedIncumbent::new(best + 1.0)), &Limits::default());
+            let found = search(&graph, Goal::Beat(&SharedIncumbent::new(best + 1.0)), &tight());
             assert!((found.value - best).abs() <= best * 1e-9 && found.bound <= best * (1.0 + 1e-9), "{found:?}");
         }
     }
@@ -125,12 +140,12 @@ fn what_is_in_hand_is_beaten_or_proven() {
 fn is_deterministic_and_symmetric_in_time() {
     for seed in 0..12 {
         let graph = Graph::random(&Shape { tasks: 9, ..shape(seed) }, seed);
-        let limits = Limits { extensions: 500, ..Limits::default() };
+        let limits = Limits { extensions: 500, ..tight() };
         let (once, again) =
             (search(&graph, Goal::By(f64::INFINITY), &limits), search(&graph, Goal::By(f64::INFINITY), &limits));
         assert_eq!((once.sequence, once.bound), (again.sequence, again.bound));
-        let there = search(&graph, Goal::By(f64::INFINITY), &Limits::default()).value;
-        let back = search(&graph.reversed(), Goal::By(f64::INFINITY), &Limits::default()).value;
+        let there = search(&graph, Goal::By(f64::INFINITY), &tight()).value;
+        let back = search(&graph.reversed(), Goal::By(f64::INFINITY), &tight()).value;
         assert!(there == back || (there - back).abs() <= there * 1e-9, "seed {seed}: {there} and {back}");
     }
 }
