@@ -13,9 +13,7 @@
 
 pub mod api;
 pub mod bounds;
-pub mod convert;
 pub mod explain;
-pub mod generate;
 pub mod infeasible;
 mod mip;
 pub mod model;
@@ -23,12 +21,15 @@ mod portfolio;
 pub mod random;
 pub mod solvers;
 pub mod stages;
+#[cfg(test)]
+mod testing;
 mod verify;
 
 pub use api::{DEFAULT_ALGORITHM, algorithms, check, solve};
 pub use mip::{exit_past_solvers, highs_version};
 pub use model::error::{self, Error, Finding};
 pub use model::instance::{self, Instance};
+pub use model::json;
 pub use model::observer::{Observer, SolverEvent};
 pub use model::options::{Options, OrderSearch, PipelineCost, Symmetry};
 pub use model::plan::{self, Objective, Plan};

@@ -2,7 +2,7 @@
 
 pub mod error;
 pub mod instance;
-pub(crate) mod json;
+pub mod json;
 pub mod observer;
 pub mod options;
 pub mod plan;

@@ -217,7 +217,7 @@ fn pipelines_on_one_bus() {
 /// An option that would do nothing is refused.
 #[test]
 fn edge_networks_have_no_buses() {
-    let chain = divi_planner::generate::chain(&divi_planner::generate::Chain::default()).expect("a problem");
+    let chain = divi_papers::generate::chain(&divi_papers::generate::Chain::default()).expect("a problem");
     let solved = |contention| solve(&chain, Objective::Pipeline, "auto", &options(10, contention));
     assert_eq!(solved(Contention::Off).unwrap().contention, None);
     let message = solved(Contention::Shared).unwrap_err().to_string();

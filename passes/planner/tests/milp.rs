@@ -5,7 +5,7 @@ mod small;
 use std::fs;
 use std::path::Path;
 
-use divi_planner::generate::{Rwnn, rwnn};
+use divi_papers::generate::{Rwnn, rwnn};
 use divi_planner::plan::Limit;
 use divi_planner::random::Random;
 use divi_planner::{Error, Objective, Options, Plan, Problem, solve};

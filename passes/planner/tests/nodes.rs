@@ -5,7 +5,7 @@ mod brute_force;
 
 use std::collections::BTreeMap;
 
-use divi_planner::generate::{Gpt3, gpt3};
+use divi_papers::generate::{Gpt3, gpt3};
 use divi_planner::plan::{Batch, Limit};
 use divi_planner::problem::{Device, Node};
 use divi_planner::random::Random;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use divi_planner::generate::{Kind, Regal, regal};
+use divi_papers::generate::{Kind, Regal, regal};
 use divi_planner::plan::{Bound, Limit, Proof, Schedule};
 use divi_planner::problem::{Device, Node, Pipeline, Tensor};
 use divi_planner::random::Random;

@@ -3,8 +3,8 @@
 #[path = "small/edge_problem.rs"]
 mod edge_problem;
 
+use divi_papers::generate::{Chain, chain};
 use divi_planner::edge::{Region, Zone};
-use divi_planner::generate::{Chain, chain};
 use divi_planner::random::Random;
 use divi_planner::{Objective, Options, Problem, solve};
 use edge_problem::{Traits, optimum, period, placements, problem, split_points};

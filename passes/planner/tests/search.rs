@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use divi_papers::generate::{Rwnn, rwnn};
 use divi_planner::PipelineCost;
-use divi_planner::generate::{Rwnn, rwnn};
 use divi_planner::plan::{Batch, Limit};
 use divi_planner::problem::MemoryModel;
 use divi_planner::random::Random;

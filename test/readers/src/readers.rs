@@ -5,11 +5,8 @@ use divi_cost::{
     Model, Profile, System, device, fit,
     pytorch::{Models, Operators, transfers},
 };
-use divi_planner::{
-    Objective, Plan, Problem,
-    convert::{Conversion, convert},
-    verify,
-};
+use divi_papers::convert::{Conversion, convert};
+use divi_planner::{Objective, Plan, Problem, verify};
 use divi_runtime::{
     bundle::{Bundle, Source},
     npy, npz,

@@ -6,7 +6,7 @@ use crate::model::error::Error;
 use crate::model::units::number;
 
 /// Reads a whole text, and says at which key it is wrong.
-pub(crate) fn read<T: DeserializeOwned>(text: &str, format: &'static str) -> Result<T, Error> {
+pub fn read<T: DeserializeOwned>(text: &str, format: &'static str) -> Result<T, Error> {
     let error = |place: String, message: String| Error::Format { format, place, message };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer)

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use crate::model::error::Error;
 use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
-pub(crate) use check::MOST_INPUTS;
+pub use check::MOST_INPUTS;
 pub use cold::Cold;
 pub(crate) use domain::Domains;
 pub(crate) use names::{abbreviated, list};

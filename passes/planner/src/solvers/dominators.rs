@@ -83,9 +83,9 @@ pub(crate) fn submodels(instance: &Instance, dominators_each: usize) -> Vec<Rang
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{Rwnn, rwnn};
     use crate::model::plan::Objective;
     use crate::random::Random;
+    use crate::testing::{Rwnn, rwnn};
 
     /// Whether a path leads from one end to the other without a task.
     fn is_passed_by(task: usize, count: usize, edges: &[(usize, usize)]) -> bool {

@@ -141,8 +141,8 @@ fn too_large(what: String) -> Error {
 #[cfg(test)]
 mod test {
     use super::*;
-    use crate::generate::{Rwnn, rwnn};
     use crate::model::plan::closes;
+    use crate::testing::{Rwnn, rwnn};
 
     /// Tests that the program finds the optimum by itself: from a bad start, and from none.
     #[test]

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
+use divi_papers::generate::{Rwnn, rwnn};
 use divi_planner::Problem;
-use divi_planner::generate::{Rwnn, rwnn};
 use divi_planner::problem::{Device, Node};
 
 use super::Layout;

@@ -4,7 +4,7 @@ mod chromium;
 
 use std::collections::BTreeMap;
 
-use divi_planner::generate::{Rwnn, rwnn};
+use divi_papers::generate::{Rwnn, rwnn};
 use divi_planner::plan::{Bound, Plan, Proof, Schedule};
 use divi_planner::problem::Device;
 use divi_planner::{Objective, Options, Problem, solve};

@@ -1,6 +1,6 @@
 //! Peaks of memory against a simulation, and against the planner's verifier.
 
-use divi_planner::generate::{Rwnn, rwnn};
+use divi_papers::generate::{Rwnn, rwnn};
 use divi_planner::plan::Plan;
 use divi_planner::problem::MemoryModel;
 use divi_planner::{Error, Objective, Options, Problem, Terms, solve, verify_under};

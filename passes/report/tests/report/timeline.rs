@@ -1,6 +1,6 @@
 //! Schedules for one input, by hand counts and against what solvers say.
 
-use divi_planner::generate::{Rwnn, rwnn};
+use divi_papers::generate::{Rwnn, rwnn};
 use divi_planner::plan::{self, Bound, Plan, Schedule};
 use divi_planner::{Objective, Options, Problem, solve};
 use divi_report::{Launch, Timeline, Transfer};

@@ -72,8 +72,8 @@ pub(super) fn placements(layers: usize, machines: usize, splits: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use divi_papers::generate::{Chain, chain};
     use divi_planner::edge::Region;
-    use divi_planner::generate::{Chain, chain};
     use divi_planner::random::Random;
     use divi_planner::{Options, Problem};
 

@@ -1,7 +1,7 @@
 //! Fig. 5: what more machines and more split points gain, at 5 GHz and 10 MB/s.
 
+use divi_papers::generate::{Chain, chain};
 use divi_planner::edge::Region;
-use divi_planner::generate::{Chain, chain};
 use divi_planner::plan::Limit;
 use divi_planner::{Options, Problem};
 

@@ -1,8 +1,8 @@
 //! Fig. 6: zones of a chain with the paper's ratios.
 
+use divi_papers::generate::{Chain, chain};
 use divi_planner::Options;
 use divi_planner::edge::{Boundaries, Region, Zone};
-use divi_planner::generate::{Chain, chain};
 use divi_planner::plan::Limit;
 
 use super::Settings;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use divi_planner::generate::{Gpt3, gpt3};
+use divi_papers::generate::{Gpt3, gpt3};
 use divi_planner::plan::Limit;
 use divi_planner::{Objective, Observer, Options, SolverEvent, Symmetry, queue_program_size, solve};
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use divi_planner::generate::{Gpt3, gpt3};
+use divi_papers::generate::{Gpt3, gpt3};
 use divi_planner::replicated_ways;
 use divi_planner::solvers::replicated::Way;
 use divi_planner::{Objective, Options, Problem};

@@ -140,7 +140,7 @@ pub(super) fn renumbered(problem: &Problem, order: &[usize]) -> Problem {
 mod tests {
     use super::*;
     use crate::pipeline::orders::first_order;
-    use divi_planner::generate::{Kind, Regal, regal};
+    use divi_papers::generate::{Kind, Regal, regal};
 
     #[test]
     fn costs_are_those_of_the_definition() {

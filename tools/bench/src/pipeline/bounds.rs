@@ -116,7 +116,7 @@ fn best_so_far(bounds: &[Bound]) -> Vec<(&'static str, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use divi_planner::generate::{Regal, regal};
+    use divi_papers::generate::{Regal, regal};
 
     #[test]
     fn rows_never_get_worse_and_do_not_borrow_ours() {

@@ -1,7 +1,7 @@
 //! How fast orders are sliced, as a ratio to the plain dynamic program on a table of all stretches.
 
+use divi_papers::generate::{Kind, Regal, Rwnn, regal, rwnn};
 use divi_planner::OrderSearch;
-use divi_planner::generate::{Kind, Regal, Rwnn, regal, rwnn};
 use divi_planner::plan::Limit;
 use divi_planner::problem::{Node, Pipeline};
 use divi_planner::random::Random;

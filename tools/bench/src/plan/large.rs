@@ -1,6 +1,6 @@
 //! A graph that no exact method reaches: 5,000 tasks on 8 devices.
 
-use divi_planner::generate::{Rwnn, rwnn};
+use divi_papers::generate::{Rwnn, rwnn};
 use divi_planner::problem::Device;
 use divi_planner::random::Random;
 use divi_planner::{Objective, Problem};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use divi_papers::generate::{Rwnn, rwnn};
 use divi_planner::Problem;
-use divi_planner::generate::{Rwnn, rwnn};
 
 use crate::files::read;
 

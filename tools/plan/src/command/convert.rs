@@ -1,6 +1,6 @@
 //! `divi-plan convert`.
 
-use divi_planner::convert::{Conversion, convert};
+use divi_papers::convert::{Conversion, convert};
 use lexopt::Parser;
 
 use super::{parse, value};

@@ -1,6 +1,6 @@
 //! `divi-plan generate`.
 
-use divi_planner::generate::{Chain, Gpt3, Kind, Regal, Rwnn, chain, gpt3, regal, rwnn};
+use divi_papers::generate::{Chain, Gpt3, Kind, Regal, Rwnn, chain, gpt3, regal, rwnn};
 use lexopt::Parser;
 
 use super::{parse, value};

@@ -11,7 +11,7 @@ use crate::model::plan::Objective;
 use crate::model::units::short_number;
 
 /// More queued inputs than anyone can mean: a plan lists them all.
-pub(crate) const MOST_INPUTS: u32 = 1 << 20;
+pub const MOST_INPUTS: u32 = 1 << 20;
 
 impl Problem {
     /// Whether the problem makes sense, and as far as can be seen at once has a solution: for its queued inputs if

@@ -55,7 +55,7 @@ pub(crate) fn list(words: &[String], last: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{Rwnn, rwnn};
+    use crate::testing::{Rwnn, rwnn};
 
     #[test]
     fn names_are_few() {

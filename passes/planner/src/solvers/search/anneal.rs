@@ -224,9 +224,9 @@ impl<'a> Annealer<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{Rwnn, rwnn};
     use crate::model::observer::Observer;
     use crate::model::plan::Objective;
+    use crate::testing::{Rwnn, rwnn};
 
     /// A window knows the whole schedule's makespan by what lies around it.
     #[test]

@@ -1,12 +1,12 @@
 //! What the integer program proposes, on cases that can be thought through.
 
 use super::program;
-use crate::generate::{Rwnn, rwnn};
 use crate::model::instance::Instance;
 use crate::model::options::Options;
 use crate::model::plan::Objective;
 use crate::model::problem::Problem;
 use crate::solvers::contention::{Choice, Job, Model, Simulator, Way, each_once, extend_first_to_end, jobs};
+use crate::testing::{Rwnn, rwnn};
 
 /// What is proposed for a whole problem as one piece, and what it and a greedy start take.
 fn propose(problem: &Problem, see: impl Fn(&Model<'_>, &Choice)) -> (f64, f64) {

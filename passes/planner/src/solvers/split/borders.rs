@@ -138,8 +138,8 @@ fn pieces(passing: &[usize]) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{Rwnn, rwnn};
     use crate::model::plan::Objective;
+    use crate::testing::{Rwnn, rwnn};
 
     /// Tests that no more tensors pass than where a generator made borders, and that pieces are in order and of their size.
     #[test]

@@ -3,13 +3,13 @@
 use super::around::Around;
 use super::borders::Borders;
 use super::{repair, rolling};
-use crate::generate::{Rwnn, rwnn};
 use crate::model::instance::Instance;
 use crate::model::plan::{Bound, Objective, Plan};
 use crate::model::problem::{MemoryModel, Problem};
 use crate::solvers::exact::graph::{Footprint, Graph};
 use crate::solvers::exact::search::Goal;
 use crate::solvers::exact::{self, Limits, Timetable};
+use crate::testing::{Rwnn, rwnn};
 use crate::verify::verify;
 
 fn network(seed: u64, modules: usize, strong: bool) -> Problem {

@@ -248,9 +248,9 @@ impl<'a> Annealer<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{Rwnn, rwnn};
     use crate::model::observer::Observer;
     use crate::model::plan::Objective;
+    use crate::testing::{Rwnn, rwnn};
 
     #[test]
     fn windows_say_what_whole_schedules_take() {

@@ -96,12 +96,12 @@ fn put_together(
 mod tests {
     use super::super::schedule::Schedule;
     use super::*;
-    use crate::generate::{Rwnn, rwnn};
     use crate::model::options::Options;
     use crate::model::plan::{Limit, Objective};
     use crate::model::problem::Problem;
     use crate::solvers::chains::Allowance;
     use crate::solvers::cuts::stretches;
+    use crate::testing::{Rwnn, rwnn};
 
     /// The same module, so many times in a row.
     fn repeated(times: usize) -> Problem {

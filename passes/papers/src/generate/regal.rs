@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::graphs::{Density, graph};
 use super::{Kind, MOST_NODES, in_range};
-use crate::model::error::Error;
-use crate::model::problem::{Device, Node, Pipeline, Problem};
-use crate::random::Random;
+use divi_planner::error::Error;
+use divi_planner::problem::{Device, Node, Pipeline, Problem};
+use divi_planner::random::Random;
 
 const DENSITY: Density =
     Density { erdos_renyi: 0.05, watts_strogatz: (4, 0.3), barabasi_albert: 2, blocks: (4, 0.12, 0.015) };

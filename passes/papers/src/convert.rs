@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
-use crate::model::error::{Error, Finding};
-use crate::model::problem::{Device, Node, Pipeline, Problem};
-use crate::model::units::{Bytes, Micros, number};
+use divi_planner::error::{Error, Finding};
+use divi_planner::problem::{Device, Node, Pipeline, Problem};
+use divi_planner::units::{Bytes, Micros, number};
 
 const FORMAT: &str = "a graph of EfficientMIP";
 const MICROS_PER_MILLI: f64 = 1000.0;
@@ -73,7 +73,7 @@ struct Edge {
 /// Turns a graph into a problem: times and transfers in whole microseconds. An `output` is the time to or from the CPU,
 /// so the bandwidth there is one; between accelerators a result goes through the CPU's memory, which takes twice as long.
 pub fn convert(text: &str, conversion: &Conversion) -> Result<Problem, Error> {
-    let graph: Graph = crate::model::json::read(text, FORMAT)?;
+    let graph: Graph = divi_planner::json::read(text, FORMAT)?;
     let cpus = conversion.cpus.unwrap_or(graph.cpus.min(1));
     if graph.accelerators.saturating_add(cpus) > MOST_DEVICES {
         let message = format!("{} accelerators and {cpus} CPUs; at most {MOST_DEVICES} in all", graph.accelerators);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Kind;
-use crate::random::Random;
+use divi_planner::random::Random;
 
 /// Edges from lower to higher numbers, ascending.
 pub(super) type Edges = BTreeSet<(usize, usize)>;

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::graphs::{Density, Edges, graph};
 use super::{Kind, MOST_NODES, in_range};
-use crate::model::error::Error;
-use crate::model::problem::{Device, MOST_INPUTS, Node, Problem};
-use crate::model::units::{Micros, short_number};
-use crate::random::Random;
+use divi_planner::error::Error;
+use divi_planner::problem::{Device, MOST_INPUTS, Node, Problem};
+use divi_planner::random::Random;
+use divi_planner::units::{Micros, short_number};
 
 /// As in DiviML V: ER(0.2), WS(4, 0.75), BA(5). Blocks are not among its kinds; these are as dense.
 const DENSITY: Density =

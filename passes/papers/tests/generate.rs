@@ -1,6 +1,6 @@
 //! Generated problems are well-formed, have the shape that was asked for, and are the same every time.
 
-use divi_planner::generate::{Chain, Kind, Regal, Rwnn, chain, regal, rwnn};
+use divi_papers::generate::{Chain, Kind, Regal, Rwnn, chain, regal, rwnn};
 use divi_planner::{Objective, Options, Problem, solve};
 
 fn networks() -> Vec<Rwnn> {

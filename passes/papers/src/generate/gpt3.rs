@@ -24,9 +24,9 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::in_range;
-use crate::model::error::Error;
-use crate::model::problem::{Device, MOST_INPUTS, Node, Problem};
-use crate::model::units::{Bytes, Micros};
+use divi_planner::error::Error;
+use divi_planner::problem::{Device, MOST_INPUTS, Node, Problem};
+use divi_planner::units::{Bytes, Micros};
 
 const WIDTH: f64 = 12_288.0;
 const WORDS: f64 = 50_257.0;

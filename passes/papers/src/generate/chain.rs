@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::in_range;
-use crate::model::error::Error;
-use crate::model::problem::{Device, EdgeNetwork, Node, Problem};
-use crate::model::units::short_number;
-use crate::random::Random;
+use divi_planner::error::Error;
+use divi_planner::problem::{Device, EdgeNetwork, Node, Problem};
+use divi_planner::random::Random;
+use divi_planner::units::short_number;
 
 const MOST_LAYERS: usize = 100_000;
 const MOST_MACHINES: usize = 256;

@@ -10,7 +10,7 @@ mod rwnn;
 
 use std::str::FromStr;
 
-use crate::model::error::Error;
+use divi_planner::error::Error;
 
 pub use chain::{Chain, chain};
 pub use gpt3::{Gpt3, gpt3};

@@ -1,6 +1,6 @@
 //! Graphs of EfficientMIP become problems.
 
-use divi_planner::convert::{Conversion, convert};
+use divi_papers::convert::{Conversion, convert};
 
 const GRAPH: &str = r#"{"maxSizePerFPGA": 1000.0, "maxFPGAs": 2, "maxCPUs": 8,
 "nodes": [
