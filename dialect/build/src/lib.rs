@@ -23,9 +23,20 @@ pub fn out_dir() -> PathBuf {
 
 /// Runs `mlir-tblgen` with `arguments` on `td/{file}`, writing `output` into the output directory.
 pub fn tablegen(file: &str, output: &str, arguments: &[&str]) {
+    run_tablegen("mlir-tblgen", file, output, arguments);
+}
+
+/// Returns all records of `td/{file}` as JSON, by TableGen's `--dump-json`.
+pub fn tablegen_records(file: &str) -> String {
+    let output = format!("{file}.json");
+    run_tablegen("llvm-tblgen", file, &output, &["--dump-json"]);
+    fs::read_to_string(out_dir().join(output)).expect("TableGen has written it")
+}
+
+fn run_tablegen(program: &str, file: &str, output: &str, arguments: &[&str]) {
     println!("cargo:rerun-if-changed=td");
     let prefix = llvm_prefix();
-    let status = Command::new(prefix.join("bin/mlir-tblgen"))
+    let status = Command::new(prefix.join("bin").join(program))
         .args(arguments)
         .arg(Path::new("td").join(file))
         .args(["-I", "td", "-I"])
@@ -34,8 +45,8 @@ pub fn tablegen(file: &str, output: &str, arguments: &[&str]) {
         .arg("-o")
         .arg(out_dir().join(output))
         .status()
-        .expect("mlir-tblgen runs");
-    assert!(status.success(), "mlir-tblgen failed on td/{file}");
+        .unwrap_or_else(|error| panic!("cannot run {program}: {error}"));
+    assert!(status.success(), "{program} failed on td/{file}");
 }
 
 /// A C++ build with the flags that MLIR's headers need; headers come from `cpp/` and the output directory.
