@@ -1,5 +1,7 @@
 // What the options of the pass say is honoured, or refused with the reason.
 // RUN: divi-opt %s --divi-partition=placement=%S/Inputs/placement.json | FileCheck %s --check-prefix=PLACED
+// RUN: divi-opt %s --divi-partition="pin=fast=gpu0 contention=shared pose-only" | FileCheck %s --check-prefix=POSED --implicit-check-not=divi.start
+// RUN: divi-opt %s --divi-partition="iterations=0 min-gain=0" | FileCheck %s --check-prefix=ZERO
 // RUN: not divi-opt %s --divi-partition=placement=%S/Inputs/placement-unused.json 2>&1 | FileCheck %s --check-prefix=UNUSED
 // RUN: not divi-opt %s --divi-partition=placement=%S/Inputs/placement-broken.json 2>&1 | FileCheck %s --check-prefix=BROKEN
 // RUN: not divi-opt %s --divi-partition=placement=%S/Inputs/placement-nowhere.json 2>&1 | FileCheck %s --check-prefix=NOWHERE
@@ -42,6 +44,10 @@ module {
 // PLACED: "onnx.Relu"{{.*}}divi.device = @gpu0, divi.pin = @gpu0
 // PLACED: "onnx.Abs"{{.*}}divi.device = @cpu0, divi.exclude = [@gpu0]
 // PLACED: "onnx.Neg"{{.*}}divi.device = @gpu0, divi.start = {{[^,]*}}, onnx_node_name = "last"}
+
+// POSED: module attributes {divi.contention = "shared"}
+// POSED: "onnx.Relu"{{.*}}divi.pin = @gpu0
+// ZERO: divi.plan
 
 // UNUSED: error: placement '{{.*}}placement-unused.json': entry 0 fits no operator: none has type 'onnx.Conv' and name '.*'
 // BROKEN: error: placement '{{.*}}placement-broken.json': 'node_type' of entry 0 is no regular expression: {{.*}}

@@ -6,30 +6,15 @@ mod placement;
 mod reorder;
 mod same;
 
-use crate::ir::{Failure, blocks, op_of, operands, operation_name, operations, results, run, uses};
+use crate::{
+    declared::{Canonicalize, CanonicalizeStatistics},
+    ir::{Failure, blocks, op_of, operands, operation_name, operations, results, uses},
+};
 use divi_dialect::node::{attributes_of, is_none, present_results, value_of};
 use divi_onnx::{Node, Op, Value};
 use melior::{Context, ContextRef, ir::operation::OperationRef};
 use mlir_sys::*;
 use same::Scopes;
-
-/// What a run of the pass did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Counts {
-    /// Operators that did nothing, or whose work another took over.
-    pub removed: u64,
-    /// Operators that were the same as others.
-    pub merged: u64,
-    /// Operators that nobody used.
-    pub dead: u64,
-}
-
-impl Counts {
-    fn total(self) -> u64 {
-        self.removed + self.merged + self.dead
-    }
-}
 
 /// Operands before users is the order of one round, so that nearly everything is done in the first. Only code that is never
 /// reached, whose operators may be their own operands, could go on for ever.
@@ -53,33 +38,35 @@ const MAX_ROUNDS: usize = 32;
 /// those of one place are merged. Random operators are never the same. Zero may change its sign: adding `+0.0` is taken
 /// away, though it makes `-0.0` positive, as other compilers for ONNX do; everything else is exact. What divi does not know
 /// is not touched.
-pub fn canonicalize(module: MlirOperation) -> Counts {
+pub fn canonicalize(module: MlirOperation) -> CanonicalizeStatistics {
     // SAFETY: the context of a live operation is alive and outlives the pass.
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
-    let mut counts = Counts::default();
+    let mut statistics = CanonicalizeStatistics::default();
     for _ in 0..MAX_ROUNDS {
         let mut round = Round {
             // SAFETY: see above.
             context: unsafe { context.to_ref() },
             scopes: Scopes::default(),
-            counts: Counts::default(),
+            statistics: CanonicalizeStatistics::default(),
         };
         round.below(module);
-        remove_dead(module, &mut round.counts);
-        let Counts { removed, merged, dead } = round.counts;
-        counts = Counts { removed: counts.removed + removed, merged: counts.merged + merged, dead: counts.dead + dead };
-        if round.counts.total() == 0 {
+        remove_dead(module, &mut round.statistics);
+        let CanonicalizeStatistics { num_removed, num_merged, num_dead } = round.statistics;
+        statistics.num_removed += num_removed;
+        statistics.num_merged += num_merged;
+        statistics.num_dead += num_dead;
+        if num_removed + num_merged + num_dead == 0 {
             break;
         }
     }
     constants::mark(module);
-    counts
+    statistics
 }
 
 struct Round<'c> {
     context: &'c Context,
     scopes: Scopes,
-    counts: Counts,
+    statistics: CanonicalizeStatistics,
 }
 
 impl Round<'_> {
@@ -108,7 +95,7 @@ impl Round<'_> {
             if results(operation).into_iter().all(|result| uses(result).is_empty()) {
                 // SAFETY: nothing uses the operation, and the loop over its block has a list of its own.
                 unsafe { mlirOperationDestroy(operation) };
-                self.counts.removed += 1;
+                self.statistics.num_removed += 1;
                 return;
             }
         }
@@ -122,7 +109,7 @@ impl Round<'_> {
             }
             // SAFETY: nothing uses the operation any more; see above.
             unsafe { mlirOperationDestroy(operation) };
-            self.counts.merged += 1;
+            self.statistics.num_merged += 1;
         }
     }
 
@@ -132,7 +119,7 @@ impl Round<'_> {
             return None;
         }
         if reorder::merge(self.context, operation, op) {
-            self.counts.removed += 1;
+            self.statistics.num_removed += 1;
         }
         let value = with_node(operation, op, |node| noop::operand(operation, node))??;
         let result = results(operation)[0];
@@ -181,25 +168,22 @@ fn with_node<R>(operation: MlirOperation, op: Op, f: impl FnOnce(&Node<'_>) -> R
 }
 
 /// Removes operators that nobody uses, users before what they use.
-fn remove_dead(operation: MlirOperation, counts: &mut Counts) {
+fn remove_dead(operation: MlirOperation, statistics: &mut CanonicalizeStatistics) {
     for block in blocks(operation) {
         for inner in operations(block).into_iter().rev() {
-            remove_dead(inner, counts);
+            remove_dead(inner, statistics);
             let unused = results(inner).into_iter().all(|result| uses(result).is_empty());
             if unused && (is_no_value(inner) || operator(inner).is_some()) && blocks(inner).is_empty() {
                 // SAFETY: nothing uses the operation, and the loop over its block has a list of its own.
                 unsafe { mlirOperationDestroy(inner) };
-                counts.dead += 1;
+                statistics.num_dead += 1;
             }
         }
     }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunCanonicalize(module: MlirOperation, counts: *mut Counts) -> bool {
-    run(module, || {
-        // SAFETY: the caller's counter outlives the call.
-        unsafe { *counts = canonicalize(module) };
-        Ok::<(), Failure>(())
-    })
+impl Canonicalize {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<CanonicalizeStatistics, Failure> {
+        Ok(canonicalize(module))
+    }
 }

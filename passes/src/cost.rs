@@ -10,7 +10,7 @@ mod read;
 mod table;
 mod work;
 
-pub use annotate::{Counts, annotate_cost};
+pub use annotate::annotate_cost;
 pub(crate) use key::profile_entry;
 pub(crate) use problem::Posed;
 pub use problem::emit_problem;

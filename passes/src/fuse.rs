@@ -40,7 +40,10 @@ mod kind;
 mod rewrite;
 mod role;
 
-use crate::ir::{Failure, blocks, error, operation_name, run, text, walk};
+use crate::{
+    declared::{Fuse, FuseStatistics},
+    ir::{Failure, blocks, error, operation_name, walk},
+};
 use cluster::{Family, clusters};
 use graph::{Graph, Node};
 use melior::ContextRef;
@@ -77,40 +80,25 @@ pub struct Options {
     pub max_cluster_ops: Option<usize>,
 }
 
-/// What a run of the pass did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Counts {
-    /// Clusters around a convolution.
-    pub convolutions: u64,
-    /// Clusters around a product of matrices.
-    pub products: u64,
-    /// Normalizations: `bn…`, `layer_norm`, `rms_norm`.
-    pub normalizations: u64,
-    pub softmaxes: u64,
-    /// Element-wise clusters, activations among them.
-    pub elementwise: u64,
-    /// One operator with views, and views alone.
-    pub others: u64,
-    /// Operators before, without constants.
-    pub tasks_before: u64,
-    /// Operators and clusters after, without constants.
-    pub tasks_after: u64,
-}
-
-impl Counts {
+impl FuseStatistics {
+    /// Returns the number of clusters of all kinds.
     pub fn clusters(&self) -> u64 {
-        self.convolutions + self.products + self.normalizations + self.softmaxes + self.elementwise + self.others
+        self.num_convolutions
+            + self.num_products
+            + self.num_normalizations
+            + self.num_softmaxes
+            + self.num_elementwise
+            + self.num_others
     }
 
     fn add(&mut self, family: Family) {
         *match family {
-            Family::Anchor(anchor) if anchor.convolves() => &mut self.convolutions,
-            Family::Anchor(_) => &mut self.products,
-            Family::BatchNorm | Family::Normalization => &mut self.normalizations,
-            Family::Softmax => &mut self.softmaxes,
-            Family::Elementwise => &mut self.elementwise,
-            Family::Plain | Family::Views | Family::Opaque => &mut self.others,
+            Family::Anchor(anchor) if anchor.convolves() => &mut self.num_convolutions,
+            Family::Anchor(_) => &mut self.num_products,
+            Family::BatchNorm | Family::Normalization => &mut self.num_normalizations,
+            Family::Softmax => &mut self.num_softmaxes,
+            Family::Elementwise => &mut self.num_elementwise,
+            Family::Plain | Family::Views | Family::Opaque => &mut self.num_others,
         } += 1;
     }
 }
@@ -120,7 +108,7 @@ impl Counts {
 //===----------------------------------------------------------------------===//
 
 /// Fuses in every block of every function, not in regions of operators below. A second run finds nothing to do.
-pub fn fuse(module: MlirOperation, options: &Options) -> Counts {
+pub fn fuse(module: MlirOperation, options: &Options) -> FuseStatistics {
     // SAFETY: the context of a live operation is alive.
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
     // SAFETY: the context outlives the pass.
@@ -131,22 +119,22 @@ pub fn fuse(module: MlirOperation, options: &Options) -> Counts {
             functions.push(operation);
         }
     });
-    let mut counts = Counts::default();
+    let mut statistics = FuseStatistics::default();
     for block in functions.into_iter().flat_map(blocks) {
         let graph = Graph::of(block);
         let tasks = graph.nodes.iter().filter(|node| !is_terminator(block, node)).count() as u64;
-        counts.tasks_before += tasks;
-        counts.tasks_after += tasks;
+        statistics.num_tasks_before += tasks;
+        statistics.num_tasks_after += tasks;
         if options.level == Level::None {
             continue;
         }
         for task in clusters(&graph, options) {
             rewrite::rewrite(context, &graph, &task);
-            counts.add(task.family);
-            counts.tasks_after -= task.nodes.len() as u64 - 1;
+            statistics.add(task.family);
+            statistics.num_tasks_after -= task.nodes.len() as u64 - 1;
         }
     }
-    counts
+    statistics
 }
 
 fn is_terminator(block: MlirBlock, node: &Node) -> bool {
@@ -154,27 +142,16 @@ fn is_terminator(block: MlirBlock, node: &Node) -> bool {
     unsafe { mlirOperationEqual(mlirBlockGetTerminator(block), node.operation) }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunFuse(
-    module: MlirOperation,
-    level: MlirStringRef,
-    max_cluster_ops: i64,
-    counts: *mut Counts,
-) -> bool {
-    run(module, || {
-        // SAFETY: the caller's string outlives the call.
-        let level = unsafe { text(level) }.parse().map_err(|message: String| {
+impl Fuse {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<FuseStatistics, Failure> {
+        let fail = |message: String| {
             error(module, &message);
             Failure
-        })?;
-        let Ok(limit) = usize::try_from(max_cluster_ops) else {
-            let message = format!("max-cluster-ops is {max_cluster_ops}: it must be positive, or 0 for no limit");
-            error(module, &message);
-            return Err(Failure);
         };
-        let options = Options { level, max_cluster_ops: (limit > 0).then_some(limit) };
-        // SAFETY: the caller's counter outlives the call.
-        unsafe { *counts = fuse(module, &options) };
-        Ok(())
-    })
+        let level = self.level.parse().map_err(fail)?;
+        let limit = usize::try_from(self.max_cluster_ops).map_err(|_| {
+            fail(format!("max-cluster-ops is {}: it must be positive, or 0 for no limit", self.max_cluster_ops))
+        })?;
+        Ok(fuse(module, &Options { level, max_cluster_ops: (limit > 0).then_some(limit) }))
+    }
 }

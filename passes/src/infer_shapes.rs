@@ -3,11 +3,12 @@
 mod functions;
 
 use crate::{
+    declared::{InferShapes, InferShapesStatistics},
     import::{Options, input_shapes, list_names},
     ir::{
         Failure, ONNX_CONSTANT, arguments_of, attribute, blocks, blocks_in_order, describe, error, named_attribute,
-        operands, operation_name, operations, reshaped_type, results, run, signature_attribute, string_attribute, text,
-        type_of, uses, warning,
+        operands, operation_name, operations, reshaped_type, results, signature_attribute, string_attribute, type_of,
+        uses, warning,
     },
 };
 use divi_dialect::{
@@ -25,16 +26,6 @@ use mlir_sys::*;
 use rustc_hash::FxHashMap;
 use std::{collections::BTreeMap, ffi::c_void};
 
-/// What a run of the pass did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Counts {
-    /// Results whose type became more precise.
-    pub inferred: u64,
-    /// Operators replaced by constants.
-    pub folded: u64,
-}
-
 //===----------------------------------------------------------------------===//
 // --divi-infer-shapes
 //===----------------------------------------------------------------------===//
@@ -42,7 +33,7 @@ pub struct Counts {
 /// Infers every function of a module. Errors are emitted on the operations.
 ///
 /// Operators that divi does not know keep their result types, even if their operands' change.
-pub fn infer_shapes(module: MlirOperation, options: &Options) -> Result<Counts, Failure> {
+pub fn infer_shapes(module: MlirOperation, options: &Options) -> Result<InferShapesStatistics, Failure> {
     // SAFETY: the context of a live operation is alive.
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
     let mut pass = Pass {
@@ -54,7 +45,7 @@ pub fn infer_shapes(module: MlirOperation, options: &Options) -> Result<Counts, 
         symbols: FxHashMap::default(),
         unmatched: options.input_shapes.iter().map(|(name, _)| name.as_str()).collect(),
         opaque: BTreeMap::new(),
-        counts: Counts::default(),
+        statistics: InferShapesStatistics::default(),
     };
     pass.all_functions()?;
     if let Some(name) = pass.unmatched.first() {
@@ -81,7 +72,7 @@ pub fn infer_shapes(module: MlirOperation, options: &Options) -> Result<Counts, 
             pass.opaque.iter().map(|(op, (count, first))| format!("{op} ({count}, first {first})")).collect();
         warning(module, &format!("carried along as opaque work: {}", list.join(", ")));
     }
-    Ok(pass.counts)
+    Ok(pass.statistics)
 }
 
 /// Names of the arguments of a module's functions.
@@ -109,7 +100,7 @@ struct Pass<'a> {
     unmatched: Vec<&'a str>,
     /// Operators that divi does not know, with how often and where first.
     opaque: BTreeMap<&'a str, (usize, String)>,
-    counts: Counts,
+    statistics: InferShapesStatistics,
 }
 
 impl Pass<'_> {
@@ -356,7 +347,7 @@ impl Pass<'_> {
         // SAFETY: nothing uses the operation's results, `known` has forgotten them, and the loop over its block, which
         // has a list of its own, is past it or at it.
         unsafe { mlirOperationDestroy(operation) };
-        self.counts.folded += 1;
+        self.statistics.num_folded += 1;
     }
 }
 
@@ -364,31 +355,18 @@ fn tensor_type_of_constant(tensor: &Tensor) -> TensorType {
     TensorType::new(tensor.dtype(), tensor.dims().iter().copied().map(Dim::Known).collect::<Vec<_>>())
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunInferShapes(
-    module: MlirOperation,
-    batch: i64,
-    input_shapes: MlirStringRef,
-    dims: MlirStringRef,
-    counts: *mut Counts,
-) -> bool {
-    run(module, || {
-        // SAFETY: the caller's strings outlive the call.
-        let (shapes, dims) = unsafe { (text(input_shapes), text(dims)) };
+impl InferShapes {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<InferShapesStatistics, Failure> {
         let fail = |message: String| {
             error(module, &message);
             Failure
         };
-        let input_shapes = Options::parse_input_shapes(shapes).map_err(fail)?;
-        let dims = Options::parse_dims(dims).map_err(fail)?;
-        if batch < 0 {
-            error(module, &format!("batch is {batch}: it must be positive"));
-            return Err(Failure);
+        let input_shapes = Options::parse_input_shapes(&self.input_shapes.join(",")).map_err(fail)?;
+        let dims = Options::parse_dims(&self.dims.join(",")).map_err(fail)?;
+        if self.batch < 0 {
+            return Err(fail(format!("batch is {}: it must be positive", self.batch)));
         }
-        let options = Options { batch: (batch > 0).then_some(batch), input_shapes, dims, ..Options::default() };
-        let result = infer_shapes(module, &options)?;
-        // SAFETY: the caller's counter outlives the call.
-        unsafe { *counts = result };
-        Ok(())
-    })
+        let batch = (self.batch > 0).then_some(self.batch);
+        infer_shapes(module, &Options { batch, input_shapes, dims, ..Options::default() })
+    }
 }

@@ -1,6 +1,9 @@
 //! `divi-inline-clusters`: takes clusters away, and leaves their members where they stood.
 
-use crate::ir::{attribute, blocks, operands, operation_name, operations, results, run, walk, warning};
+use crate::{
+    declared::{InlineClusters, InlineClustersStatistics},
+    ir::{Failure, attribute, blocks, operands, operation_name, operations, results, walk, warning},
+};
 use melior::StringRef;
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
@@ -95,11 +98,8 @@ fn hand_down(cluster: MlirOperation, members: &[MlirOperation], name: &str) {
     }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunInlineClusters(module: MlirOperation, inlined: *mut u64) -> bool {
-    run(module, || {
-        // SAFETY: the caller's counter outlives the call.
-        unsafe { *inlined = inline_clusters(module) };
-        Ok(())
-    })
+impl InlineClusters {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<InlineClustersStatistics, Failure> {
+        Ok(InlineClustersStatistics { num_inlined: inline_clusters(module) })
+    }
 }

@@ -3,9 +3,10 @@
 use crate::{
     cost::Posed,
     decisions::{fingerprint, has_names, problem},
+    declared::{InlineStages, InlineStagesStatistics},
     ir::{
         Failure, attribute, blocks, describe, dictionary_entry, error, float_attribute, number, operands,
-        operation_name, operations, read_instead, results, run, set_attribute, string_attribute, symbol_attribute,
+        operation_name, operations, read_instead, results, set_attribute, string_attribute, symbol_attribute,
         symbol_reference, walk, warning,
     },
     partition::{Marks, Moved, mark, read_plan, write_certificate, write_moves},
@@ -289,12 +290,8 @@ fn micros_on(task: MlirOperation, device: &str) -> f64 {
     entries.iter().find(|entry| entry.device == device && entry.batch == 1).map_or(0.0, |entry| entry.micros)
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunInlineStages(module: MlirOperation, inlined: *mut u64) -> bool {
-    run(module, || {
-        let count = inline_stages(module)?;
-        // SAFETY: the caller's counter outlives the call.
-        unsafe { *inlined = count };
-        Ok(())
-    })
+impl InlineStages {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<InlineStagesStatistics, Failure> {
+        Ok(InlineStagesStatistics { num_inlined: inline_stages(module)? })
+    }
 }

@@ -9,23 +9,11 @@ use melior::{
 };
 use mlir_sys::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::{
-    ffi::c_void,
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::ffi::c_void;
 
 /// What went wrong has been said in diagnostics: MLIR's `failure()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure;
-
-/// The body of a pass, called from C++: a panic is a bug of ours, reported on the module, never an abort.
-pub(crate) fn run(module: MlirOperation, body: impl FnOnce() -> Result<(), Failure>) -> bool {
-    let outcome = catch_unwind(AssertUnwindSafe(body));
-    if outcome.is_err() {
-        error(module, "divi panicked, which is a bug: please report it with this module");
-    }
-    matches!(outcome, Ok(Ok(())))
-}
 
 pub(crate) fn operation_name<'a>(operation: MlirOperation) -> &'a str {
     // SAFETY: an operation's name lives as long as its context.

@@ -1,13 +1,16 @@
 //! The compiler, one module a phase, in the order in which data flows: [`import`], [`fuse`], [`cost`],
 //! [`partition`], [`outline`], [`export`] or [`bundle`].
 //!
-//! Passes are plain functions on modules; `td/Passes.td` gives them names and options, [`register`] makes MLIR know them.
+//! Passes are plain functions on modules; `td/Passes.td` gives them names, options and statistics ([`declared`]), [`register`] makes
+//! MLIR know them.
 
 pub mod bundle;
 pub mod canonicalize;
 pub mod cost;
 mod decisions;
+pub mod declared;
 pub mod export;
+mod ffi;
 mod fingerprint;
 pub mod fuse;
 pub mod import;
@@ -33,10 +36,6 @@ use divi_cost::device::{self, MemorySpace};
 use divi_dialect::{DeviceKindInfo, DeviceKinds, set_device_kinds};
 use melior::Context;
 
-unsafe extern "C" {
-    fn diviRegisterPasses();
-}
-
 /// Makes a context with divi's dialects and `func`, for work on one thread. Verifiers know the registered device kinds.
 pub fn new_context() -> Context {
     install_device_kinds();
@@ -52,15 +51,8 @@ fn kind_info(kind: device::Kind) -> DeviceKindInfo {
     DeviceKindInfo { has_host_memory: kind.memory() == MemorySpace::Host, streams_weights: kind.streams_weights() }
 }
 
-/// Called by `diviRegisterPasses`, which every program that runs passes calls first.
-#[unsafe(no_mangle)]
-extern "C" fn diviInstallDeviceKinds() {
-    install_device_kinds();
-}
-
 /// Registers every pass under its `divi-…` name. MLIR's registry is one for all threads, and does not guard itself.
 pub fn register() {
     static REGISTERED: std::sync::Once = std::sync::Once::new();
-    // SAFETY: registration touches nothing but MLIR's pass registry, and nobody else does now.
-    REGISTERED.call_once(|| unsafe { diviRegisterPasses() });
+    REGISTERED.call_once(ffi::register_passes);
 }

@@ -8,7 +8,8 @@ mod parts;
 use crate::{
     cost::Posed,
     decisions,
-    ir::{Failure, error, run, warning},
+    declared::{Outline, OutlineStatistics},
+    ir::{Failure, error, warning},
     partition::{Marks, planned_inputs, read_plan, remove_decisions, write_certificate},
     session::Session,
 };
@@ -20,18 +21,6 @@ use melior::ContextRef;
 use mlir_sys::*;
 use model::Model;
 
-/// What a run of the pass did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Counts {
-    pub stages: u64,
-    pub transfers: u64,
-    /// Reads on another device that need no transfer of their own.
-    pub elided: u64,
-    /// Stages that were too small and became part of others.
-    pub merged: u64,
-}
-
 //===----------------------------------------------------------------------===//
 // --divi-outline
 //===----------------------------------------------------------------------===//
@@ -42,7 +31,11 @@ pub struct Counts {
 ///
 /// Plans nothing anew but for such stages: devices and orders are those of the plan, and starts that are out of date are
 /// brought up to date. Whoever wants another plan starts from the module that was planned, or from `divi-inline-stages`.
-pub fn outline(module: MlirOperation, min_stage_ops: usize, session: Option<&mut Session>) -> Result<Counts, Failure> {
+pub fn outline(
+    module: MlirOperation,
+    min_stage_ops: usize,
+    session: Option<&mut Session>,
+) -> Result<OutlineStatistics, Failure> {
     let Some(inputs) = planned_inputs(module) else {
         error(module, "has no divi.plan that says for how many inputs it is: run divi-partition first");
         return Err(Failure);
@@ -78,26 +71,20 @@ pub fn outline(module: MlirOperation, min_stage_ops: usize, session: Option<&mut
         session.staged(plan);
     }
     let counts = [stages.len(), moved, elided + moves.len() - moved, merged].map(|count| count as u64);
-    let [stages, transfers, elided, merged] = counts;
-    Ok(Counts { stages, transfers, elided, merged })
+    let [num_stages, num_transfers, num_elided, num_merged] = counts;
+    Ok(OutlineStatistics { num_stages, num_transfers, num_elided, num_merged })
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunOutline(
-    module: MlirOperation,
-    min_stage_ops: i64,
-    counts: *mut Counts,
-    session: *mut Session,
-) -> bool {
-    run(module, || {
-        let Ok(min_stage_ops) = usize::try_from(min_stage_ops) else {
-            error(module, &format!("min-stage-ops is {min_stage_ops}: it must not be negative"));
+impl Outline {
+    pub(crate) fn run(
+        &self,
+        module: MlirOperation,
+        session: Option<&mut Session>,
+    ) -> Result<OutlineStatistics, Failure> {
+        let Ok(min_stage_ops) = usize::try_from(self.min_stage_ops) else {
+            error(module, &format!("min-stage-ops is {}: it must not be negative", self.min_stage_ops));
             return Err(Failure);
         };
-        // SAFETY: the caller's session outlives the call, if it has one, and nobody else uses it now.
-        let done = outline(module, min_stage_ops, unsafe { session.as_mut() })?;
-        // SAFETY: the caller's counter outlives the call.
-        unsafe { *counts = done };
-        Ok(())
-    })
+        outline(module, min_stage_ops, session)
+    }
 }

@@ -13,14 +13,14 @@ mod write;
 
 use crate::{
     cost::Posed,
-    ir::{Failure, attribute, error, run, set_attribute, string, string_attribute, warning},
+    declared,
+    ir::{Failure, attribute, error, set_attribute, string, string_attribute, warning},
     session::Session,
     tasks::task_kind,
 };
 use divi_planner::{Objective, Plan, Problem, problem::Contention, stages::retime};
 use melior::ContextRef;
 use mlir_sys::*;
-use options::RawOptions;
 
 pub(crate) use constraints::exclude;
 pub(crate) use moves::{Moved, write as write_moves};
@@ -255,24 +255,15 @@ pub(crate) fn planned_inputs(module: MlirOperation) -> Option<u32> {
     }
 }
 
-fn read_options(module: MlirOperation, options: *const RawOptions) -> Result<Options, Failure> {
-    // SAFETY: the caller's options outlive the call.
-    unsafe { (*options).read() }.map_err(|message| {
-        error(module, &message);
-        Failure
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn diviRunPose(module: MlirOperation, options: *const RawOptions) -> bool {
-    run(module, || {
-        let options = read_options(module, options)?;
-        pose(module, &options, options.contention)
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn diviRunPartition(module: MlirOperation, options: *const RawOptions, session: *mut Session) -> bool {
-    // SAFETY: the caller's session, if it has one, outlives the call, and nobody else uses it now.
-    run(module, || partition(module, &read_options(module, options)?, unsafe { session.as_mut() }))
+impl declared::Partition {
+    pub(crate) fn run(&self, module: MlirOperation, session: Option<&mut Session>) -> Result<(), Failure> {
+        let options = Options::of(self).map_err(|message| {
+            error(module, &message);
+            Failure
+        })?;
+        match self.pose_only {
+            true => pose(module, &options, options.contention),
+            false => partition(module, &options, session),
+        }
+    }
 }

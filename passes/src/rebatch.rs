@@ -27,7 +27,7 @@ use rules::Change;
 pub use analysis::Batch;
 pub use layout::Layout;
 pub(crate) use pass::make;
-pub use pass::{Counts, rebatch};
+pub use pass::rebatch;
 
 /// What a function's values become at a multiple of its batch. The function is not changed, and must not be while this is
 /// used.

@@ -2,11 +2,11 @@
 
 use crate::{
     bundle::{Constants, Gap, Refusal, check_signature, constant_gaps, described_device, gaps, report},
+    declared::ExcludeUnsupported,
     export::{Recipes, check_operator, random_seed},
-    ir::{Failure, blocks, describe, error, operation_name, operations, run, text, warning},
+    ir::{Failure, blocks, describe, error, operation_name, operations, warning},
     partition::exclude,
     tasks::{Tasks, entry, members, pin},
-    weights::path,
 };
 use divi_codegen::{TargetBackend, backends};
 use mlir_sys::*;
@@ -150,23 +150,15 @@ fn warn_of_excluded(device: &str, refused: &[(MlirOperation, Vec<Gap>)]) {
     warning(*first, &format!("{tasks} cannot run on @{device}: {}", reasons.join("; ")));
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunExcludeUnsupported(
-    module: MlirOperation,
-    output: MlirStringRef,
-    weights_dir: MlirStringRef,
-    weights: MlirStringRef,
-) -> bool {
-    run(module, || {
-        // SAFETY: the caller's strings outlive the call.
-        let (output, weights_dir, weights) = unsafe { (text(output), path(weights_dir), text(weights)) };
+impl ExcludeUnsupported {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<(), Failure> {
         let fail = |message: String| {
             error(module, &message);
             Failure
         };
-        let seed = random_seed(weights).map_err(fail)?;
-        let output =
-            Output::named(output).ok_or_else(|| fail(format!("unknown output '{output}'; expected bundle or onnx")))?;
-        exclude_unsupported(module, output, weights_dir, seed)
-    })
+        let seed = random_seed(&self.weights).map_err(fail)?;
+        let output = Output::named(&self.output)
+            .ok_or_else(|| fail(format!("unknown output '{}'; expected bundle or onnx", self.output)))?;
+        exclude_unsupported(module, output, &self.weights_dir, seed)
+    }
 }

@@ -22,8 +22,9 @@ mod task;
 mod tests;
 
 use crate::{
+    declared::VerifyPlan,
     fingerprint::fingerprint,
-    ir::{Failure, blocks, error, operation_name, operations, run, warning},
+    ir::{Failure, blocks, error, operation_name, operations, warning},
     tasks::entry,
 };
 use certificate::Certificate;
@@ -126,7 +127,8 @@ fn verify_model(
     }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunVerifyPlan(module: MlirOperation) -> bool {
-    run(module, || verify_plan(module))
+impl VerifyPlan {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<(), Failure> {
+        verify_plan(module)
+    }
 }

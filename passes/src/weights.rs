@@ -1,7 +1,8 @@
 //! Constants whose bytes lie in files: passes `divi-verify-weights` and `divi-rebase-weights`, and the files as inputs.
 
 use crate::{
-    ir::{Failure, ONNX_CONSTANT, attribute, describe, error, operation_name, run, walk},
+    declared::{RebaseWeights, VerifyWeights, VerifyWeightsStatistics},
+    ir::{Failure, ONNX_CONSTANT, attribute, describe, error, operation_name, walk},
     paths::relative,
 };
 use divi_dialect::{ExternalAttribute, elements_of};
@@ -14,23 +15,8 @@ use melior::{
 use mlir_sys::*;
 use std::{
     collections::BTreeSet,
-    ffi::OsStr,
-    io::Write,
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
-
-/// A path that MLIR owns; it need not be UTF-8.
-///
-/// # Safety
-/// The string must be alive for `'a`.
-pub(crate) unsafe fn path<'a>(string: MlirStringRef) -> &'a Path {
-    if string.length == 0 {
-        return Path::new("");
-    }
-    // SAFETY: the caller's promise.
-    Path::new(OsStr::from_bytes(unsafe { std::slice::from_raw_parts(string.data.cast(), string.length) }))
-}
 
 /// Every `onnx.Constant` below `module` with its value.
 fn constants(module: MlirOperation) -> Vec<(MlirOperation, Attribute<'static>)> {
@@ -70,38 +56,12 @@ pub fn check_outputs(
     })
 }
 
-/// `files` is a list of paths with NUL between them; `folder` may be empty.
-#[unsafe(no_mangle)]
-extern "C" fn diviRunCheckOutputs(
-    module: MlirOperation,
-    ir_folder: MlirStringRef,
-    files: MlirStringRef,
-    folder: MlirStringRef,
-) -> bool {
-    run(module, || {
-        // SAFETY: the caller's strings outlive the call.
-        let (ir_folder, files, folder) = unsafe { (path(ir_folder), path(files), path(folder)) };
-        let files = files.as_os_str().as_bytes().split(|&byte| byte == 0);
-        let files: Vec<_> =
-            files.filter(|file| !file.is_empty()).map(|file| Path::new(OsStr::from_bytes(file))).collect();
-        check_outputs(module, ir_folder, &files, (!folder.as_os_str().is_empty()).then_some(folder))
-    })
-}
-
-/// Writes what a pass has to say to a file, or to stdout for `-`.
-#[unsafe(no_mangle)]
-extern "C" fn diviRunWriteText(module: MlirOperation, file: MlirStringRef, text: MlirStringRef) -> bool {
-    run(module, || {
-        // SAFETY: the caller's strings outlive the call.
-        let (file, text) = unsafe { (path(file), path(text).as_os_str().as_bytes()) };
-        if file == Path::new("-") {
-            return std::io::stdout().write_all(text).map_err(|_| Failure);
-        }
-        check_outputs(module, Path::new(""), &[file], None)?;
-        divi_files::write(file, text).map_err(|problem| {
-            error(module, &format!("cannot write '{}': {problem}", file.display()));
-            Failure
-        })
+/// Writes the text of a pass to a file.
+pub(crate) fn write_file(module: MlirOperation, file: &Path, text: &str) -> Result<(), Failure> {
+    check_outputs(module, Path::new(""), &[file], None)?;
+    divi_files::write(file, text.as_bytes()).map_err(|problem| {
+        error(module, &format!("cannot write '{}': {problem}", file.display()));
+        Failure
     })
 }
 
@@ -145,13 +105,10 @@ pub fn verify_weights(module: MlirOperation, folder: &Path) -> Result<u64, Failu
     if failed { Err(Failure) } else { Ok(external) }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunVerifyWeights(module: MlirOperation, folder: MlirStringRef, external: *mut u64) -> bool {
-    run(module, || {
-        // SAFETY: the caller's string and counter outlive the call.
-        unsafe { *external = verify_weights(module, path(folder))? };
-        Ok(())
-    })
+impl VerifyWeights {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<VerifyWeightsStatistics, Failure> {
+        Ok(VerifyWeightsStatistics { num_external: verify_weights(module, &self.weights_dir)? })
+    }
 }
 
 //===----------------------------------------------------------------------===//
@@ -185,8 +142,8 @@ pub fn rebase_weights(module: MlirOperation, from: &Path, to: &Path) -> Result<(
     Ok(())
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunRebaseWeights(module: MlirOperation, from: MlirStringRef, to: MlirStringRef) -> bool {
-    // SAFETY: the caller's strings outlive the call.
-    run(module, || unsafe { rebase_weights(module, path(from), path(to)) })
+impl RebaseWeights {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<(), Failure> {
+        rebase_weights(module, &self.from, &self.to)
+    }
 }

@@ -1,11 +1,30 @@
-// divi's passes: names, options and statistics. Their bodies are Rust functions of the same name (src/).
+// divi's passes: names, options and statistics. build/ generates from these records a C++ class for each pass and a Rust struct,
+// whose method `run` (src/) is the body of the pass. docs/add-a-pass.md says how to add a pass or an option.
 
 #ifndef DIVI_PASSES
 #define DIVI_PASSES
 
 include "mlir/Pass/PassBase.td"
 
-def InferShapes : Pass<"divi-infer-shapes", "::mlir::ModuleOp"> {
+// Option that names a file or a folder: a `PathBuf` in Rust, which need not be UTF-8.
+class PathOption<string varName, string arg, string default, string desc>
+    : Option<varName, arg, "std::string", default, desc>;
+
+// Option without a default value: an `Option` in Rust, `None` unless it is given. In C++, `unset` stands for none.
+class OptionalOption<string varName, string arg, string valueType, string unset, string desc>
+    : Option<varName, arg, valueType, unset, desc>;
+
+// Pass on modules with a body in Rust.
+class DiviPass<string passArg> : Pass<passArg, "::mlir::ModuleOp"> {
+  // The pass does not change the module: all analyses are preserved.
+  bit isReadOnly = 0;
+  // The pass shares the session of the driver that creates it, if there is one.
+  bit usesSession = 0;
+  // The pass makes a text, which is written to the option `output`, or to a stream of the driver.
+  bit writesText = 0;
+}
+
+def InferShapes : DiviPass<"divi-infer-shapes"> {
   let summary = "Infer the types of onnx operators and fold what is constant";
   let description = [{
     Walks every function once. Results get the type that shape inference finds; operators whose results are known become
@@ -26,22 +45,23 @@ def InferShapes : Pass<"divi-infer-shapes", "::mlir::ModuleOp"> {
   let dependentDialects = ["::divi::onnx::ONNXDialect"];
 }
 
-def VerifyWeights : Pass<"divi-verify-weights", "::mlir::ModuleOp"> {
+def VerifyWeights : DiviPass<"divi-verify-weights"> {
   let summary = "Check that the bytes of every constant are there, as code generation needs";
   let description = [{
     Planning does without weights; code generation does not. Read-only: reports constants whose elements were elided
     from the text (`dense_resource<__elided__>`) and references to files that are missing or too short.
   }];
   let options = [
-    Option<"weightsDir", "weights-dir", "std::string", /*default=*/"\".\"",
-           "Folder that the paths of external constants are relative to">,
+    PathOption<"weightsDir", "weights-dir", /*default=*/"\".\"",
+               "Folder that the paths of external constants are relative to">,
   ];
   let statistics = [
     Statistic<"numExternal", "num-external", "Number of constants whose bytes lie in files">,
   ];
+  let isReadOnly = 1;
 }
 
-def VerifyPlan : Pass<"divi-verify-plan", "::mlir::ModuleOp"> {
+def VerifyPlan : DiviPass<"divi-verify-plan"> {
   let summary = "Check that the plan in a module holds, and is worth what it says";
   let description = [{
     Read-only, and shares nothing with what made the plan. Judges decisions on tasks (as `divi-partition` writes them) and
@@ -56,18 +76,19 @@ def VerifyPlan : Pass<"divi-verify-plan", "::mlir::ModuleOp"> {
     `model` in `divi.plan` tells whether the module still computes what was planned; stages are looked through. Plans of
     queued inputs do without: their stages have other batches, and so other types and constants, than the model.
   }];
+  let isReadOnly = 1;
 }
 
-def RebaseWeights : Pass<"divi-rebase-weights", "::mlir::ModuleOp"> {
+def RebaseWeights : DiviPass<"divi-rebase-weights"> {
   let summary = "Make the paths of external constants hold from another folder";
   let options = [
-    Option<"from", "from", "std::string", /*default=*/"\".\"", "Folder that the paths are relative to now">,
-    Option<"to", "to", "std::string", /*default=*/"\".\"", "Folder that they shall be relative to">,
+    PathOption<"from", "from", /*default=*/"\".\"", "Folder that the paths are relative to now">,
+    PathOption<"to", "to", /*default=*/"\".\"", "Folder that they shall be relative to">,
   ];
   let dependentDialects = ["::divi::DiviDialect"];
 }
 
-def Fuse : Pass<"divi-fuse", "::mlir::ModuleOp"> {
+def Fuse : DiviPass<"divi-fuse"> {
   let summary = "Put operators that run as one task into one cluster";
   let description = [{
     Forms `divi.cluster` operations, each a task for the planner: convolutions and products of matrices with what is
@@ -95,7 +116,7 @@ def Fuse : Pass<"divi-fuse", "::mlir::ModuleOp"> {
   let dependentDialects = ["::divi::DiviDialect", "::divi::onnx::ONNXDialect"];
 }
 
-def InlineClusters : Pass<"divi-inline-clusters", "::mlir::ModuleOp"> {
+def InlineClusters : DiviPass<"divi-inline-clusters"> {
   let summary = "Take clusters away and leave their members";
   let description = [{
     Undoes `divi-fuse`. A `divi.pin` or `divi.device` that a cluster has as a whole goes to its members.
@@ -105,7 +126,7 @@ def InlineClusters : Pass<"divi-inline-clusters", "::mlir::ModuleOp"> {
   ];
 }
 
-def Rebatch : Pass<"divi-rebatch", "::mlir::ModuleOp"> {
+def Rebatch : DiviPass<"divi-rebatch"> {
   let summary = "Give functions another batch size";
   let description = [{
     The batch of a function is the first dimension of its first argument that has one; arguments whose first dimension
@@ -128,7 +149,7 @@ def Rebatch : Pass<"divi-rebatch", "::mlir::ModuleOp"> {
   let dependentDialects = ["::divi::onnx::ONNXDialect"];
 }
 
-def AnnotateCost : Pass<"divi-annotate-cost", "::mlir::ModuleOp"> {
+def AnnotateCost : DiviPass<"divi-annotate-cost"> {
   let summary = "Say of every task what it takes on every device";
   let description = [{
     Declares the devices and links of a system (`divi.device`, `divi.link`) and puts on every task its time on each at
@@ -153,17 +174,19 @@ def AnnotateCost : Pass<"divi-annotate-cost", "::mlir::ModuleOp"> {
   let dependentDialects = ["::divi::DiviDialect"];
 }
 
-def PrintCosts : Pass<"divi-print-costs", "::mlir::ModuleOp"> {
+def PrintCosts : DiviPass<"divi-print-costs"> {
   let summary = "Print the costs of a module's tasks as a table";
   let options = [
     Option<"format", "format", "std::string", /*default=*/"\"text\"",
            "text (the hottest tasks at the smallest batch) or csv (every task and batch)">,
     Option<"limit", "limit", "int64_t", /*default=*/"20", "Tasks that text shows (0: all)">,
-    Option<"output", "output", "std::string", /*default=*/"\"-\"", "File to write to">,
+    PathOption<"output", "output", /*default=*/"\"-\"", "File to write to">,
   ];
+  let isReadOnly = 1;
+  let writesText = 1;
 }
 
-def EmitProblem : Pass<"divi-emit-problem", "::mlir::ModuleOp"> {
+def EmitProblem : DiviPass<"divi-emit-problem"> {
   let summary = "Write the planning problem that a module with costs poses";
   let description = [{
     The problem is a `divi-problem/1` JSON object: tasks with their times, weights and tensors, devices and links. The
@@ -171,11 +194,13 @@ def EmitProblem : Pass<"divi-emit-problem", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"inputs", "inputs", "int64_t", /*default=*/"1", "Number of inputs that wait to be run">,
-    Option<"output", "output", "std::string", /*default=*/"\"-\"", "File to write to">,
+    PathOption<"output", "output", /*default=*/"\"-\"", "File to write to">,
   ];
+  let isReadOnly = 1;
+  let writesText = 1;
 }
 
-def ExcludeUnsupported : Pass<"divi-exclude-unsupported", "::mlir::ModuleOp"> {
+def ExcludeUnsupported : DiviPass<"divi-exclude-unsupported"> {
   let summary = "Exclude tasks from devices that cannot run them";
   let description = [{
     Adds to `divi.exclude` of every task the devices that cannot run it, with one warning for each device that gives the
@@ -185,15 +210,15 @@ def ExcludeUnsupported : Pass<"divi-exclude-unsupported", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"output", "output", "std::string", /*default=*/"\"bundle\"", "What the plan is for: bundle or onnx">,
-    Option<"weightsDir", "weights-dir", "std::string", /*default=*/"\".\"",
-           "Folder that the paths of external constants are relative to">,
+    PathOption<"weightsDir", "weights-dir", /*default=*/"\".\"",
+               "Folder that the paths of external constants are relative to">,
     Option<"weights", "weights", "std::string", /*default=*/"\"\"",
            "Where weights come from whose files are missing: random:SEED">,
   ];
   let dependentDialects = ["::divi::DiviDialect"];
 }
 
-def Partition : Pass<"divi-partition", "::mlir::ModuleOp"> {
+def Partition : DiviPass<"divi-partition"> {
   let summary = "Decide which device runs what and when, and prove how good that is";
   let description = [{
     Solves the planning problem that a module with costs poses (`divi-emit-problem` writes it). Every task gets
@@ -226,27 +251,30 @@ def Partition : Pass<"divi-partition", "::mlir::ModuleOp"> {
            "How integer programs tell equal devices and nodes apart: first-use (the default), batches, tasks, time or off">,
     Option<"cold", "cold", "bool", /*default=*/"false",
            "Parameters are in the host's memory and come with the input (latency)">,
-    Option<"resident", "resident", "double", /*default=*/"-1.0",
-           "The same once more, with this share of what was copied still where it was">,
-    Option<"minGain", "min-gain", "double", /*default=*/"-1.0",
-           "Several devices are used only where one alone takes at least this share longer, as 0.05 for 5 %; by default "
-           "what the costs are exact to: 2 % where they were measured, 3 % where most were, 5 % where they are estimated">,
+    OptionalOption<"resident", "resident", "double", /*unset=*/"-1.0",
+                   "The same once more, with this share of what was copied still where it was">,
+    OptionalOption<"minGain", "min-gain", "double", /*unset=*/"-1.0",
+                   "Several devices are used only where one alone takes at least this share longer, as 0.05 for 5 %; by default "
+                   "what the costs are exact to: 2 % where they were measured, 3 % where most were, 5 % where they are estimated">,
     Option<"seed", "seed", "int64_t", /*default=*/"1", "Of algorithms that search">,
-    Option<"iterations", "iterations", "int64_t", /*default=*/"-1", "How much they search; reproducible">,
-    Option<"timeLimit", "time-limit", "double", /*default=*/"-1.0", "How long they search, in seconds; not reproducible">,
+    OptionalOption<"iterations", "iterations", "int64_t", /*unset=*/"-1", "How much they search; reproducible">,
+    OptionalOption<"timeLimit", "time-limit", "double", /*unset=*/"-1.0", "How long they search, in seconds; not reproducible">,
     ListOption<"pins", "pin", "std::string", "What runs where: PATTERN=DEVICE, with * for any characters of a node's name">,
     ListOption<"exclusions", "exclude", "std::string", "What does not run where: PATTERN=DEVICE">,
     ListOption<"groups", "colocate", "std::string", "What shares a device with all others of its group: PATTERN=GROUP">,
     ListOption<"hostWeights", "host-weights", "std::string",
                "PATTERN of what reads its weights where they are, in the host's memory, if it runs on a GPU">,
-    Option<"placement", "placement", "std::string", /*default=*/"\"\"",
-           "File of placements as onnx-mlir has them: regular expressions on node_type and onnx_node_name">,
-    Option<"plan", "plan", "std::string", /*default=*/"\"\"", "File of a plan to replay, instead of planning">,
+    PathOption<"placement", "placement", /*default=*/"\"\"",
+               "File of placements as onnx-mlir has them: regular expressions on node_type and onnx_node_name">,
+    PathOption<"plan", "plan", /*default=*/"\"\"", "File of a plan to replay, instead of planning">,
+    Option<"poseOnly", "pose-only", "bool", /*default=*/"false",
+           "Write what the options say about the problem onto the module, and plan nothing">,
   ];
   let dependentDialects = ["::divi::DiviDialect"];
+  let usesSession = 1;
 }
 
-def Outline : Pass<"divi-outline", "::mlir::ModuleOp"> {
+def Outline : DiviPass<"divi-outline"> {
   let summary = "Make a plan explicit: a function for each stage, launches and transfers";
   let description = [{
     What a device runs without waiting for another becomes a private function, a stage, called by the model's function, the
@@ -268,9 +296,10 @@ def Outline : Pass<"divi-outline", "::mlir::ModuleOp"> {
     Statistic<"numMerged", "num-merged", "Number of stages that were too small and became part of others">,
   ];
   let dependentDialects = ["::divi::DiviDialect", "::divi::onnx::ONNXDialect"];
+  let usesSession = 1;
 }
 
-def InlineStages : Pass<"divi-inline-stages", "::mlir::ModuleOp"> {
+def InlineStages : DiviPass<"divi-inline-stages"> {
   let summary = "Take stages away and leave their tasks where they were launched";
   let description = [{
     Undoes `divi-outline` for plans of one input and of pipelines: every task says again on which device it runs and when,
@@ -281,7 +310,7 @@ def InlineStages : Pass<"divi-inline-stages", "::mlir::ModuleOp"> {
   ];
 }
 
-def EmitOnnx : Pass<"divi-emit-onnx", "::mlir::ModuleOp"> {
+def EmitOnnx : DiviPass<"divi-emit-onnx"> {
   let summary = "Write a module as ONNX models";
   let description = [{
     A plan that was made explicit becomes a folder: `stages/` has a model for each stage and their weights, `stages.json`
@@ -289,15 +318,17 @@ def EmitOnnx : Pass<"divi-emit-onnx", "::mlir::ModuleOp"> {
     ends in `.onnx`. Models are in the oldest opset that has what they use. Output is written whole or not at all.
   }];
   let options = [
-    Option<"output", "output", "std::string", /*default=*/"\"\"", "Folder, or file that ends in .onnx, to write to">,
-    Option<"weightsDir", "weights-dir", "std::string", /*default=*/"\".\"",
-           "Folder that the paths of external constants are relative to">,
+    PathOption<"output", "output", /*default=*/"\"\"", "Folder, or file that ends in .onnx, to write to">,
+    PathOption<"weightsDir", "weights-dir", /*default=*/"\".\"",
+               "Folder that the paths of external constants are relative to">,
     Option<"weights", "weights", "std::string", /*default=*/"\"\"",
            "Where weights come from whose files are missing: random:SEED">,
   ];
+  let isReadOnly = 1;
+  let usesSession = 1;
 }
 
-def EmitBundle : Pass<"divi-emit-bundle", "::mlir::ModuleOp"> {
+def EmitBundle : DiviPass<"divi-emit-bundle"> {
   let summary = "Compile a plan for CPUs and GPUs";
   let description = [{
     A plan that was made explicit becomes a bundle, a folder that the runtime runs: `bundle.json` has the steps and what each
@@ -305,18 +336,19 @@ def EmitBundle : Pass<"divi-emit-bundle", "::mlir::ModuleOp"> {
     must be fixed, and GPUs say their `arch`. Output is written whole or not at all.
   }];
   let options = [
-    Option<"output", "output", "std::string", /*default=*/"\"\"", "Folder to write to">,
-    Option<"weightsDir", "weights-dir", "std::string", /*default=*/"\".\"",
-           "Folder that the paths of external constants are relative to">,
+    PathOption<"output", "output", /*default=*/"\"\"", "Folder to write to">,
+    PathOption<"weightsDir", "weights-dir", /*default=*/"\".\"",
+               "Folder that the paths of external constants are relative to">,
     Option<"weights", "weights", "std::string", /*default=*/"\"\"",
            "Where weights come from whose files are missing: random:SEED">,
     Option<"cpu", "cpu", "std::string", /*default=*/"\"native\"",
            "The processor to compile for: native, x86-64-v3 or x86-64-v4">,
     Option<"model", "model", "std::string", /*default=*/"\"\"", "What the bundle calls the model">,
   ];
+  let isReadOnly = 1;
 }
 
-def Canonicalize : Pass<"divi-canonicalize", "::mlir::ModuleOp"> {
+def Canonicalize : DiviPass<"divi-canonicalize"> {
   let summary = "Take away onnx operators that are not needed";
   let description = [{
     Until nothing is left to do: operators that do nothing (Identity, Dropout, a Cast to the same type, a Transpose,

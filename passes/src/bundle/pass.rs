@@ -2,9 +2,9 @@
 
 use super::{Options, write_bundle};
 use crate::{
+    declared::EmitBundle,
     export::random_seed,
-    ir::{Failure, error, run, text},
-    weights::path,
+    ir::{Failure, error},
 };
 use divi_codegen::Target;
 use mlir_sys::*;
@@ -23,26 +23,15 @@ pub fn emit_bundle(module: MlirOperation, output: &Path, options: &Options) -> R
     write_bundle(module, output, options)
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunEmitBundle(
-    module: MlirOperation,
-    output: MlirStringRef,
-    weights_dir: MlirStringRef,
-    weights: MlirStringRef,
-    cpu: MlirStringRef,
-    model: MlirStringRef,
-) -> bool {
-    run(module, || {
-        // SAFETY: the caller's strings outlive the call.
-        let (output, weights_dir, weights, cpu, model) =
-            unsafe { (path(output), path(weights_dir), text(weights), text(cpu), text(model)) };
+impl EmitBundle {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<(), Failure> {
         let fail = |message: String| {
             error(module, &message);
             Failure
         };
-        let random_seed = random_seed(weights).map_err(fail)?;
-        let target = Target::named(cpu).map_err(|problem| fail(problem.to_string()))?;
-        let options = Options { model: model.to_owned(), target, ir_folder: weights_dir.to_owned(), random_seed };
-        emit_bundle(module, output, &options)
-    })
+        let random_seed = random_seed(&self.weights).map_err(fail)?;
+        let target = Target::named(&self.cpu).map_err(|problem| fail(problem.to_string()))?;
+        let options = Options { model: self.model.clone(), target, ir_folder: self.weights_dir.clone(), random_seed };
+        emit_bundle(module, &self.output, &options)
+    }
 }

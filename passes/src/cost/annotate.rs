@@ -6,9 +6,10 @@ use super::{
     work::{Counter, Traffic, is_host_only},
 };
 use crate::{
+    declared::{AnnotateCost, AnnotateCostStatistics},
     ir::{
         Failure, arguments_of, attribute, blocks, describe, error, integer, named_attribute, op_of, operands,
-        operation_name, results, run, set_attribute, text, type_of, warning,
+        operation_name, results, set_attribute, type_of, warning,
     },
     rebatch::{Present, Rebatched},
     tasks::{Tasks, entry, members, pin},
@@ -28,17 +29,6 @@ use melior::{
 use mlir_sys::*;
 use std::collections::BTreeMap;
 
-/// What a run of the pass did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Counts {
-    pub tasks: u64,
-    /// Times of a task on a device, by where they come from.
-    pub measured: u64,
-    pub interpolated: u64,
-    pub estimated: u64,
-}
-
 //===----------------------------------------------------------------------===//
 // --divi-annotate-cost
 //===----------------------------------------------------------------------===//
@@ -48,7 +38,7 @@ pub struct Counts {
 ///
 /// Does not change what the module computes. Devices, links and costs that are there already are replaced; without a
 /// system, they stay where every task has a cost, and the system is the host otherwise.
-pub fn annotate_cost(module: MlirOperation, system: &str) -> Result<Counts, Failure> {
+pub fn annotate_cost(module: MlirOperation, system: &str) -> Result<AnnotateCostStatistics, Failure> {
     // SAFETY: the context of a live operation is alive, and outlives the pass.
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
     // SAFETY: see above.
@@ -62,7 +52,8 @@ pub fn annotate_cost(module: MlirOperation, system: &str) -> Result<Counts, Fail
     let tasks = Tasks::of(function)?;
     let has_cost = |&task: &MlirOperation| attribute(task, "divi.cost").is_some();
     if system.is_empty() && !tasks.operations.is_empty() && tasks.operations.iter().all(has_cost) {
-        return Ok(Counts { tasks: tasks.operations.len() as u64, ..Counts::default() });
+        let num_tasks = tasks.operations.len() as u64;
+        return Ok(AnnotateCostStatistics { num_tasks, ..AnnotateCostStatistics::default() });
     }
     let system =
         System::load(if system.is_empty() { "host" } else { system }).map_err(|error| fail(error.to_string()))?;
@@ -107,11 +98,11 @@ pub fn annotate_cost(module: MlirOperation, system: &str) -> Result<Counts, Fail
     }
     write_sources(context, module, &system, &sources);
     let total = |source: Source| sources.iter().map(|counts| counts[source as usize]).sum();
-    Ok(Counts {
-        tasks: tasks.operations.len() as u64,
-        measured: total(Source::Measured),
-        interpolated: total(Source::Interpolated),
-        estimated: total(Source::Estimated),
+    Ok(AnnotateCostStatistics {
+        num_tasks: tasks.operations.len() as u64,
+        num_measured: total(Source::Measured),
+        num_interpolated: total(Source::Interpolated),
+        num_estimated: total(Source::Estimated),
     })
 }
 
@@ -294,11 +285,8 @@ fn write_sources(context: &Context, module: MlirOperation, system: &System, sour
     set_attribute(module, "divi.costs", dictionary(context, devices));
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunAnnotateCost(module: MlirOperation, system: MlirStringRef, counts: *mut Counts) -> bool {
-    run(module, || {
-        // SAFETY: the caller's string and counter outlive the call.
-        unsafe { *counts = annotate_cost(module, text(system))? };
-        Ok(())
-    })
+impl AnnotateCost {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<AnnotateCostStatistics, Failure> {
+        annotate_cost(module, &self.system)
+    }
 }

@@ -1,13 +1,11 @@
 //! `divi-emit-problem`: the planning problem that a module with costs poses.
 
-use super::{
-    read::{Costs, read},
-    table::{Sink, hand_over},
-};
+use super::read::{Costs, read};
 use crate::{
+    declared::EmitProblem,
     ir::{
         Failure, arguments_of, attribute, blocks, describe, error, float_attribute, operation_name, operations,
-        results, run, signature_attribute, string_attribute, symbol_attribute, uses, value_bytes,
+        results, signature_attribute, string_attribute, symbol_attribute, uses, value_bytes,
     },
     tasks::{exclusions, groups_of, pin, reads},
 };
@@ -375,14 +373,12 @@ fn bytes_of(value: MlirValue) -> f64 {
     value_bytes(value) as f64
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunEmitProblem(module: MlirOperation, inputs: i64, sink: Sink, user: *mut c_void) -> bool {
-    run(module, || {
-        let Some(inputs) = u32::try_from(inputs).ok().filter(|&inputs| inputs > 0) else {
-            error(module, &format!("inputs is {inputs}: it must be a number from 1 to {}", u32::MAX));
+impl EmitProblem {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<String, Failure> {
+        let Some(inputs) = u32::try_from(self.inputs).ok().filter(|&inputs| inputs > 0) else {
+            error(module, &format!("inputs is {}: it must be a number from 1 to {}", self.inputs, u32::MAX));
             return Err(Failure);
         };
-        hand_over(&emit_problem(module, inputs)?.write(), sink, user);
-        Ok(())
-    })
+        Ok(emit_problem(module, inputs)?.write())
+    }
 }

@@ -4,7 +4,10 @@ use super::{
     memory,
     read::{Costs, TaskCost, read},
 };
-use crate::ir::{Failure, error, run, text};
+use crate::{
+    declared::PrintCosts,
+    ir::{Failure, error},
+};
 use divi_cost::Bytes;
 use mlir_sys::*;
 use std::fmt::Write;
@@ -165,39 +168,21 @@ fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.into() }
 }
 
-/// Takes a text that a pass has written.
-pub(crate) type Sink = extern "C" fn(MlirStringRef, *mut std::ffi::c_void);
-
-/// Hands a text to C++.
-pub(crate) fn hand_over(text: &str, sink: Sink, user: *mut std::ffi::c_void) {
-    sink(MlirStringRef { data: text.as_ptr().cast(), length: text.len() }, user);
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn diviRunPrintCosts(
-    module: MlirOperation,
-    format: MlirStringRef,
-    limit: i64,
-    sink: Sink,
-    user: *mut std::ffi::c_void,
-) -> bool {
-    run(module, || {
-        // SAFETY: the caller's string outlives the call.
-        let format = match unsafe { text(format) } {
+impl PrintCosts {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<String, Failure> {
+        let fail = |message: String| {
+            error(module, &message);
+            Failure
+        };
+        let format = match self.format.as_str() {
             "text" => Format::Text,
             "csv" => Format::Csv,
-            other => {
-                error(module, &format!("format is '{other}': it must be text or csv"));
-                return Err(Failure);
-            }
+            other => return Err(fail(format!("format is '{other}': it must be text or csv"))),
         };
-        let Ok(limit) = usize::try_from(limit) else {
-            error(module, &format!("limit is {limit}: it must not be negative (0 shows every task)"));
-            return Err(Failure);
-        };
-        hand_over(&print_costs(module, format, limit)?, sink, user);
-        Ok(())
-    })
+        let limit = usize::try_from(self.limit)
+            .map_err(|_| fail(format!("limit is {}: it must not be negative (0 shows every task)", self.limit)))?;
+        print_costs(module, format, limit)
+    }
 }
 
 #[cfg(test)]

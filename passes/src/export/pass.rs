@@ -2,9 +2,9 @@
 
 use super::{Options, write_model, write_stages};
 use crate::{
-    ir::{Failure, error, run, text},
+    declared::EmitOnnx,
+    ir::{Failure, error},
     session::Session,
-    weights::path,
 };
 use mlir_sys::*;
 use std::path::Path;
@@ -42,23 +42,13 @@ pub(crate) fn seed(weights: &str) -> Result<Option<u64>, String> {
     seed.map(Some).ok_or_else(|| format!("weights is '{weights}': it must be random:SEED, as in random:1"))
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunEmitOnnx(
-    module: MlirOperation,
-    output: MlirStringRef,
-    weights_dir: MlirStringRef,
-    weights: MlirStringRef,
-    session: *mut Session,
-) -> bool {
-    run(module, || {
-        // SAFETY: the caller's strings and session outlive the call.
-        let (output, weights_dir, weights, session) =
-            unsafe { (path(output), path(weights_dir), text(weights), session.as_ref()) };
-        let random_seed = seed(weights).map_err(|message| {
+impl EmitOnnx {
+    pub(crate) fn run(&self, module: MlirOperation, session: Option<&mut Session>) -> Result<(), Failure> {
+        let random_seed = seed(&self.weights).map_err(|message| {
             error(module, &message);
             Failure
         })?;
-        let options = Options { ir_folder: weights_dir.to_owned(), random_seed, ..Options::default() };
-        emit_onnx(module, output, &options, session)
-    })
+        let options = Options { ir_folder: self.weights_dir.clone(), random_seed, ..Options::default() };
+        emit_onnx(module, &self.output, &options, session.as_deref())
+    }
 }

@@ -222,7 +222,7 @@ impl Pass<'_> {
         let insisting: Vec<_> = uses(value).into_iter().filter(|&(user, _)| !self.follows(user)).collect();
         // SAFETY: value and type are alive.
         unsafe { mlirValueSetType(value, r#type) };
-        self.counts.inferred += 1;
+        self.statistics.num_inferred += 1;
         let Some(&(user, index)) = insisting.first() else { return Ok(()) };
         let cast = self.cast(value, before, user, index)?;
         // SAFETY: everything is alive; the Identity comes first in the argument's block or right behind the operation

@@ -1,9 +1,8 @@
-//! What to plan for, and how: what users give, and how it comes from C++.
+//! What to plan for, and how, read from the options of the pass.
 
-use crate::ir::text;
+use crate::declared::Partition;
 use divi_planner::{DEFAULT_ALGORITHM, Objective, plan::Limit, problem::Contention};
-use mlir_sys::MlirStringRef;
-use std::path::PathBuf;
+use std::{path::PathBuf, str::FromStr};
 
 /// What to plan for, and how.
 #[derive(Clone, Debug)]
@@ -55,97 +54,83 @@ impl Default for Options {
     }
 }
 
-/// As in `cpp/Passes.cpp`.
-#[repr(C)]
-pub(super) struct RawOptions {
-    objective: MlirStringRef,
-    algorithm: MlirStringRef,
-    pipeline_cost: MlirStringRef,
-    order: MlirStringRef,
-    contention: MlirStringRef,
-    symmetry: MlirStringRef,
-    /// A line each.
-    pins: MlirStringRef,
-    exclusions: MlirStringRef,
-    groups: MlirStringRef,
-    host_weights: MlirStringRef,
-    placement: MlirStringRef,
-    plan: MlirStringRef,
-    inputs: i64,
-    stages: i64,
-    seed: i64,
-    /// Negative is none.
-    iterations: i64,
-    seconds: f64,
-    resident: f64,
-    /// -1 is none.
-    min_gain: f64,
-    shared_devices: bool,
-    cold: bool,
-}
-
-impl RawOptions {
-    /// Zero, or nothing, stands for what is not given.
-    pub(super) fn read(&self) -> Result<Options, String> {
-        // SAFETY: the caller's strings outlive the options.
-        let given = |string: MlirStringRef| Some(unsafe { text(string) }).filter(|text| !text.is_empty());
-        let parse = |what: &str, message: String| format!("{what}: {message}");
-        let count = |name: &str, value: i64| match u32::try_from(value) {
-            Ok(0) => Ok(None),
-            Ok(count) => Ok(Some(count)),
-            Err(_) => Err(format!("{name} is {value}: it must be a number from 1 to {}", u32::MAX)),
-        };
-        let lines = |string| given(string).map(|text| text.lines().map(str::to_owned).collect()).unwrap_or_default();
-        let limit = match (self.iterations >= 0, self.seconds >= 0.0) {
-            (true, true) => return Err("only one of iterations and time-limit can be given".into()),
-            (true, false) => Some(Limit::Iterations(self.iterations as u64)),
-            (false, true) if !self.seconds.is_finite() => {
-                return Err("time-limit must be a number of seconds from 0 on".into());
-            }
-            (false, true) => Some(Limit::Seconds(self.seconds)),
-            (false, false) => None,
+impl Options {
+    /// Reads the options of the pass. Zero, or an empty text, stands for what is not given.
+    pub(super) fn of(pass: &Partition) -> Result<Self, String> {
+        check_signs(pass)?;
+        let limit = match (pass.iterations, pass.time_limit) {
+            (Some(_), Some(_)) => return Err("only one of iterations and time-limit can be given".into()),
+            (Some(iterations), None) => Some(Limit::Iterations(iterations.unsigned_abs())),
+            (None, Some(seconds)) if !seconds.is_finite() => return Err(WRONG_SECONDS.into()),
+            (None, Some(seconds)) => Some(Limit::Seconds(seconds)),
+            (None, None) => None,
         };
         let planner = divi_planner::Options {
-            seed: u64::try_from(self.seed).map_err(|_| format!("seed is {}: it must not be negative", self.seed))?,
+            seed: u64::try_from(pass.seed).map_err(|_| format!("seed is {}: it must not be negative", pass.seed))?,
             limit,
-            inputs: count("inputs", self.inputs)?,
-            stages: count("k", self.stages)?,
-            pipeline_cost: given(self.pipeline_cost)
-                .map(|name| {
-                    name.parse().map_err(|error: divi_planner::Error| parse("pipeline-cost", error.to_string()))
-                })
-                .transpose()?,
-            shared_devices: self.shared_devices,
-            order: given(self.order)
-                .map(|name| name.parse().map_err(|error: divi_planner::Error| parse("order", error.to_string())))
-                .transpose()?,
-            symmetry: given(self.symmetry)
-                .map(|name| name.parse().map_err(|error: divi_planner::Error| parse("symmetry", error.to_string())))
-                .transpose()?
-                .unwrap_or_default(),
+            inputs: count("inputs", pass.inputs)?,
+            stages: count("k", pass.stages)?,
+            pipeline_cost: parse("pipeline-cost", &pass.pipeline_cost)?,
+            shared_devices: pass.shared_devices,
+            order: parse("order", &pass.order)?,
+            symmetry: parse("symmetry", &pass.symmetry)?.unwrap_or_default(),
             ..divi_planner::Options::default()
         };
-        let resident = (self.resident != -1.0).then_some(self.resident);
-        if let Some(share) = resident.filter(|share| !(0.0..=1.0).contains(share)) {
+        if let Some(share) = pass.resident.filter(|&share| share > 1.0) {
             return Err(format!("resident is {share}: it must be a share from 0 to 1"));
         }
-        Ok(Options {
-            objective: given(self.objective)
-                .map(|name| name.parse().map_err(|error: divi_planner::Error| parse("objective", error.to_string())))
-                .transpose()?,
-            algorithm: given(self.algorithm).unwrap_or(DEFAULT_ALGORITHM).to_owned(),
+        let file = |path: &PathBuf| Some(path.clone()).filter(|path| !path.as_os_str().is_empty());
+        Ok(Self {
+            objective: parse("objective", &pass.objective)?,
+            algorithm: given(&pass.algorithm).unwrap_or(DEFAULT_ALGORITHM).to_owned(),
             planner,
-            pins: lines(self.pins),
-            exclusions: lines(self.exclusions),
-            groups: lines(self.groups),
-            host_weights: lines(self.host_weights),
-            placement: given(self.placement).map(PathBuf::from),
-            plan: given(self.plan).map(PathBuf::from),
-            contention: given(self.contention).map(contention).transpose()?,
-            cold: self.cold || resident.is_some(),
-            resident,
-            min_gain: (self.min_gain != -1.0).then_some(self.min_gain),
+            pins: pass.pins.clone(),
+            exclusions: pass.exclusions.clone(),
+            groups: pass.groups.clone(),
+            host_weights: pass.host_weights.clone(),
+            placement: file(&pass.placement),
+            plan: file(&pass.plan),
+            contention: given(&pass.contention).map(contention).transpose()?,
+            cold: pass.cold || pass.resident.is_some(),
+            resident: pass.resident,
+            min_gain: pass.min_gain,
         })
+    }
+}
+
+const WRONG_SECONDS: &str = "time-limit must be a number of seconds from 0 on";
+
+/// Refuses negative numbers, and what is no number.
+fn check_signs(pass: &Partition) -> Result<(), String> {
+    let is_wrong = |value: Option<f64>| value.is_some_and(|value| value.is_nan() || value < 0.0);
+    if pass.iterations.is_some_and(|iterations| iterations < 0) {
+        return Err("iterations must not be negative".into());
+    }
+    if is_wrong(pass.time_limit) {
+        return Err(WRONG_SECONDS.into());
+    }
+    if is_wrong(pass.resident) {
+        return Err("resident must be a share from 0 to 1".into());
+    }
+    if is_wrong(pass.min_gain) {
+        return Err("min-gain must be a share from 0 on, as 0.05 for 5 %".into());
+    }
+    Ok(())
+}
+
+fn given(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn parse<T: FromStr<Err = divi_planner::Error>>(option: &str, text: &str) -> Result<Option<T>, String> {
+    given(text).map(|text| text.parse().map_err(|error| format!("{option}: {error}"))).transpose()
+}
+
+fn count(option: &str, value: i64) -> Result<Option<u32>, String> {
+    match u32::try_from(value) {
+        Ok(0) => Ok(None),
+        Ok(count) => Ok(Some(count)),
+        Err(_) => Err(format!("{option} is {value}: it must be a number from 1 to {}", u32::MAX)),
     }
 }
 

@@ -2,27 +2,18 @@
 
 use super::{Batch, Present, Rebatched, describe_function, rewrite::rewrite, rules::Change};
 use crate::{
+    declared::{Rebatch, RebatchStatistics},
     import::Options,
     infer_shapes::infer_shapes,
     ir::{
-        Failure, attribute, blocks, describe, error, operands, operation_name, operations, results, run,
-        string_attribute, tensor_type_of_value, text, walk, warning,
+        Failure, attribute, blocks, describe, error, operands, operation_name, operations, results, string_attribute,
+        tensor_type_of_value, text, walk, warning,
     },
 };
 use divi_onnx::DType;
 use melior::{Context, ContextRef};
 use mlir_sys::*;
 use rustc_hash::FxHashSet;
-
-/// What a run of the pass did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Counts {
-    /// Operators that mix the inputs of a batch and were unrolled.
-    pub repeated: u64,
-    /// Constants that were made.
-    pub constants: u64,
-}
 
 //===----------------------------------------------------------------------===//
 // --divi-rebatch
@@ -33,7 +24,7 @@ pub struct Counts {
 ///
 /// Operators that mix the inputs of a batch are unrolled and named in a warning. Functions that others call stay as they
 /// are: calls are such operators. Costs and plans are not brought up to date.
-pub fn rebatch(module: MlirOperation, batch: i64) -> Result<Counts, Failure> {
+pub fn rebatch(module: MlirOperation, batch: i64) -> Result<RebatchStatistics, Failure> {
     if batch < 1 {
         error(module, &format!("batch is {batch}: it must be positive"));
         return Err(Failure);
@@ -61,20 +52,20 @@ pub fn rebatch(module: MlirOperation, batch: i64) -> Result<Counts, Failure> {
             plans.push((function, plan));
         }
     }
-    let mut counts = Counts::default();
+    let mut statistics = RebatchStatistics::default();
     let mut names = vec![];
     // SAFETY: the context of a live operation is alive and outlives the pass.
     let context = unsafe { ContextRef::from_raw(mlirOperationGetContext(module)) };
     for (function, plan) in plans {
         names.extend(plan.repeated().iter().map(|&operation| describe(operation)));
-        counts.repeated += plan.repeated().len() as u64;
+        statistics.num_repeated += plan.repeated().len() as u64;
         // SAFETY: see above.
-        counts.constants += rewrite(unsafe { context.to_ref() }, function, &plan);
+        statistics.num_constants += rewrite(unsafe { context.to_ref() }, function, &plan);
     }
     if !names.is_empty() {
         warning(module, &format!("mixes the inputs of a batch, so it runs once for each: {}", names.join(", ")));
     }
-    Ok(counts)
+    Ok(statistics)
 }
 
 /// Makes a function what it becomes. The analysis does not hold afterwards.
@@ -179,12 +170,8 @@ fn entries(module: MlirOperation) -> Vec<MlirOperation> {
     functions.filter(is_entry).collect()
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviRunRebatch(module: MlirOperation, batch: i64, counts: *mut Counts) -> bool {
-    run(module, || {
-        let result = rebatch(module, batch)?;
-        // SAFETY: the caller's counter outlives the call.
-        unsafe { *counts = result };
-        Ok(())
-    })
+impl Rebatch {
+    pub(crate) fn run(&self, module: MlirOperation) -> Result<RebatchStatistics, Failure> {
+        rebatch(module, self.batch)
+    }
 }

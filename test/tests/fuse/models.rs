@@ -2,7 +2,8 @@
 
 use super::inspect::{body, canonical, kinds};
 use divi_passes::{
-    fuse::{Counts, Options, fuse},
+    declared::FuseStatistics,
+    fuse::{Options, fuse},
     import,
     infer_shapes::infer_shapes,
     inline_clusters::inline_clusters,
@@ -27,7 +28,7 @@ fn check(name: &str, expected: Kinds) {
     assert_eq!(actual, expected, "{name}");
     let tasks: usize = expected.values().sum();
     let clusters: usize = expected.iter().filter(|(kind, _)| !kind.starts_with("onnx.")).map(|(_, count)| count).sum();
-    assert_eq!((counts.tasks_after, counts.clusters()), (tasks as u64, clusters as u64));
+    assert_eq!((counts.num_tasks_after, counts.clusters()), (tasks as u64, clusters as u64));
     let left = body(&module)
         .into_iter()
         .filter(|&operation| divi_test::operation_name(operation).starts_with("onnx.BatchNormalization"));
@@ -41,14 +42,18 @@ fn check(name: &str, expected: Kinds) {
     let again = fuse(raw, &Options::default());
     assert_eq!(
         again,
-        Counts { tasks_before: counts.tasks_after, tasks_after: counts.tasks_after, ..Counts::default() }
+        FuseStatistics {
+            num_tasks_before: counts.num_tasks_after,
+            num_tasks_after: counts.num_tasks_after,
+            ..FuseStatistics::default()
+        }
     );
     assert!(divi_test::print(&module) == printed, "{name}: a second run changes something");
 
     assert_eq!(inline_clusters(raw), counts.clusters());
     divi_test::verify(&context, &module).unwrap_or_else(|messages| panic!("{name}: {messages}"));
     assert!(canonical(&module) == before, "{name}: inlining does not give the model back");
-    println!("{name}: {} operators, {tasks} tasks, {clusters} of them clusters", counts.tasks_before);
+    println!("{name}: {} operators, {tasks} tasks, {clusters} of them clusters", counts.num_tasks_before);
 }
 
 macro_rules! models {

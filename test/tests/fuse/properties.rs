@@ -5,7 +5,8 @@ use super::{
     random_graph::random_module,
 };
 use divi_passes::{
-    fuse::{Counts, Level, Options, fuse},
+    declared::FuseStatistics,
+    fuse::{Level, Options, fuse},
     inline_clusters::inline_clusters,
 };
 use divi_test::random::Random;
@@ -91,11 +92,11 @@ fn check(context: &melior::Context, module: &Module<'_>, options: &Options) {
     }
     nothing_waits(module);
     let tasks = body(module).into_iter().filter(|&operation| is_task(operation)).count() as u64;
-    assert_eq!((counts.tasks_before, counts.tasks_after), (graph.order.len() as u64, tasks));
+    assert_eq!((counts.num_tasks_before, counts.num_tasks_after), (graph.order.len() as u64, tasks));
 
     let printed = divi_test::print(module);
     let again = fuse(raw, options);
-    assert_eq!(again, Counts { tasks_before: tasks, tasks_after: tasks, ..Counts::default() });
+    assert_eq!(again, FuseStatistics { num_tasks_before: tasks, num_tasks_after: tasks, ..FuseStatistics::default() });
     assert_eq!(divi_test::print(module), printed, "a second run changes something");
 
     assert_eq!(inline_clusters(raw), counts.clusters());

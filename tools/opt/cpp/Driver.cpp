@@ -4,8 +4,8 @@
 #include "Onnx.h"
 #include "Options.h"
 #include "Output.h"
+#include "Passes.h"
 #include "mlir/CAPI/IR.h"
-#include "mlir/CAPI/Pass.h"
 #include "mlir/CAPI/Support.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -22,6 +22,7 @@
 #include "llvm/Support/Process.h"
 
 using namespace mlir;
+using namespace divi;
 using namespace divi::opt;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
@@ -34,29 +35,10 @@ extern "C" struct DiviImportOptions {
 };
 
 extern "C" {
-void diviRegisterPasses();
-MlirPass diviCreateInferShapes(int64_t batch, MlirStringRef shapes, MlirStringRef dims);
-MlirPass diviCreateRebatch(int64_t batch);
-MlirPass diviCreateRebaseWeights(MlirStringRef from, MlirStringRef to);
-MlirPass diviCreateCanonicalize();
-MlirPass diviCreateFuse(MlirStringRef level);
-MlirPass diviCreateAnnotateCost(MlirStringRef system);
-MlirPass diviCreatePrintCosts(MlirStringRef format, int64_t limit, llvm::raw_ostream *stream);
-MlirPass diviCreateEmitProblem(int64_t inputs, llvm::raw_ostream *stream);
-/// What passes that plan leave for the driver.
-struct DiviSession;
-MlirPass diviCreatePose(const DiviPartitionOptions *options);
-MlirPass diviCreatePartition(const DiviPartitionOptions *options, DiviSession *session);
-MlirPass diviCreateVerifyPlan();
-MlirPass diviCreateOutline(int64_t minStageOps, DiviSession *session);
-MlirPass diviCreateExcludeUnsupported(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights);
-MlirPass diviCreateEmitBundle(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights, MlirStringRef cpu,
-                              MlirStringRef model);
 /// Fails if files (with NUL between them) or a folder are weights of the module or contain them.
 bool diviRunCheckOutputs(MlirOperation module, MlirStringRef irFolder, MlirStringRef files, MlirStringRef folder);
 /// Removes temporary files when a signal ends the process.
 void diviCleanUpOnSignals();
-MlirPass diviCreateEmitOnnx(MlirStringRef output, MlirStringRef weightsDir, MlirStringRef weights, DiviSession *session);
 /// `title` is what the model is called.
 DiviSession *diviSessionCreate(bool showProgress, MlirStringRef title);
 void diviSessionDestroy(DiviSession *session);
@@ -109,31 +91,58 @@ struct CheckOutputs : PassWrapper<CheckOutputs, OperationPass<ModuleOp>> {
 /// From a model to what is written of it.
 static void addPhases(PassManager &manager, StringRef input, StringRef output, StringRef weightsFolder, llvm::raw_ostream *stream,
                       DiviSession *session) {
-  auto add = [&](MlirPass pass) { manager.addPass(std::unique_ptr<Pass>(unwrap(pass))); };
-  add(diviCreateCanonicalize());
-  add(diviCreateFuse(wrap(StringRef(fuseLevel))));
-  add(diviCreateAnnotateCost(wrap(StringRef(systemSpec))));
-  if (costTable != Table::None)
-    add(diviCreatePrintCosts(wrap(StringRef(costTable == Table::Csv ? "csv" : "text")), tableLimit, stream));
-  DiviPartitionOptions options = partitionOptions();
+  manager.addPass(createCanonicalize());
+  FuseOptions fuse;
+  fuse.level = fuseLevel;
+  manager.addPass(createFuse(fuse));
+  AnnotateCostOptions cost;
+  cost.system = systemSpec;
+  manager.addPass(createAnnotateCost(cost));
+  if (costTable != Table::None) {
+    PrintCostsOptions table;
+    table.format = costTable == Table::Csv ? "csv" : "text";
+    table.limit = tableLimit;
+    manager.addPass(createPrintCosts(table, stream));
+  }
+  PartitionOptions partition = partitionOptions();
   if (emitted == Emit::Problem) {
-    add(diviCreatePose(&options));
-    add(diviCreateEmitProblem(std::max<int64_t>(inputCount, 1), stream));
+    partition.poseOnly = true;
+    manager.addPass(createPartition(partition));
+    EmitProblemOptions problem;
+    problem.inputs = std::max<int64_t>(inputCount, 1);
+    manager.addPass(createEmitProblem(problem, stream));
   }
   if (!plans())
     return;
-  if (writesFolder())
-    add(diviCreateExcludeUnsupported(wrap(StringRef(emitted == Emit::Bundle ? "bundle" : "onnx")), wrap(weightsFolder),
-                                     wrap(StringRef(weights))));
-  add(diviCreatePartition(&options, session));
-  add(diviCreateVerifyPlan());
-  add(diviCreateOutline(minStageOps, session));
-  add(diviCreateVerifyPlan());
-  if (emitted == Emit::Onnx)
-    add(diviCreateEmitOnnx(wrap(output), wrap(weightsFolder), wrap(StringRef(weights)), session));
-  if (emitted == Emit::Bundle)
-    add(diviCreateEmitBundle(wrap(output), wrap(weightsFolder), wrap(StringRef(weights)), wrap(StringRef(cpu)),
-                             wrap(isStream(input) ? StringRef() : path::stem(input))));
+  if (writesFolder()) {
+    ExcludeUnsupportedOptions exclude;
+    exclude.output = emitted == Emit::Bundle ? "bundle" : "onnx";
+    exclude.weightsDir = weightsFolder.str();
+    exclude.weights = weights;
+    manager.addPass(createExcludeUnsupported(exclude));
+  }
+  manager.addPass(createPartition(partition, session));
+  manager.addPass(createVerifyPlan());
+  OutlineOptions outline;
+  outline.minStageOps = minStageOps;
+  manager.addPass(createOutline(outline, session));
+  manager.addPass(createVerifyPlan());
+  if (emitted == Emit::Onnx) {
+    EmitOnnxOptions onnx;
+    onnx.output = output.str();
+    onnx.weightsDir = weightsFolder.str();
+    onnx.weights = weights;
+    manager.addPass(createEmitOnnx(onnx, session));
+  }
+  if (emitted == Emit::Bundle) {
+    EmitBundleOptions bundle;
+    bundle.output = output.str();
+    bundle.weightsDir = weightsFolder.str();
+    bundle.weights = weights;
+    bundle.cpu = cpu;
+    bundle.model = isStream(input) ? "" : path::stem(input).str();
+    manager.addPass(createEmitBundle(bundle));
+  }
 }
 
 /// What the command line asks for around the passes that it names. A batch that is fixed is changed by a pass, once the
@@ -160,20 +169,29 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
     if (writesFile)
       manager.addPass(std::make_unique<CheckOutputs>(irFolder, target));
     if (reshape) {
-      std::string shapes = llvm::join(inputShapes, ","), sizes = llvm::join(dims, ",");
-      manager.addPass(std::unique_ptr<Pass>(
-          unwrap(diviCreateInferShapes(batch, wrap(StringRef(shapes)), wrap(StringRef(sizes))))));
+      InferShapesOptions infer;
+      infer.batch = batch;
+      infer.inputShapes.assign(inputShapes.begin(), inputShapes.end());
+      infer.dims.assign(dims.begin(), dims.end());
+      manager.addPass(createInferShapes(infer));
     }
-    if (batch != 0)
-      manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateRebatch(batch))));
+    if (batch != 0) {
+      RebatchOptions rebatch;
+      rebatch.batch = batch;
+      manager.addPass(createRebatch(rebatch));
+    }
     if (failed(plain.setupPassPipeline(manager)))
       return failure();
-    auto folder = [](StringRef name) { return name.empty() ? StringRef(".") : name; };
+    auto folder = [](StringRef name) { return name.empty() ? "." : name.str(); };
     // A model that is not written as MLIR refers to its weights as the working directory sees them.
     if (writesText() || plans())
       addPhases(manager, source, target, isModel ? "." : folder(from), stream, session);
-    if (rebase)
-      manager.addPass(std::unique_ptr<Pass>(unwrap(diviCreateRebaseWeights(wrap(folder(from)), wrap(folder(to))))));
+    if (rebase) {
+      RebaseWeightsOptions rebased;
+      rebased.from = folder(from);
+      rebased.to = folder(to);
+      manager.addPass(createRebaseWeights(rebased));
+    }
     return success();
   });
 }

@@ -2,7 +2,6 @@
 
 #include "Options.h"
 
-#include "mlir/CAPI/Support.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
@@ -224,13 +223,34 @@ std::string contradiction() {
   return "";
 }
 
-DiviPartitionOptions partitionOptions() {
-  auto text = [](const std::string &string) { return wrap(StringRef(string)); };
-  // One command line, one text each.
-  static std::string lines[] = {join(pins, "\n"), join(exclusions, "\n"), join(groups, "\n"),
-                                join(hostWeights, "\n")};
-  return {text(objective), text(algorithm), text(pipelineCost), text(order), text(contention), text(symmetry),
-          text(lines[0]), text(lines[1]), text(lines[2]), text(lines[3]), text(placement), text(plan), inputCount, stages,
-          seed, iterations, timeLimit, resident, minGain, sharedDevices, cold};
+PartitionOptions partitionOptions() {
+  auto given = [](const cl::list<std::string> &values) {
+    SmallVector<std::string> strings;
+    copy_if(values, std::back_inserter(strings), [](const std::string &value) { return !value.empty(); });
+    return strings;
+  };
+  PartitionOptions options;
+  options.objective = objective;
+  options.algorithm = algorithm;
+  options.inputs = inputCount;
+  options.stages = stages;
+  options.sharedDevices = sharedDevices;
+  options.pipelineCost = pipelineCost;
+  options.order = order;
+  options.contention = contention;
+  options.symmetry = symmetry;
+  options.cold = cold;
+  options.resident = resident;
+  options.minGain = minGain;
+  options.seed = seed;
+  options.iterations = iterations;
+  options.timeLimit = timeLimit;
+  options.pins = given(pins);
+  options.exclusions = given(exclusions);
+  options.groups = given(groups);
+  options.hostWeights = given(hostWeights);
+  options.placement = placement;
+  options.plan = plan;
+  return options;
 }
 } // namespace divi::opt

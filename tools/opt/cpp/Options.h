@@ -3,19 +3,10 @@
 #ifndef DIVI_OPT_OPTIONS_H
 #define DIVI_OPT_OPTIONS_H
 
-#include "mlir-c/Support.h"
+#include "Passes.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/CommandLine.h"
 #include <string>
-
-/// As in the partition pass: what to plan for, and how. Strings are alive as long as the options are.
-extern "C" struct DiviPartitionOptions {
-  MlirStringRef objective, algorithm, pipelineCost, order, contention, symmetry, pins, exclusions, groups, hostWeights,
-      placement, plan;
-  int64_t inputs, stages, seed, iterations;
-  double seconds, resident, minGain;
-  bool sharedDevices, cold;
-};
 
 namespace divi::opt {
 enum class Emit { Mlir, Problem, Plan, Dot, Onnx, Bundle };
@@ -52,8 +43,8 @@ llvm::StringRef wantsOneModule();
 void hideOtherOptions();
 /// What contradicts itself; "" if nothing does.
 std::string contradiction();
-/// What the partition pass is to do.
-DiviPartitionOptions partitionOptions();
+/// Options of the partition pass.
+PartitionOptions partitionOptions();
 } // namespace divi::opt
 
 #endif

@@ -61,8 +61,8 @@ pub(super) fn compile(
         canonicalize(raw);
         fuse(raw, &fuse::Options::default());
         let counts = annotate_cost(raw, system)?;
-        if counts.measured == counts.tasks {
-            return Ok(Compiled::Known(counts.tasks));
+        if counts.num_measured == counts.num_tasks {
+            return Ok(Compiled::Known(counts.num_tasks));
         }
         exclude_unsupported(raw, Output::Bundle, Path::new(""), settings.seed)?;
         partition(raw, &plan, None)?;

@@ -1,15 +1,32 @@
 //! The ONNX schema, and MLIR's side of the passes.
 
-use divi_build::{cxx, link_shared_highs, link_shared_mlir, tablegen};
+mod cpp;
+mod records;
+mod rust;
+
+use divi_build::{cxx, link_shared_highs, link_shared_mlir, out_dir, tablegen, tablegen_records};
+use std::{env, fs};
 
 fn main() {
     compile_schema();
     tablegen("Passes.td", "Passes.h.inc", &["-gen-pass-decls", "-name=Divi"]);
-    let dialect = std::env::var("DEP_DIVI_DIALECT_INCLUDE").expect("divi-dialect says where its headers are");
+    let passes = records::read(&tablegen_records("Passes.td"));
+    for (file, text) in [
+        ("declared.rs", rust::declarations(&passes)),
+        ("entry_points.rs", rust::entry_points(&passes)),
+        ("PassConstructors.h.inc", cpp::constructors(&passes)),
+        ("PassClasses.cpp.inc", cpp::classes(&passes)),
+    ] {
+        fs::write(out_dir().join(file), text).expect("the output directory is writable");
+    }
+    println!("cargo:rerun-if-changed=build");
+    let dialect = env::var("DEP_DIVI_DIALECT_INCLUDE").expect("divi-dialect says where its headers are");
     let mut build = cxx();
     build.includes(dialect.split(':')).files(["cpp/Linalg.cpp", "cpp/Passes.cpp"]).compile("divi_passes");
     link_shared_mlir();
     link_shared_highs();
+    let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    println!("cargo:include={here}/cpp:{}", out_dir().display());
 }
 
 /// Tensors are decoded by hand, text as text, and bytes alias the file.
