@@ -1,7 +1,4 @@
-//! The planning problem as its file has it (`divi-problem/1`): tasks, tensors, devices, links, constraints.
-//!
-//! This is the vocabulary, field by field what the file says; [`Problem::check`] says whether it makes sense, and
-//! [`crate::Instance`] is what solvers work on.
+//! The planning problem as its file has it (`divi-problem/1`). Solvers work on [`crate::Instance`], its dense form.
 
 mod bus;
 mod check;
@@ -32,6 +29,36 @@ pub use view::{Start, View, ViewKind};
 /// The name of the format, and its version.
 pub const FORMAT: &str = "divi-problem/1";
 
+/// Tasks of a network on devices that are joined by links.
+///
+/// Components:
+/// - *devices* with a memory and the batch sizes of a launch; *links* between pairs of devices with a bandwidth and a latency; *buses*,
+///   each of which several links may share;
+/// - *tasks* (`nodes`) with a time for each device and batch size, and the bytes of their weights, operands, results and scratch;
+/// - *tensors*, each from one task to those that read it (`edges` where a task has one tensor);
+/// - *constraints*: the device of a task (`pin`), tasks that share a device (`colocate`), the number of queued inputs (`L`);
+/// - *views*: equal devices (`mtpp`) and an edge network (`edge`), which pipelines are planned on instead of the devices;
+/// - *start*: warm, or cold with all parameters in the host's memory (`cold`).
+///
+/// Input constraints ([`Problem::check`], which runs no solver):
+/// - the task graph has no cycle; devices, tasks and batch sizes that are referred to exist; numbers are finite and not negative;
+/// - each task has a device that supports it, is linked to those of its neighbours and has room for it; pins and co-location do not
+///   contradict each other; the batch sizes of some devices add up to the queue.
+///
+/// Solution constraints ([`crate::verify()`], which shares no code with a solver):
+/// - each task runs once for each queued input, on a device that supports it and its batch size, where it is pinned, and with the tasks
+///   that it is co-located with; at most one launch for each task and device;
+/// - a device runs one launch at a time, for the time of its task;
+/// - a launch starts after its operands have arrived: a tensor moves once to each device that reads it, over a link, from the end of the
+///   launch that computes it on;
+/// - what a device holds fits into its memory: everything that its tasks touch (`static`), or its weights and what is alive at the
+///   same time (`liveness`);
+/// - with contention, transfers on a bus exclude each other or share its bandwidth; from a cold start, parameters are copied, or read in
+///   the host's memory, before they are used;
+/// - stages of a pipeline are in an order in which no tensor goes backwards, and as many as are allowed.
+///
+/// The objective is minimized: the end of the last launch (latency for one input, batch for a queue), or the time of the slowest stage
+/// (pipeline).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Problem {

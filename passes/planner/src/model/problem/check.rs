@@ -1,4 +1,4 @@
-//! Whether a problem is well-formed: everything that is wrong with it, not only the first thing.
+//! Input constraints of a problem: everything that is wrong with it, not only the first thing.
 
 mod edge;
 mod links;
@@ -14,15 +14,15 @@ use crate::model::units::short_number;
 pub const MOST_INPUTS: u32 = 1 << 20;
 
 impl Problem {
-    /// Whether the problem makes sense, and as far as can be seen at once has a solution: for its queued inputs if
-    /// there are several, else for one.
+    /// Checks that the problem is well-formed and, as far as can be seen without solving, has a plan: for its queued inputs
+    /// if there are several, else for one.
     pub fn check(&self) -> Result<(), Error> {
         self.check_form()?;
         let objective = if self.inputs > 1 { Objective::Batch } else { Objective::Latency };
         self.check_for(objective)
     }
 
-    /// Whether the problem makes sense, whatever it is solved for.
+    /// Checks that the problem is well-formed, for any objective.
     pub fn check_form(&self) -> Result<(), Error> {
         let mut findings = Vec::new();
         self.check_sizes(&mut findings);
@@ -42,8 +42,8 @@ impl Problem {
         Ok(())
     }
 
-    /// Whether the objective may have a plan: each task has a device, linked to its neighbours' and with room for it.
-    /// The problem's form has been checked.
+    /// Checks that the objective may have a plan: each task has a device, linked to its neighbours' and with room for it. The
+    /// problem is well-formed.
     pub fn check_for(&self, objective: Objective) -> Result<(), Error> {
         // Views have machines of their own.
         if objective == Objective::Pipeline && (self.mtpp.is_some() || self.edge.is_some()) {
