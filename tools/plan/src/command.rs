@@ -7,95 +7,57 @@ mod region;
 mod solve;
 mod verify;
 
-use std::fmt::Display;
-use std::path::PathBuf;
-use std::str::FromStr;
+use clap::builder::TypedValueParser;
+use clap::{Args, Subcommand};
+use divi_planner::problem::Contention;
+use divi_planner::{Objective, PipelineCost};
 
-use lexopt::Parser;
-use lexopt::prelude::{Long, Short, Value, ValueExt};
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Solve(solve::Solve),
+    Verify(verify::Verify),
+    Bound(bound::Bound),
+    Convert(convert::Convert),
+    Generate(generate::Generate),
+    Region(region::Region),
+}
 
-use crate::files;
-
-pub(crate) fn run(name: &str, arguments: &mut Parser) -> Result<(), String> {
-    match name {
-        "solve" => solve::run(arguments),
-        "verify" => verify::run(arguments),
-        "bound" => bound::run(arguments),
-        "convert" => convert::run(arguments),
-        "generate" => generate::run(arguments),
-        "region" => region::run(arguments),
-        _ => Err(format!("there is no command '{name}'; there are solve, verify, bound, convert, generate, region")),
+impl Command {
+    pub(crate) fn run(self) -> Result<(), String> {
+        match self {
+            Self::Solve(command) => command.run(),
+            Self::Verify(command) => command.run(),
+            Self::Bound(command) => command.run(),
+            Self::Convert(command) => command.run(),
+            Self::Generate(command) => command.run(),
+            Self::Region(command) => command.run(),
+        }
     }
 }
 
-/// What all commands take: files by position, `-o`, `--help`, and options of their own.
-struct Arguments {
-    files: Vec<PathBuf>,
-    output: Option<PathBuf>,
+/// Options of the pipelines of a problem.
+#[derive(Args)]
+struct Pipeline {
+    /// Maximum number of pipeline stages, instead of the problem's
+    #[arg(short, long = "k", value_name = "N")]
+    k: Option<u32>,
+    /// Allow several stages on one device, which takes their sum
+    #[arg(long)]
+    allow_shared_devices: bool,
+    /// Cost of a pipeline stage; by default serial
+    ///
+    /// The sum of inputs, work and outputs (serial), or the longer of work and transfers (overlap).
+    #[arg(long, value_name = "NAME", value_parser = divi_cli::named::<PipelineCost>(PipelineCost::ALL.map(PipelineCost::name)))]
+    pipeline_cost: Option<PipelineCost>,
+    /// Maximum number of split points on an edge network, instead of the problem's
+    #[arg(long, value_name = "N")]
+    splits: Option<u32>,
 }
 
-/// Reads a command's arguments. Options of its own go to `option`, which says whether it knows them. None where help was
-/// asked for and given.
-fn parse(
-    parser: &mut Parser,
-    usage: &str,
-    mut option: impl FnMut(&str, &mut Parser) -> Result<bool, String>,
-) -> Result<Option<Arguments>, String> {
-    let mut arguments = Arguments { files: Vec::new(), output: None };
-    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
-        match argument {
-            Short('h') | Long("help") => {
-                files::print(usage)?;
-                return Ok(None);
-            }
-            Short('o') => arguments.output = Some(parser.value().map_err(|error| error.to_string())?.into()),
-            Value(file) => arguments.files.push(file.into()),
-            Long(name) => {
-                let name = name.to_owned();
-                if !option(&name, parser)? {
-                    return Err(format!("there is no option --{name}; see --help"));
-                }
-            }
-            Short(letter) => {
-                if !option(&letter.to_string(), parser)? {
-                    return Err(format!("there is no option -{letter}; see --help"));
-                }
-            }
-        }
-    }
-    Ok(Some(arguments))
+fn objectives() -> impl TypedValueParser<Value = Objective> {
+    divi_cli::named(Objective::ALL.map(Objective::name))
 }
 
-impl Arguments {
-    /// The files by position; each is wanted, and no more.
-    fn files<const COUNT: usize>(&self, wanted: [&str; COUNT]) -> Result<[&PathBuf; COUNT], String> {
-        if let Some(extra) = self.files.get(COUNT) {
-            return Err(format!("one argument too many: {}", extra.display()));
-        }
-        if let Some(missing) = wanted.get(self.files.len()) {
-            return Err(format!("{missing} is missing"));
-        }
-        if self.files.iter().filter(|file| files::is_standard(file)).count() > 1 {
-            return Err("stdin can be only one of the files".to_owned());
-        }
-        self.check_outputs(&[])?;
-        Ok(std::array::from_fn(|index| &self.files[index]))
-    }
-
-    /// Checks that `-o` and outputs of other options are neither files that are read nor the same.
-    fn check_outputs(&self, others: &[(&str, &PathBuf)]) -> Result<(), String> {
-        let mut inputs = divi_files::Inputs::default();
-        self.files.iter().filter(|file| !files::is_standard(file)).for_each(|file| inputs.add("an input", file));
-        let all = self.output.iter().map(|output| ("-o", output)).chain(others.iter().copied());
-        let outputs: Vec<_> =
-            all.filter(|(_, path)| !files::is_standard(path)).map(|(o, path)| (o, path.as_path())).collect();
-        outputs.iter().try_for_each(|(_, output)| inputs.check_file(output))?;
-        divi_files::check_distinct(&outputs)
-    }
-}
-
-/// An option's value.
-fn value<T: FromStr<Err: Display>>(parser: &mut Parser, name: &str) -> Result<T, String> {
-    let text = parser.value().and_then(|value| value.string()).map_err(|error| error.to_string())?;
-    text.parse().map_err(|error| format!("--{name}={text}: {error}"))
+fn contentions() -> impl TypedValueParser<Value = Contention> {
+    divi_cli::named(["off", "exclusive", "shared"])
 }

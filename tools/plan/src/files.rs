@@ -42,6 +42,19 @@ pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Checks files before any is read: at most one input is stdin, and outputs, each with its option, are neither inputs nor the same.
+pub(crate) fn check(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> Result<(), String> {
+    if inputs.iter().filter(|file| is_standard(file)).count() > 1 {
+        return Err("stdin can be only one of the files".to_owned());
+    }
+    let mut read = divi_files::Inputs::default();
+    inputs.iter().filter(|file| !is_standard(file)).for_each(|file| read.add("an input", file));
+    let given = outputs.iter().filter_map(|&(option, path)| Some((option, path?)));
+    let written: Vec<_> = given.filter(|(_, path)| !is_standard(path)).collect();
+    written.iter().try_for_each(|(_, output)| read.check_file(output))?;
+    divi_files::check_distinct(&written)
+}
+
 /// How messages call a file that is read.
 pub(crate) fn label(path: &Path) -> String {
     if is_standard(path) { "stdin".to_owned() } else { path.display().to_string() }

@@ -5,43 +5,51 @@ mod files;
 mod heatmap;
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
-const USAGE: &str = "\
-usage: divi-plan COMMAND [ARGUMENTS]
+use clap::{CommandFactory, Parser};
 
-commands:
-  solve PROBLEM          a plan for a problem, with a proven bound
-  verify PROBLEM PLAN    whether a plan holds for a problem; prints its value
-  bound PROBLEM          lower bounds alone
-  convert GRAPH          a problem from a graph of EfficientMIP
-  generate KIND          a problem from a seed: rwnn, regal or chain; or GPT-3 on many nodes: gpt3
-  region PROBLEM         whether partitioning can help on an edge network, and from which link speed on
+use command::Command;
 
-A file named - is stdin or stdout. 'divi-plan COMMAND --help' says more.
-";
+static VERSION: LazyLock<String> =
+    LazyLock::new(|| format!("{}\nHiGHS {}", env!("CARGO_PKG_VERSION"), divi_planner::highs_version()));
+
+/// Solve, verify, convert and generate planning problems; a file named - is stdin or stdout
+#[derive(Parser)]
+#[command(name = "divi-plan", version = VERSION.as_str(), disable_version_flag = true, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Print the versions of this tool and of HiGHS
+    #[arg(long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
+}
+
+/// The definition of the command line. An option may be repeated, and its last value counts; limits of the search are given once.
+fn definition() -> clap::Command {
+    let repeat = |arg: clap::Arg| match arg.get_id().clone() {
+        id if id == "iterations" || id == "time_limit" => arg,
+        id => arg.overrides_with(id),
+    };
+    let with_repeats = |command: clap::Command| match command.get_name() {
+        "solve" => command.mut_args(repeat),
+        _ => command.args_override_self(true),
+    };
+    Arguments::command().mut_subcommands(with_repeats)
+}
 
 fn main() -> ExitCode {
     // Without it, the next run for the same output removes what is left.
     let _ = divi_files::clean_up_on_signals();
-    let mut arguments = lexopt::Parser::from_env();
-    let outcome = run(&mut arguments);
+    let arguments: Arguments = match divi_cli::parse(definition()) {
+        Ok(arguments) => arguments,
+        Err(status) => return status,
+    };
+    let outcome = arguments.command.run();
     if let Err(message) = &outcome {
         eprintln!("divi-plan: error: {message}");
     }
     let status = u8::from(outcome.is_err());
     divi_planner::exit_past_solvers(status);
     ExitCode::from(status)
-}
-
-fn run(arguments: &mut lexopt::Parser) -> Result<(), String> {
-    use lexopt::prelude::{Long, Short, Value};
-    match arguments.next().map_err(|error| error.to_string())? {
-        Some(Value(name)) => command::run(&name.to_string_lossy(), arguments),
-        Some(Short('h') | Long("help")) => files::print(USAGE),
-        Some(Long("version")) => {
-            files::print(&format!("divi-plan {}\nHiGHS {}\n", env!("CARGO_PKG_VERSION"), divi_planner::highs_version()))
-        }
-        Some(other) => Err(format!("{}; see divi-plan --help", other.unexpected())),
-        None => Err(format!("no command\n{USAGE}")),
-    }
 }

@@ -131,19 +131,23 @@ fn nothing_is_written_where_something_is_wrong() {
 #[test]
 fn arguments() {
     let problem = problem("rwnn/rwnn_ER_N10_m1_c1_sdep_s1.json");
-    fails(&divi_plan(&[]), "no command");
-    fails(&divi_plan(&["sovle"]), "there is no command 'sovle'; there are solve, verify");
-    fails(&divi_plan(&["solve"]), "PROBLEM is missing");
-    fails(&divi_plan(&["solve", &problem, "more"]), "one argument too many: more");
-    fails(&divi_plan(&["solve", &problem, "--sed=1"]), "there is no option --sed");
-    fails(&divi_plan(&["solve", &problem, "--seed=x"]), "--seed=x: invalid digit");
+    fails(&divi_plan(&[]), "requires a subcommand but one was not provided\n  [subcommands: solve, verify,");
+    fails(&divi_plan(&["sovle"]), "unrecognized subcommand 'sovle'\n\n  tip: a similar subcommand exists: 'solve'");
+    fails(&divi_plan(&["sovle"]), "the commands are solve, verify, bound, convert, generate, region");
+    fails(&divi_plan(&["solve"]), "required arguments were not provided:\n  <PROBLEM>\n");
+    fails(&divi_plan(&["solve", &problem, "more"]), "unexpected argument 'more' found");
+    fails(
+        &divi_plan(&["solve", &problem, "--sed=1"]),
+        "unexpected argument '--sed' found\n\n  tip: a similar argument exists: '--seed'",
+    );
+    fails(&divi_plan(&["solve", &problem, "--seed=x"]), "invalid value 'x' for '--seed <N>': invalid digit");
     fails(
         &divi_plan(&["solve", &problem, "--objective=speed"]),
-        "there is no objective 'speed'; there are latency, batch, pipeline",
+        "invalid value 'speed' for '--objective <NAME>'\n  [possible values: latency, batch, pipeline]",
     );
     fails(
         &divi_plan(&["solve", &problem, "--algorithm=magic"]),
-        "there is no algorithm 'magic'; there are auto, single",
+        "invalid value 'magic' for '--algorithm <NAME>'\n  [possible values: auto, single, ",
     );
     fails(
         &divi_plan(&["solve", &problem, "--algorithm=heft", "--objective=pipeline"]),
@@ -151,13 +155,29 @@ fn arguments() {
     );
     fails(
         &divi_plan(&["solve", &problem, "--iterations=5", "--time-limit=1"]),
-        "only one of --iterations and --time-limit",
+        "the argument '--iterations <N>' cannot be used with '--time-limit <S>'",
     );
-    fails(&divi_plan(&["solve", &problem, "--time-limit=-1"]), "--time-limit must be a number of seconds from 0 on");
-    for command in ["solve", "verify", "bound", "convert", "generate"] {
-        assert!(stdout(&divi_plan(&[command, "--help"])).starts_with(&format!("usage: divi-plan {command}")));
+    fails(
+        &divi_plan(&["solve", &problem, "--iterations=5", "--iterations=6"]),
+        "'--iterations <N>' cannot be used multiple",
+    );
+    fails(
+        &divi_plan(&["solve", &problem, "--time-limit=-1"]),
+        "invalid value '-1' for '--time-limit <S>': must be a number of seconds from 0 on",
+    );
+    for command in ["solve", "verify", "bound", "convert", "generate", "region"] {
+        for help in ["-h", "--help"] {
+            assert!(stdout(&divi_plan(&[command, help])).contains(&format!("\nUsage: divi-plan {command} ")));
+        }
     }
-    assert!(stdout(&divi_plan(&["--help"])).contains("commands:"));
+    assert!(stdout(&divi_plan(&["--help"])).contains("\nCommands:\n"));
+    // The last value of an option counts, and values may begin with a dash.
+    let solve = |more: &[&str]| divi_plan(&[&["solve", &problem, "--algorithm", "heft", "-q"], more].concat());
+    assert_eq!(
+        stdout(&solve(&["--seed=1", "--seed", "2", "-q", "-o", "none", "-o", "-"])),
+        stdout(&solve(&["--seed=2"]))
+    );
+    fails(&solve(&["--inputs", "-1"]), "invalid value '-1' for '--inputs <N>'");
     assert!(stdout(&divi_plan(&["--version"])).starts_with("divi-plan "));
 }
 
@@ -201,8 +221,14 @@ fn problems_are_generated_and_converted() {
     assert!(stdout(&with_stdin(&["verify", file, "-"], plan.as_bytes())).trim().parse::<f64>().unwrap() > 0.0);
     assert!(stdout(&divi_plan(&["generate", "regal", "--nodes=60"])).contains("\"mtpp\""));
     fails(&divi_plan(&["generate", "regal", "--modules=2"]), "--modules is for rwnn only");
-    fails(&divi_plan(&["generate", "tree"]), "there is no kind of problem 'tree'");
-    fails(&divi_plan(&["generate", "rwnn", "--dep=loose"]), "--dep=loose: there are sdep and wdep");
+    fails(
+        &divi_plan(&["generate", "tree"]),
+        "invalid value 'tree' for '<KIND>'\n  [possible values: rwnn, regal, chain, gpt3]",
+    );
+    fails(
+        &divi_plan(&["generate", "rwnn", "--dep=loose"]),
+        "invalid value 'loose' for '--dep <NAME>'\n  [possible values: sdep, wdep]",
+    );
 
     let graph = r#"{"maxSizePerFPGA": 10, "maxFPGAs": 1, "maxCPUs": 1, "nodes": [
         {"id": 4, "supportedOnFpga": 1, "cpuLatency": 2, "fpgaLatency": 1}], "edges": []}"#;
@@ -266,8 +292,11 @@ fn buses_and_cold_starts() {
     let warm = value(&["--contention=exclusive", "--resident=1", "--algorithm=sortinghat"]);
     assert!(warm <= cold_value, "{warm}");
     fails(&divi_plan(&["verify", &problem, &plan]), "the plan is for another problem");
-    fails(&divi_plan(&["solve", &problem, "--contention=some"]), "off, exclusive, shared");
-    fails(&divi_plan(&["solve", &problem, "--resident=2"]), "--resident must be a share from 0 to 1");
+    fails(&divi_plan(&["solve", &problem, "--contention=some"]), "[possible values: off, exclusive, shared]");
+    fails(
+        &divi_plan(&["solve", &problem, "--resident=2"]),
+        "invalid value '2' for '--resident <R>': must be a share from 0 to 1",
+    );
     fails(&divi_plan(&["solve", &problem, "--cold", "--inputs=2"]), "a cold start is for one input");
 }
 
@@ -329,7 +358,10 @@ fn edge_networks() {
     fails(&divi_plan(&["region", &problem("rwnn/rwnn_ER_N10_m1_c1_sdep_s1.json")]), "has no edge network (edge)");
     fails(&divi_plan(&["generate", "chain", "--kind=ER"]), "--kind is for rwnn and regal only");
     fails(&divi_plan(&["generate", "rwnn", "--splits=2"]), "--splits is for chain only");
-    fails(&divi_plan(&["generate", "chain", "--ratios=1,2"]), "--ratios=1,2: not three numbers");
+    fails(
+        &divi_plan(&["generate", "chain", "--ratios=1,2"]),
+        "invalid value '1,2' for '--ratios <A,B,C>': must be three numbers",
+    );
     fails(&divi_plan(&["generate", "chain", "--splits=4"]), "splits is 4; it must be at least 1 and at most 3");
     fails(&divi_plan(&["generate", "chain", "--ratios=0.1,0.01,1"]), "do not fit");
 }

@@ -1,43 +1,47 @@
 //! `divi-plan convert`.
 
-use divi_papers::convert::{Conversion, convert};
-use lexopt::Parser;
+use std::path::PathBuf;
 
-use super::{parse, value};
+use divi_papers::convert::{Conversion, convert};
+
 use crate::files;
 
-const USAGE: &str = "\
-usage: divi-plan convert GRAPH [OPTIONS]
+/// Convert a graph in EfficientMIP's JSON format to a problem
+///
+/// The format is that of "Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020):
+/// maxSizePerFPGA, maxFPGAs, maxCPUs; nodes with id, supportedOnFpga, cpuLatency and fpgaLatency (ms), size,
+/// colorClass, name; edges with sourceId, destId and cost (ms between an accelerator and the CPU). A transfer
+/// between accelerators takes twice its cost.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Convert {
+    /// Graph to convert
+    graph: PathBuf,
+    /// File for the problem, instead of stdout
+    #[arg(short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Name of the problem; by default that of the file
+    #[arg(long)]
+    name: Option<String>,
+    /// Number of CPUs; by default one if the graph has any
+    #[arg(long, value_name = "N")]
+    cpus: Option<u32>,
+    /// Let nodes of one colorClass be on different devices
+    #[arg(long)]
+    no_colocation: bool,
+}
 
-Turns a graph in EfficientMIP's JSON format (\"Efficient Algorithms for Device Placement of DNN Graph
-Operators\", NeurIPS 2020) into a problem: maxSizePerFPGA, maxFPGAs, maxCPUs; nodes with id,
-supportedOnFpga, cpuLatency and fpgaLatency (ms), size, colorClass, name; edges with sourceId, destId
-and cost (ms between an accelerator and the CPU). Between accelerators a transfer takes twice its cost.
-
-  -o FILE              where the problem goes; without it to stdout
-  --name=NAME          its name; by default the file's
-  --cpus=N             how many CPUs; by default one if the graph has any
-  --no-colocation      leave out that nodes of one colorClass share a device
-";
-
-pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
-    let mut conversion = Conversion { name: String::new(), cpus: None, colocate: true };
-    let parsed = parse(parser, USAGE, |name, parser| {
-        match name {
-            "name" => conversion.name = value(parser, name)?,
-            "cpus" => conversion.cpus = Some(value(parser, name)?),
-            "no-colocation" => conversion.colocate = false,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    let Some(arguments) = parsed else { return Ok(()) };
-    let [graph] = arguments.files(["GRAPH"])?;
-    if conversion.name.is_empty() {
-        let stem = graph.file_stem().unwrap_or_default().to_string_lossy();
-        conversion.name = if files::is_standard(graph) { "graph".to_owned() } else { stem.into_owned() };
+impl Convert {
+    pub(super) fn run(self) -> Result<(), String> {
+        files::check(&[&self.graph], &[("-o", self.output.as_deref())])?;
+        let by_default = || match files::is_standard(&self.graph) {
+            true => "graph".to_owned(),
+            false => self.graph.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        };
+        let name = self.name.filter(|name| !name.is_empty()).unwrap_or_else(by_default);
+        let conversion = Conversion { name, cpus: self.cpus, colocate: !self.no_colocation };
+        let problem = convert(&files::read(&self.graph)?, &conversion)
+            .map_err(|error| format!("{}: {error}", files::label(&self.graph)))?;
+        files::write(self.output.as_deref(), &problem.write())
     }
-    let problem =
-        convert(&files::read(graph)?, &conversion).map_err(|error| format!("{}: {error}", files::label(graph)))?;
-    files::write(arguments.output.as_deref(), &problem.write())
 }

@@ -1,132 +1,198 @@
 //! `divi-plan generate`.
 
-use divi_papers::generate::{Chain, Gpt3, Kind, Regal, Rwnn, chain, gpt3, regal, rwnn};
-use lexopt::Parser;
+use std::path::PathBuf;
 
-use super::{parse, value};
+use clap::ValueEnum;
+use divi_papers::generate::{Chain, Gpt3, Kind, Regal, Rwnn, chain, gpt3, regal, rwnn};
+
 use crate::files;
 
-const USAGE: &str = "\
-usage: divi-plan generate rwnn|regal|chain|gpt3 [OPTIONS]
+/// Generate a problem from a seed; the same options give the same problem
+#[derive(clap::Args)]
+pub(crate) struct Generate {
+    /// Family of the problem
+    #[arg(value_name = "KIND")]
+    family: Family,
+    /// File for the problem, instead of stdout
+    #[arg(short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Seed of random numbers; by default 1 (not gpt3)
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Random graph; by default ER (rwnn, regal)
+    #[arg(long, value_name = "NAME", ignore_case = true, value_parser = divi_cli::named::<Kind>(Kind::ALL.map(Kind::name)))]
+    kind: Option<Kind>,
+    /// Nodes of a module (rwnn, by default 10) or of the graph (regal, by default 100; chain, by default 49)
+    #[arg(long, value_name = "N")]
+    nodes: Option<usize>,
+    /// Modules in sequence; by default 1 (rwnn)
+    #[arg(long, value_name = "N")]
+    modules: Option<usize>,
+    /// Edges from a module to the next; by default 1 (rwnn)
+    #[arg(long, value_name = "N")]
+    channels: Option<usize>,
+    /// Nodes that channels join: inputs and outputs of modules (sdep, the default), or any (wdep) (rwnn)
+    #[arg(long, value_name = "NAME")]
+    dep: Option<Dependence>,
+    /// Ratio of the time of transfers to the time of tasks; by default 0.1 (rwnn)
+    #[arg(long, value_name = "X")]
+    ccr: Option<f64>,
+    /// Make the fastest device the fastest for every task (rwnn)
+    #[arg(long)]
+    dominant: bool,
+    /// Queued inputs; by default 1 (rwnn) or 24 (gpt3)
+    ///
+    /// Batches of rwnn are a quarter, half, three quarters and all of them.
+    #[arg(long, value_name = "N")]
+    inputs: Option<u32>,
+    /// Equal machines, by default 4 (chain); nodes of four GPUs, by default 6 (gpt3)
+    #[arg(long, value_name = "N")]
+    machines: Option<usize>,
+    /// Maximum number of changes of the machine, less than there are machines; by default 3 (chain)
+    #[arg(long, value_name = "N")]
+    splits: Option<usize>,
+    /// Rate of a machine, in 10^9 operations a second; by default 5 (chain)
+    #[arg(long, value_name = "X")]
+    rate: Option<f64>,
+    /// Bandwidth between any two machines, in megabytes a second; by default 10 (chain)
+    #[arg(long, value_name = "X")]
+    link: Option<f64>,
+    /// Boundaries of link speed to machine speed, in bytes an operation (chain)
+    ///
+    /// Partitioning helps from the first on, faster links help no more from the second on, and rule out nothing
+    /// from the third on. By default those of the edge paper: 1.64e-3,9.52e-3,0.168.
+    #[arg(long, value_name = "A,B,C", value_parser = ratios, verbatim_doc_comment)]
+    ratios: Option<[f64; 3]>,
+    /// Transformer blocks; by default 96 (gpt3)
+    #[arg(long, value_name = "N")]
+    blocks: Option<usize>,
+    /// Tokens of one input; by default 20 (gpt3)
+    #[arg(long, value_name = "N")]
+    tokens: Option<u32>,
+    /// Batch sizes; by default 4,8,12,16 (gpt3)
+    #[arg(long, value_name = "N,...", value_parser = sizes)]
+    batch_sizes: Option<Sizes>,
+}
 
-Makes a problem from a seed: a randomly wired network (rwnn) on a CPU and two GPUs, a synthetic
-graph (regal) with the pipeline view, or a chain of layers with the view of an edge network (chain);
-or, without a seed, GPT-3 (gpt3) on nodes of two A100 and two T4 as in the preset gpt3-6x4. The same
-options give the same problem.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Family {
+    /// A randomly wired network on a CPU and two GPUs.
+    Rwnn,
+    /// A synthetic graph with the pipeline view.
+    Regal,
+    /// A chain of layers with the view of an edge network.
+    Chain,
+    /// GPT-3 on nodes of two A100 and two T4 as in the preset gpt3-6x4, without a seed.
+    Gpt3,
+}
 
-  -o FILE              where the problem goes; without it to stdout
-  --seed=N             by default 1
-  --kind=NAME          ER, WS, BA or SBM; by default ER (not chain)
-  --nodes=N            of a module (rwnn, by default 10) or in all (regal, by default 100; chain,
-                       by default 49)
-only rwnn:
-  --modules=N          one after the other; by default 1
-  --channels=N         edges from a module to the next; by default 1
-  --dep=sdep|wdep      channels are all of a module's inputs and outputs (sdep, the default) or join
-                       any nodes (wdep)
-  --ccr=X              time of transfers to time of tasks; by default 0.1
-  --dominant           the fastest device is the fastest for every task
-  --inputs=N           queued inputs, with batches of a quarter, half, three quarters and all; by default 1
-only chain:
-  --machines=N         all alike; by default 4
-  --splits=N           how often the machine may change, less than there are machines; by default 3
-  --rate=X             of a machine, in 10^9 operations a second; by default 5
-  --link=X             between any two, in megabytes a second; by default 10
-  --ratios=A,B,C       of link speed to machine speed, in bytes an operation: from where on partitioning
-                       helps, from where on links help no more, and from where on they rule out
-                       nothing; by default the edge paper's 1.64e-3,9.52e-3,0.168
-only gpt3:
-  --blocks=N           by default 96
-  --machines=N         nodes of four GPUs; by default 6
-  --tokens=N           of one input; by default 20
-  --inputs=N           queued inputs; by default 24, one a GPU
-  --batch-sizes=N,…    by default 4,8,12,16
-";
-
-pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
-    let (mut network, mut edge, mut language) = (Rwnn::default(), Chain::default(), Gpt3::default());
-    let (mut seed, mut kind, mut nodes) = (1, Kind::ErdosRenyi, None);
-    let mut given: Vec<String> = Vec::new();
-    let parsed = parse(parser, USAGE, |name, parser| {
-        match name {
-            "seed" => seed = value(parser, name)?,
-            "kind" => kind = value(parser, name)?,
-            "nodes" => nodes = Some(value(parser, name)?),
-            "modules" => network.modules = value(parser, name)?,
-            "channels" => network.channels = value(parser, name)?,
-            "dep" => network.strong = dependence(&value::<String>(parser, name)?)?,
-            "ccr" => network.communication = value(parser, name)?,
-            "dominant" => network.dominant = true,
-            "inputs" => {
-                network.inputs = value(parser, name)?;
-                language.inputs = network.inputs;
-            }
-            "machines" => {
-                edge.machines = value(parser, name)?;
-                language.machines = edge.machines;
-            }
-            "splits" => edge.splits = value(parser, name)?,
-            "rate" => edge.rate = 1e3 * value::<f64>(parser, name)?,
-            "link" => edge.link = value(parser, name)?,
-            "ratios" => {
-                [edge.improvement, edge.optimal, edge.complexity] = ratios(&value::<String>(parser, name)?)?;
-            }
-            "blocks" => language.blocks = value(parser, name)?,
-            "tokens" => language.tokens = value(parser, name)?,
-            "batch-sizes" => language.batch_sizes = sizes(&value::<String>(parser, name)?)?,
-            _ => return Ok(false),
+impl Family {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Rwnn => "rwnn",
+            Self::Regal => "regal",
+            Self::Chain => "chain",
+            Self::Gpt3 => "gpt3",
         }
-        given.push(name.to_owned());
-        Ok(true)
-    })?;
-    let Some(arguments) = parsed else { return Ok(()) };
-    let [what] = arguments.files(["rwnn, regal, chain or gpt3"])?;
-    let what = what.to_string_lossy();
-    let known = ["rwnn", "regal", "chain", "gpt3"].contains(&what.as_ref());
-    if let Some(option) = given.iter().find(|option| known && !takers(option).contains(&what.as_ref())) {
-        return Err(format!("--{option} is for {} only", takers(option).join(" and ")));
-    }
-    let problem = match what.as_ref() {
-        "rwnn" => rwnn(&Rwnn { seed, kind, nodes: nodes.unwrap_or(network.nodes), ..network }),
-        "regal" => regal(&Regal { seed, kind, nodes: nodes.unwrap_or(Regal::default().nodes) }),
-        "chain" => chain(&Chain { seed, layers: nodes.unwrap_or(edge.layers), ..edge }),
-        "gpt3" => gpt3(&language),
-        other => return Err(format!("there is no kind of problem '{other}'; there are rwnn, regal, chain and gpt3")),
-    };
-    files::write(arguments.output.as_deref(), &problem.map_err(|error| error.to_string())?.write())
-}
-
-/// The kinds of problems that an option is for.
-fn takers(option: &str) -> &'static [&'static str] {
-    match option {
-        "seed" | "nodes" => &["rwnn", "regal", "chain"],
-        "kind" => &["rwnn", "regal"],
-        "machines" => &["chain", "gpt3"],
-        "inputs" => &["rwnn", "gpt3"],
-        "splits" | "rate" | "link" | "ratios" => &["chain"],
-        "blocks" | "tokens" | "batch-sizes" => &["gpt3"],
-        _ => &["rwnn"],
     }
 }
 
-/// Three numbers.
+/// Dependence of a module on the one before.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Dependence {
+    Sdep,
+    Wdep,
+}
+
+type Sizes = Vec<u32>;
+
+impl Generate {
+    pub(super) fn run(self) -> Result<(), String> {
+        files::check(&[], &[("-o", self.output.as_deref())])?;
+        self.check_options()?;
+        let (network, synthetic, edge, language) =
+            (Rwnn::default(), Regal::default(), Chain::default(), Gpt3::default());
+        let (seed, kind) = (self.seed.unwrap_or(1), self.kind.unwrap_or(Kind::ErdosRenyi));
+        let problem = match self.family {
+            Family::Rwnn => rwnn(&Rwnn {
+                seed,
+                kind,
+                nodes: self.nodes.unwrap_or(network.nodes),
+                modules: self.modules.unwrap_or(network.modules),
+                channels: self.channels.unwrap_or(network.channels),
+                strong: self.dep.map_or(network.strong, |dependence| dependence == Dependence::Sdep),
+                communication: self.ccr.unwrap_or(network.communication),
+                dominant: self.dominant,
+                inputs: self.inputs.unwrap_or(network.inputs),
+            }),
+            Family::Regal => regal(&Regal { seed, kind, nodes: self.nodes.unwrap_or(synthetic.nodes) }),
+            Family::Chain => {
+                let [improvement, optimal, complexity] =
+                    self.ratios.unwrap_or([edge.improvement, edge.optimal, edge.complexity]);
+                chain(&Chain {
+                    seed,
+                    layers: self.nodes.unwrap_or(edge.layers),
+                    machines: self.machines.unwrap_or(edge.machines),
+                    splits: self.splits.unwrap_or(edge.splits),
+                    rate: self.rate.map_or(edge.rate, |rate| 1e3 * rate),
+                    link: self.link.unwrap_or(edge.link),
+                    improvement,
+                    optimal,
+                    complexity,
+                })
+            }
+            Family::Gpt3 => gpt3(&Gpt3 {
+                blocks: self.blocks.unwrap_or(language.blocks),
+                machines: self.machines.unwrap_or(language.machines),
+                tokens: self.tokens.unwrap_or(language.tokens),
+                inputs: self.inputs.unwrap_or(language.inputs),
+                batch_sizes: self.batch_sizes.unwrap_or(language.batch_sizes),
+            }),
+        };
+        files::write(self.output.as_deref(), &problem.map_err(|error| error.to_string())?.write())
+    }
+
+    /// Checks that the family of the problem has the options that are given.
+    fn check_options(&self) -> Result<(), String> {
+        use Family::{Chain, Gpt3, Regal, Rwnn};
+        let options: [(&str, bool, &[Family]); 17] = [
+            ("seed", self.seed.is_some(), &[Rwnn, Regal, Chain]),
+            ("kind", self.kind.is_some(), &[Rwnn, Regal]),
+            ("nodes", self.nodes.is_some(), &[Rwnn, Regal, Chain]),
+            ("modules", self.modules.is_some(), &[Rwnn]),
+            ("channels", self.channels.is_some(), &[Rwnn]),
+            ("dep", self.dep.is_some(), &[Rwnn]),
+            ("ccr", self.ccr.is_some(), &[Rwnn]),
+            ("dominant", self.dominant, &[Rwnn]),
+            ("inputs", self.inputs.is_some(), &[Rwnn, Gpt3]),
+            ("machines", self.machines.is_some(), &[Chain, Gpt3]),
+            ("splits", self.splits.is_some(), &[Chain]),
+            ("rate", self.rate.is_some(), &[Chain]),
+            ("link", self.link.is_some(), &[Chain]),
+            ("ratios", self.ratios.is_some(), &[Chain]),
+            ("blocks", self.blocks.is_some(), &[Gpt3]),
+            ("tokens", self.tokens.is_some(), &[Gpt3]),
+            ("batch-sizes", self.batch_sizes.is_some(), &[Gpt3]),
+        ];
+        match options.iter().find(|(_, is_given, families)| *is_given && !families.contains(&self.family)) {
+            Some((option, _, families)) => {
+                let names: Vec<&str> = families.iter().map(|family| family.name()).collect();
+                Err(format!("--{option} is for {} only", names.join(" and ")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Parses three numbers.
 fn ratios(text: &str) -> Result<[f64; 3], String> {
     let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.parse().ok()).collect();
     let three = numbers.and_then(|numbers| numbers.try_into().ok());
-    three.ok_or_else(|| format!("--ratios={text}: not three numbers with commas between them"))
+    three.ok_or_else(|| "must be three numbers with commas between them".to_owned())
 }
 
-/// Batch sizes, with commas between them.
-fn sizes(text: &str) -> Result<Vec<u32>, String> {
-    let size = |size: &str| size.trim().parse().map_err(|error| format!("--batch-sizes={text}: {size}: {error}"));
+/// Parses batch sizes, with commas between them.
+fn sizes(text: &str) -> Result<Sizes, String> {
+    let size = |size: &str| size.trim().parse().map_err(|error| format!("{size}: {error}"));
     text.split(',').map(size).collect()
-}
-
-/// Whether modules depend strongly on each other.
-fn dependence(name: &str) -> Result<bool, String> {
-    match name {
-        "sdep" => Ok(true),
-        "wdep" => Ok(false),
-        _ => Err(format!("--dep={name}: there are sdep and wdep")),
-    }
 }

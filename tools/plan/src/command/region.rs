@@ -3,29 +3,12 @@
 use std::path::PathBuf;
 
 use divi_planner::Options;
-use divi_planner::edge::{Boundaries, Point, Region, Zone};
+use divi_planner::edge::{self, Boundaries, Point, Zone};
 use divi_planner::plan::Limit;
-use lexopt::Parser;
 use serde_json::json;
 
-use super::{parse, value};
 use crate::files;
 use crate::heatmap::{Axis, Line, Map, Panel};
-
-const USAGE: &str = "\
-usage: divi-plan region PROBLEM [OPTIONS]
-
-Says whether it can help to partition a model on the network of its edge view, from which speed of links
-on, and where the boundaries of the edge paper's four zones are: one machine is the best; partitioning
-helps, and faster links help more; they help no more; they change nothing at all. The first boundary is
-eq. (10) and (11): below it partitioning cannot help, above it it may.
-
-  -o FILE              where the text goes; without it to stdout
-  --splits=N           how often the machine may change, instead of what the problem says
-  --iterations=N       nodes of the tree for each placement that is looked for, by default 200000
-  --svg=FILE           heat maps of throughput and effort over link speed and machine speed, as SVG
-  --json               as JSON
-";
 
 /// The paper's axes: megabytes a second, and 10^9 operations a second, as powers of ten.
 const LINKS: (i32, i32) = (0, 4);
@@ -35,34 +18,52 @@ const CELLS: i32 = 12;
 /// Operations a microsecond.
 const GIGA: f64 = 1e3;
 
-pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
-    let (mut as_json, mut svg): (bool, Option<PathBuf>) = (false, None);
-    let mut options = Options::default();
-    let parsed = parse(parser, USAGE, |name, parser| {
-        match name {
-            "splits" => options.splits = Some(value(parser, name)?),
-            "iterations" => options.limit = Some(Limit::Iterations(value(parser, name)?)),
-            "svg" => svg = Some(value(parser, name)?),
-            "json" => as_json = true,
-            _ => return Ok(false),
+/// Tell if partitioning can help on an edge network, and from which link speed on
+///
+/// Prints the boundaries of the edge paper's four zones: one machine is the best; partitioning helps, and
+/// faster links help more; faster links help no more; faster links change nothing at all. The first boundary
+/// is eq. (10) and (11): below it partitioning cannot help, above it it may.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Region {
+    /// Problem with an edge network, a divi-problem/1 file
+    problem: PathBuf,
+    /// File for the text, instead of stdout
+    #[arg(short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Maximum number of changes of the machine, instead of the problem's
+    #[arg(long, value_name = "N")]
+    splits: Option<u32>,
+    /// Search nodes of each placement; by default 200000
+    #[arg(long, value_name = "N")]
+    iterations: Option<u64>,
+    /// File for heat maps of throughput and effort over link speed and machine speed, as SVG
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Region {
+    pub(super) fn run(self) -> Result<(), String> {
+        let limit = self.iterations.map(Limit::Iterations);
+        let options = Options { splits: self.splits, limit, ..Options::default() };
+        let outputs = [("-o", self.output.as_deref()), ("--svg", self.svg.as_deref())];
+        files::check(&[&self.problem], &outputs)?;
+        let problem = files::problem(&self.problem)?;
+        let region = edge::Region::new(&problem, &options).map_err(|error| error.to_string())?;
+        let boundaries = region.boundaries().map_err(|error| error.to_string())?;
+        let now = region.now().map_err(|error| error.to_string())?;
+        if let Some(svg) = &self.svg {
+            let Some(boundaries) = &boundaries else {
+                return Err("links do not matter on this network: there is nothing to draw".to_owned());
+            };
+            files::write(Some(svg), &map(&region, boundaries)?.svg())?;
         }
-        Ok(true)
-    })?;
-    let Some(arguments) = parsed else { return Ok(()) };
-    let [problem] = arguments.files(["PROBLEM"])?;
-    arguments.check_outputs(&svg.iter().map(|file| ("--svg", file)).collect::<Vec<_>>())?;
-    let problem = files::problem(problem)?;
-    let region = Region::new(&problem, &options).map_err(|error| error.to_string())?;
-    let boundaries = region.boundaries().map_err(|error| error.to_string())?;
-    let now = region.now().map_err(|error| error.to_string())?;
-    if let Some(svg) = svg {
-        let Some(boundaries) = &boundaries else {
-            return Err("links do not matter on this network: there is nothing to draw".to_owned());
-        };
-        files::write(Some(&svg), &map(&region, boundaries)?.svg())?;
+        let text = if self.json { as_object(&region, boundaries, &now) } else { words(&region, boundaries, &now) };
+        files::write(self.output.as_deref(), &text)
     }
-    let text = if as_json { as_object(&region, boundaries, &now) } else { words(&region, boundaries, &now) };
-    files::write(arguments.output.as_deref(), &text)
 }
 
 fn zone_name(zone: Zone) -> &'static str {
@@ -74,7 +75,7 @@ fn zone_name(zone: Zone) -> &'static str {
     }
 }
 
-fn words(region: &Region, boundaries: Option<Boundaries>, now: &Point) -> String {
+fn words(region: &edge::Region, boundaries: Option<Boundaries>, now: &Point) -> String {
     let mut lines = vec![format!(
         "{} machines, up to {} operations/µs; links up to {} MB/s; ratio {:.4e} bytes an operation",
         region.machines(),
@@ -145,7 +146,7 @@ fn words(region: &Region, boundaries: Option<Boundaries>, now: &Point) -> String
     lines.join("\n") + "\n"
 }
 
-fn as_object(region: &Region, boundaries: Option<Boundaries>, now: &Point) -> String {
+fn as_object(region: &edge::Region, boundaries: Option<Boundaries>, now: &Point) -> String {
     let boundaries = boundaries.map(|all| {
         json!({"improvement": all.improvement, "optimal": all.optimal, "complexity": all.complexity,
             "proven": all.proven, "zone": all.zone(region.ratio()) as u8 + 1})
@@ -164,7 +165,7 @@ fn as_object(region: &Region, boundaries: Option<Boundaries>, now: &Point) -> St
 }
 
 /// Fig. 6 of the paper for this model and network: cells on a diagonal have the same ratio, so each ratio is solved once.
-fn map<'a>(region: &Region, boundaries: &Boundaries) -> Result<Map<'a>, String> {
+fn map<'a>(region: &edge::Region, boundaries: &Boundaries) -> Result<Map<'a>, String> {
     let (columns, rows) = ((LINKS.1 - LINKS.0) * CELLS, (RATES.1 - RATES.0) * CELLS);
     let middle = |first: i32, cell: i32| 10_f64.powf(f64::from(first) + (f64::from(cell) + 0.5) / f64::from(CELLS));
     let mut points = Vec::new();

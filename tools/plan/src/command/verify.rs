@@ -1,55 +1,60 @@
 //! `divi-plan verify`.
 
-use divi_planner::Terms;
-use lexopt::Parser;
+use std::path::PathBuf;
+
+use divi_planner::problem::Contention;
+use divi_planner::{Objective, Terms};
 use serde_json::json;
 
-use super::{parse, value};
+use super::{Pipeline, contentions, objectives};
 use crate::files;
 
-const USAGE: &str = "\
-usage: divi-plan verify PROBLEM PLAN [OPTIONS]
+/// Recompute the value of a plan from the two files alone and print it
+///
+/// If the plan does not hold, lists the violated constraints and exits with status 1. The plan is verified
+/// under the problem's model, or under what these options state instead. A plan that was made under another
+/// model is rejected.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Verify {
+    /// Problem, a divi-problem/1 file
+    problem: PathBuf,
+    /// Plan for it, a divi-plan/1 or divi-plan/2 file
+    plan: PathBuf,
+    /// File for the value, instead of stdout
+    #[arg(short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Objective that the plan must have; by default any
+    #[arg(long, value_name = "NAME", value_parser = objectives())]
+    objective: Option<Objective>,
+    /// Number of queued inputs
+    #[arg(long, value_name = "N")]
+    inputs: Option<u32>,
+    /// Model of transfers on one bus
+    ///
+    /// Transfers are independent (off), one at a time (exclusive), or share the bandwidth (shared).
+    #[arg(long, value_name = "NAME", value_parser = contentions())]
+    contention: Option<Contention>,
+    #[command(flatten)]
+    pipeline: Pipeline,
+    /// Print the value, the bound and the gap as JSON
+    #[arg(long)]
+    json: bool,
+}
 
-Recomputes a plan's value from the two files alone and prints it. Where the plan does not hold, says
-what is wrong and exits with 1. The plan is judged under the problem's model, or under what these
-options state instead; a plan that was made under another model is refused.
-
-  --objective=NAME     latency, batch or pipeline; by default any
-  --inputs=N           how many inputs are queued
-  --contention=NAME    what transfers on one bus do to each other: off, exclusive or shared
-  --k=N                how many stages a pipeline may have
-  --allow-shared-devices
-                       a device may have several stages, and takes their sum
-  --pipeline-cost=NAME what a stage takes: serial (the default) or overlap
-  --splits=N           how often the machine may change from a layer to the next, on an edge network
-  --json               the value, the bound and the gap as JSON
-";
-
-pub(super) fn run(parser: &mut Parser) -> Result<(), String> {
-    let mut as_json = false;
-    let mut terms = Terms::default();
-    let parsed = parse(parser, USAGE, |name, parser| {
-        match name {
-            "objective" => terms.objective = Some(value(parser, name)?),
-            "inputs" => terms.inputs = Some(value(parser, name)?),
-            "contention" => terms.contention = Some(value(parser, name)?),
-            "k" => terms.stages = Some(value(parser, name)?),
-            "allow-shared-devices" => terms.shared_devices = true,
-            "pipeline-cost" => terms.pipeline_cost = Some(value(parser, name)?),
-            "splits" => terms.splits = Some(value(parser, name)?),
-            "json" => as_json = true,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    let Some(arguments) = parsed else { return Ok(()) };
-    let [problem, plan] = arguments.files(["PROBLEM", "PLAN"])?;
-    let (problem, plan) = (files::problem(problem)?, files::plan(plan)?);
-    let value = divi_planner::verify_under(&problem, &plan, &terms).map_err(|error| error.to_string())?;
-    let text = if as_json {
-        json!({"value": value, "bound": plan.bound, "proof": plan.proof.name(), "gap": plan.gap}).to_string()
-    } else {
-        divi_planner::units::number(value)
-    };
-    files::write(arguments.output.as_deref(), &format!("{text}\n"))
+impl Verify {
+    pub(super) fn run(self) -> Result<(), String> {
+        let Pipeline { k: stages, allow_shared_devices: shared_devices, pipeline_cost, splits } = self.pipeline;
+        let Self { objective, inputs, contention, .. } = self;
+        let terms = Terms { objective, inputs, contention, stages, shared_devices, pipeline_cost, splits };
+        files::check(&[&self.problem, &self.plan], &[("-o", self.output.as_deref())])?;
+        let (problem, plan) = (files::problem(&self.problem)?, files::plan(&self.plan)?);
+        let value = divi_planner::verify_under(&problem, &plan, &terms).map_err(|error| error.to_string())?;
+        let text = if self.json {
+            json!({"value": value, "bound": plan.bound, "proof": plan.proof.name(), "gap": plan.gap}).to_string()
+        } else {
+            divi_planner::units::number(value)
+        };
+        files::write(self.output.as_deref(), &format!("{text}\n"))
+    }
 }

@@ -1,0 +1,88 @@
+use super::*;
+use clap::{CommandFactory, Parser};
+use std::{fs, path::PathBuf};
+
+/// Counts and copies.
+#[derive(Debug, Parser)]
+#[command(name = "tool", disable_help_subcommand = true)]
+enum Arguments {
+    /// Counts.
+    Count {
+        #[arg(long, value_parser = positive::<u32>)]
+        number: u32,
+        #[arg(long, value_parser = seconds)]
+        limit: Option<f64>,
+        #[arg(long, value_parser = named::<Colour>(["red", "green"]), ignore_case = true)]
+        colour: Option<Colour>,
+    },
+    /// Copies.
+    Copy { file: PathBuf },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Colour {
+    Red,
+    Green,
+}
+
+impl FromStr for Colour {
+    type Err = io::Error;
+
+    fn from_str(name: &str) -> Result<Self, io::Error> {
+        Ok(if name.eq_ignore_ascii_case("red") { Self::Red } else { Self::Green })
+    }
+}
+
+fn parsed(line: &str) -> Result<Arguments, String> {
+    let words = ["tool"].into_iter().chain(line.split_whitespace());
+    try_parse_from(Arguments::command(), words).map_err(|error| error.to_string())
+}
+
+fn fails(line: &str, expected: &str) {
+    let error = parsed(line).unwrap_err();
+    assert!(error.starts_with("error: ") && error.contains(expected), "{error}");
+}
+
+#[test]
+fn values_are_parsed() {
+    let Ok(Arguments::Count { number: 3, limit: Some(0.5), colour: Some(Colour::Red) }) =
+        parsed("count --number 3 --limit=0.5 --colour RED")
+    else {
+        panic!("it is a sound line")
+    };
+    assert!(matches!(parsed("copy -"), Ok(Arguments::Copy { file }) if file == Path::new("-")));
+    assert!(matches!(parsed("copy -- -x"), Ok(Arguments::Copy { file }) if file == Path::new("-x")));
+}
+
+/// Errors name the option, its value and what may be there instead.
+#[test]
+fn errors_name_the_remedy() {
+    fails("count --number 0", "invalid value '0' for '--number <NUMBER>': must be an integer from 1 on");
+    fails("count --number -1", "invalid value '-1' for '--number <NUMBER>': must be an integer from 1 on");
+    fails(
+        "count --number 1 --limit inf",
+        "invalid value 'inf' for '--limit <LIMIT>': must be a number of seconds from",
+    );
+    fails("count --number 1 --colour blue", "[possible values: red, green]");
+    fails("count --numbr 1", "a similar argument exists: '--number'");
+    fails("coumt", "a similar subcommand exists: 'count'");
+    fails("list", "unrecognized subcommand 'list'\n\n  tip: the commands are count, copy\n");
+    fails("", "[subcommands: count, copy]");
+}
+
+#[test]
+fn completions_and_manual_pages_are_written() {
+    let folder = env::temp_dir().join(format!("divi-cli-{}", std::process::id()));
+    generate::write(Arguments::command(), &folder).unwrap();
+    for (file, text) in [
+        ("bash-completion/completions/tool.bash", "--number"),
+        ("zsh/site-functions/_tool", "#compdef tool"),
+        ("fish/vendor_completions.d/tool.fish", "complete -c tool"),
+        ("man/man1/tool.1", "Counts and copies"),
+        ("man/man1/tool-count.1", "number"),
+    ] {
+        let written = fs::read_to_string(folder.join(file)).unwrap();
+        assert!(written.contains(text), "{file}: {written}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
