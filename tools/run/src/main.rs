@@ -10,6 +10,7 @@ mod report;
 mod signals;
 
 use arguments::Arguments;
+use clap::CommandFactory;
 use divi_runtime::{Error, Options, Runtime, bundle::Bundle};
 use std::{process::ExitCode, sync::Arc, time::Instant};
 
@@ -21,14 +22,14 @@ const MAPPED_BYTES: libc::c_int = 1 << 20;
 fn main() -> ExitCode {
     // SAFETY: it is a number that this program's allocator is told, before there are other threads.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_BYTES) };
-    match Arguments::parse().and_then(|arguments| arguments.map_or(Ok(ExitCode::SUCCESS), |arguments| run(&arguments)))
-    {
-        Ok(code) => code,
-        Err(message) => {
-            eprintln!("divi-run: error: {message}");
-            ExitCode::FAILURE
-        }
-    }
+    let arguments: Arguments = match divi_cli::parse(Arguments::command()) {
+        Ok(arguments) => arguments,
+        Err(status) => return status,
+    };
+    run(&arguments).unwrap_or_else(|message| {
+        eprintln!("divi-run: error: {message}");
+        ExitCode::FAILURE
+    })
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode, String> {
@@ -49,7 +50,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     files::check_outputs(arguments, Bundle::read(folder).ok().as_ref())?;
     let signals = signals::Signals::watch()?;
     let start = Instant::now();
-    let &Arguments { threads, in_flight, cold, .. } = arguments;
+    let (&Arguments { threads, in_flight, .. }, cold) = (arguments, arguments.cold());
     let choices = arguments.choices.clone();
     let (allowed_paths, map_weights) = (arguments.allowed_paths.clone(), arguments.maps_weights);
     let options = Options { threads, in_flight, cold, choices, allowed_paths, map_weights, ..Options::default() };

@@ -29,12 +29,12 @@ pub(crate) fn measure(
         inputs.iter().map(|(name, tensor)| (&name[..], tensor.clone())).collect();
     let is_stream = runtime.bundle().objective.mode == Mode::Pipeline || runtime.in_flight() > 1;
     let run = if is_stream { stream } else { one_by_one };
-    let cold = match arguments.cold {
+    let cold = match arguments.cold() {
         Some(_) => one_by_one(runtime, &inputs, 1)?.latencies.first().copied(),
         None => None,
     };
-    if arguments.warmup > 0 {
-        run(runtime, &inputs, arguments.warmup)?;
+    if arguments.warmup() > 0 {
+        run(runtime, &inputs, arguments.warmup())?;
     }
     let mut measured = match arguments.recording() {
         Recording::Off => run(runtime, &inputs, arguments.repeat)?,

@@ -88,8 +88,13 @@ fn outputs_are_compared_with_expected_ones() {
         "y.npy': element 0 is 8, expected 7: an error of 1.4e-1 of the largest element, where 1e-4 is tolerated\n";
     assert!(message.contains("output 'y' is not as in") && message.ends_with(problem), "{message}");
     output(&folder, &with(&["--tolerance=0.2"]));
-    let expected = "divi-run: error: --tolerance=-1: it must be 0 or more\n";
-    assert_eq!(error(&folder, &with(&["--tolerance=-1"])), expected);
+    for tolerance in [&["--tolerance=-1"][..], &["--tolerance", "-1"]] {
+        let message = error(&folder, &with(tolerance));
+        assert!(
+            message.contains("invalid value '-1' for '--tolerance <X>': must be a number from 0 on\n"),
+            "{message}"
+        );
+    }
     let message = error(&folder, &with(&["--output"]).into_iter().chain([&wanted[..]]).collect::<Vec<_>>());
     assert!(message.contains("it is the folder of expected outputs itself"), "{message}");
 }
@@ -349,10 +354,34 @@ fn interrupts_end_it_cleanly() {
 fn wrong_arguments_are_refused() {
     let folder = scale_and_add().write();
     let refused = |arguments: &[&str], expected: &str| {
-        assert_eq!(error(&folder, arguments), format!("divi-run: error: {expected}\n"));
+        let message = error(&folder, arguments);
+        assert!(message.starts_with(&format!("divi-run: error: {expected}")), "{message}");
+        assert!(message.ends_with("\n\nFor more information, try '--help'.\n"), "{message}");
     };
-    refused(&["--repeat", "0"], "--repeat must be at least 1");
-    refused(&["--threads", "many"], "--threads=many: invalid digit found in string");
-    refused(&["--cold", "warm"], "--cold=warm: it is 'overlap' or 'copy-first'");
-    refused(&["--fast"], "invalid option '--fast'; see divi-run --help");
+    refused(&["--repeat", "0"], "invalid value '0' for '--repeat <N>': must be an integer from 1 on");
+    refused(&["--threads", "many"], "invalid value 'many' for '--threads <N>': invalid digit found in string");
+    refused(&["--cold", "warm"], "invalid value 'warm' for '--cold <WHEN>'\n  [possible values: overlap, copy-first]");
+    refused(&["--fast"], "unexpected argument '--fast' found");
+    refused(
+        &["--random-input"],
+        "unexpected argument '--random-input' found\n\n  tip: a similar argument exists: '--random-inputs'",
+    );
+    refused(&["more"], "unexpected argument 'more' found");
+    let alone = Command::new(env!("CARGO_BIN_EXE_divi-run")).output().unwrap();
+    assert_eq!((alone.status.code(), alone.stdout.len()), (Some(1), 0));
+    let message = String::from_utf8(alone.stderr).unwrap();
+    assert!(
+        message.starts_with("divi-run: error: the following required arguments were not provided:\n  <BUNDLE>\n"),
+        "{message}"
+    );
+}
+
+/// An option may be repeated, and its last value counts.
+#[test]
+fn the_last_value_counts() {
+    let folder = scale_and_add().write();
+    let text = output(&folder, &["--random-inputs", "--repeat=7", "--repeat", "2", "--json", "--json"]);
+    let measured: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(measured["runs"], json!(2));
+    assert!(output(&folder, &["--help"]).contains("\nUsage: divi-run [OPTIONS] <BUNDLE>\n"));
 }
