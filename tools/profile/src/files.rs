@@ -1,5 +1,6 @@
 //! Reading and writing files.
 
+use divi_files::{Inputs, check_distinct};
 use std::io::{Read, Write};
 use std::{fs, io, path::Path};
 
@@ -12,6 +13,19 @@ pub(crate) fn read(name: &str) -> Result<String, String> {
         fs::read_to_string(name)
     };
     text.map_err(|error| format!("{name}: {error}"))
+}
+
+/// Checks that outputs, each with its option, are neither among the files that are read nor the same.
+pub(crate) fn check<'a>(
+    inputs: impl IntoIterator<Item = &'a str>,
+    outputs: &[(&str, Option<&str>)],
+) -> Result<(), String> {
+    let mut read = Inputs::default();
+    inputs.into_iter().filter(|file| *file != "-").for_each(|file| read.add("an input", Path::new(file)));
+    let given = outputs.iter().filter_map(|&(option, file)| Some((option, file.filter(|file| *file != "-")?)));
+    let written: Vec<_> = given.map(|(option, file)| (option, Path::new(file))).collect();
+    written.iter().try_for_each(|(_, output)| read.check_file(output))?;
+    check_distinct(&written)
 }
 
 /// Writes a file whole or not at all, or to standard output.

@@ -1,14 +1,39 @@
 //! `divi-profile fit`.
 
 use crate::{
-    USAGE,
-    arguments::{Arguments, kind_of_tables},
+    device::{kind_of_tables, kinds},
     files,
 };
 use divi_cost::device::{self, Kind};
 use divi_cost::fit::{Replay, Sample, Target, fit};
 use divi_cost::profile::{Entry, Profile};
 use divi_cost::pytorch::{Models, Operators};
+
+/// Fit the cost model of a kind of device to profiles, or to tables of operators
+#[derive(clap::Args)]
+pub(crate) struct Fit {
+    /// Profiles and tables, all of one device
+    #[arg(value_name = "FILE.json", required = true)]
+    files: Vec<String>,
+    /// Device of the tables whose times are fitted to; by default the profile's, or the GPU
+    #[arg(long, value_name = "KIND", value_parser = kinds())]
+    device: Option<Kind>,
+    /// Times of whole models in captured graphs, to fit the cost of a launch in one as well
+    #[arg(long, value_name = "TABLE.json")]
+    graphs: Option<String>,
+    /// Models of the tables that are not fitted to, as a test of the prediction
+    #[arg(long, value_name = "MODEL,...")]
+    leave_out: Option<String>,
+    /// Peak rate of the device; by default that of an H200, or of 16 cores of a Xeon
+    #[arg(long, value_name = "N", value_parser = rate)]
+    flops_per_s: Option<f64>,
+    /// Peak bandwidth of the device's memory; by default that of an H200, or of 16 cores of a Xeon
+    #[arg(long, value_name = "N", value_parser = rate)]
+    bytes_per_s: Option<f64>,
+    /// File for the coefficients, instead of stdout
+    #[arg(short, value_name = "MODEL.json")]
+    output: Option<String>,
+}
 
 /// What the files hold.
 #[derive(Default)]
@@ -19,44 +44,36 @@ struct Measured {
     tables: Vec<(String, Operators)>,
 }
 
-pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let allowed = ["o", "device", "graphs", "leave-out", "flops-per-s", "bytes-per-s"];
-    let arguments = Arguments::read(arguments, &allowed)?;
-    if arguments.is_help {
-        return files::write(None, USAGE);
-    }
-    arguments.check_outputs(&["o"], &["graphs"])?;
-    let texts = read(&arguments.files)?;
-    let kind = match arguments.kind()? {
-        Some(kind) => kind,
-        None => texts.iter().find_map(|(_, text)| kind_of_profile(text)).unwrap_or_else(kind_of_tables),
-    };
-    let mut target = Target::of(kind);
-    target.rates.flops_per_s = arguments.rate("flops-per-s")?.unwrap_or(target.rates.flops_per_s);
-    target.rates.bytes_per_s = arguments.rate("bytes-per-s")?.unwrap_or(target.rates.bytes_per_s);
-    let left_out: Vec<&str> = arguments.option("leave-out").map_or(vec![], |names| names.split(',').collect());
-    let measured = measured(&texts, kind, &left_out)?;
-    let mut samples = vec![];
-    for (file, entry) in &measured.entries {
-        match Sample::of(entry) {
-            Ok(counted) => samples.extend(counted),
-            Err(error) => eprintln!("divi-profile: warning: {file}: left out, its work cannot be counted: {error}"),
+impl Fit {
+    pub(crate) fn run(self) -> Result<(), String> {
+        let read = self.files.iter().chain(&self.graphs).map(String::as_str);
+        files::check(read, &[("-o", self.output.as_deref())])?;
+        let read = |name: &String| Ok((name.clone(), files::read(name)?));
+        let texts: Vec<_> = self.files.iter().map(read).collect::<Result<_, String>>()?;
+        let of_profile = || texts.iter().find_map(|(_, text)| kind_of_profile(text)).unwrap_or_else(kind_of_tables);
+        let kind = self.device.unwrap_or_else(of_profile);
+        let mut target = Target::of(kind);
+        target.rates.flops_per_s = self.flops_per_s.unwrap_or(target.rates.flops_per_s);
+        target.rates.bytes_per_s = self.bytes_per_s.unwrap_or(target.rates.bytes_per_s);
+        let left_out: Vec<&str> = self.leave_out.as_deref().map_or(vec![], |names| names.split(',').collect());
+        let measured = measured(&texts, kind, &left_out)?;
+        let mut samples = vec![];
+        for (file, entry) in &measured.entries {
+            match Sample::of(entry) {
+                Ok(counted) => samples.extend(counted),
+                Err(error) => eprintln!("divi-profile: warning: {file}: left out, its work cannot be counted: {error}"),
+            }
         }
+        let replays = self.graphs.map_or(Ok(vec![]), |file| replays(&file, &measured.tables))?;
+        let model = fit(&target, &measured.device, &measured.runtime, &samples, &replays);
+        files::write(self.output.as_deref(), &model.map_err(|error| error.to_string())?.to_json())
     }
-    let replays = match arguments.option("graphs") {
-        Some(file) => replays(file, &measured.tables)?,
-        None => vec![],
-    };
-    let model = fit(&target, &measured.device, &measured.runtime, &samples, &replays);
-    files::write(arguments.option("o"), &model.map_err(|error| error.to_string())?.to_json())
 }
 
-/// The files, with their names.
-fn read(names: &[String]) -> Result<Vec<(String, String)>, String> {
-    if names.is_empty() {
-        return Err("fit needs at least one profile or table (see --help)".to_owned());
-    }
-    names.iter().map(|name| Ok((name.clone(), files::read(name)?))).collect()
+/// Parses a rate.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| *rate > 0.0 && rate.is_finite());
+    rate.ok_or_else(|| "must be a positive number".to_owned())
 }
 
 /// The kind of device that a profile is of, if the device's name says so; a table is of several.

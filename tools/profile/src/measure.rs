@@ -12,7 +12,7 @@ mod rounds;
 mod scratch;
 mod settings;
 
-use crate::{USAGE, arguments::Arguments, files};
+use crate::files;
 use divi_cost::system::System;
 use divi_runtime::Drivers;
 use job::Job;
@@ -20,50 +20,99 @@ use kind::Kinds;
 use link::Measured;
 use progress::Progress;
 use record::Record;
-use settings::Settings;
+use settings::{Batches, Settings};
+use std::{path::PathBuf, time::Duration};
 
-pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let arguments = Arguments::read(arguments, settings::OPTIONS)?;
-    if arguments.is_help {
-        return files::write(None, USAGE);
-    }
-    let settings = Settings::of(&arguments)?;
-    let mut system = System::load(&settings.system).map_err(|error| plain(&error.to_string()))?;
-    let drivers = Drivers::default();
-    let Kinds { kinds, left_out } = Kinds::of(&system, |kind| drivers.devices(kind.name()))?;
-    let mut records = vec![];
-    for (index, kind) in kinds.iter().enumerate() {
-        records.push(Record::open(settings.profile(index, kind), &kind.name(), &settings.runtime())?);
-    }
-    let pairs = if settings.keeps_links { vec![] } else { link::pairs(&system, &kinds) };
-    let progress = Progress::new(settings.is_quiet, kinds.len() * settings.models.len() + pairs.len());
-    for warning in system.warnings.iter().chain(&left_out) {
-        progress.say(&format!("warning: {warning}"));
-    }
-    for (kind, record) in kinds.iter().zip(&mut records) {
-        for model in &settings.models {
-            Job { model, kind, settings: &settings, progress: &progress }.measure(record)?;
+/// Measure the tasks of models and the links of a system on this machine, and write a profile
+///
+/// Compiles the models for the devices of the system, writes a profile for each number of threads and each kind
+/// of GPU, then measures the links between the devices.
+/// Tasks that the profile already has stay as they are, and models without other tasks are skipped: begin a new
+/// file for new times.
+#[derive(clap::Parser)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Measure {
+    /// Models to measure; none with --system-out for links alone
+    #[arg(value_name = "MODEL.onnx")]
+    models: Vec<String>,
+    /// Profile that the times are added to
+    #[arg(short, value_name = "PROFILE.json", required = true)]
+    output: String,
+    /// Preset or description; host is this machine, GPUs included
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = "host")]
+    system: String,
+    /// Batch sizes to measure at; by default the model's own, or 1 if it has none
+    #[arg(long, value_name = "N,...", value_parser = settings::batches)]
+    batch: Option<Batches>,
+    /// Generate the weights that are not there
+    #[arg(long, value_name = "random:SEED", value_parser = settings::seed)]
+    weights: Option<u64>,
+    /// Folder of the weights, if not the model's
+    #[arg(long, value_name = "FOLDER")]
+    weights_dir: Option<PathBuf>,
+    /// Processor that code is generated for: native, x86-64-v3 or x86-64-v4
+    #[arg(long, value_name = "NAME", default_value = "native")]
+    cpu: String,
+    /// Time limit in seconds of each model and batch whose times are not stable before
+    #[arg(long, value_name = "S", default_value = "20", value_parser = settings::seconds)]
+    time_limit: Duration,
+    /// Measure the links, or keep them as the system describes them
+    #[arg(long, value_name = "NAME", default_value = "measure", value_parser = ["measure", "keep"])]
+    links: String,
+    /// File of the fastest algorithms of libraries and kernels on a GPU
+    ///
+    /// Those that it does not have are measured and added. Bundles that run with it (divi-run --choices) use the same
+    /// algorithms.
+    #[arg(long, value_name = "FILE", verbatim_doc_comment)]
+    choices: Option<String>,
+    /// Write the system with the measured profiles and links, to plan with (divi-opt --system=FILE)
+    #[arg(long, value_name = "FILE.toml")]
+    system_out: Option<String>,
+    /// Print nothing but errors
+    #[arg(short, overrides_with = "quiet")]
+    quiet: bool,
+}
+
+impl Measure {
+    pub(crate) fn run(self) -> Result<(), String> {
+        let settings = Settings::of(self)?;
+        let mut system = System::load(&settings.system).map_err(|error| plain(&error.to_string()))?;
+        let drivers = Drivers::default();
+        let Kinds { kinds, left_out } = Kinds::of(&system, |kind| drivers.devices(kind.name()))?;
+        let mut records = vec![];
+        for (index, kind) in kinds.iter().enumerate() {
+            records.push(Record::open(settings.profile(index, kind), &kind.name(), &settings.runtime())?);
+        }
+        let pairs = if settings.keeps_links { vec![] } else { link::pairs(&system, &kinds) };
+        let progress = Progress::new(settings.is_quiet, kinds.len() * settings.models.len() + pairs.len());
+        for warning in system.warnings.iter().chain(&left_out) {
+            progress.say(&format!("warning: {warning}"));
+        }
+        for (kind, record) in kinds.iter().zip(&mut records) {
+            for model in &settings.models {
+                Job { model, kind, settings: &settings, progress: &progress }.measure(record)?;
+                progress.next();
+            }
+        }
+        for pair in pairs {
+            let measured = link::measure(&pair, &settings, &progress)?;
+            report(&system, &pair, measured, &progress);
+            if let Some(measured) = measured {
+                pair.links.iter().for_each(|&link| {
+                    (system.links[link].latency, system.links[link].bandwidth) = (measured.latency, measured.bandwidth);
+                });
+            }
             progress.next();
         }
-    }
-    for pair in pairs {
-        let measured = link::measure(&pair, &settings, &progress)?;
-        report(&system, &pair, measured, &progress);
-        if let Some(measured) = measured {
-            pair.links.iter().for_each(|&link| {
-                (system.links[link].latency, system.links[link].bandwidth) = (measured.latency, measured.bandwidth);
-            });
+        let Some(output) = &settings.system_output else { return Ok(()) };
+        for (kind, record) in kinds.iter().zip(&records).filter(|(_, record)| record.path().is_file()) {
+            for &device in &kind.devices {
+                system.devices[device].profile = Some(record.path().to_owned());
+                system.devices[device].batch_sizes = settings.factors();
+            }
         }
-        progress.next();
+        files::write(Some(output), &describe::toml(&system, output))
     }
-    let Some(output) = &settings.system_output else { return Ok(()) };
-    for (kind, record) in kinds.iter().zip(&records).filter(|(_, record)| record.path().is_file()) {
-        for &device in &kind.devices {
-            system.devices[device].profile = Some(record.path().to_owned());
-            system.devices[device].batch_sizes = settings.factors();
-        }
-    }
-    files::write(Some(output), &describe::toml(&system, output))
 }
 
 fn report(system: &System, pair: &link::Pair, measured: Option<Measured>, progress: &Progress) {

@@ -35,6 +35,15 @@ fn fails(arguments: &[&str], input: &str, expected: &str) {
     assert_eq!(String::from_utf8_lossy(&output.stderr), format!("divi-profile: error: {expected}\n"));
 }
 
+/// Checks that a line is rejected before any file is read, with this and a hint at the help.
+fn misses(arguments: &[&str], expected: &str) {
+    let output = call(arguments, "");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.starts_with(&format!("divi-profile: error: {expected}")), "{stderr}");
+    assert!(stderr.ends_with("\n\nFor more information, try '--help'.\n"), "{stderr}");
+}
+
 /// A file that no other test writes.
 fn temporary(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
@@ -204,11 +213,26 @@ fn errors_leave_nothing_behind() {
 
 #[test]
 fn errors_say_what_is_wrong() {
-    fails(&[], "", "a command is missing: convert, fit or measure (see --help)");
-    fails(&["guess"], "", "no command 'guess': there are convert, fit and measure (see --help)");
-    fails(&["convert"], "", "convert needs one table (see --help)");
-    fails(&["fit"], "", "fit needs at least one profile or table (see --help)");
-    fails(&["fit", "--frob", "x"], "", "unknown option '--frob' (see --help)");
+    misses(
+        &[],
+        "'divi-profile' requires a subcommand but one was not provided\n  [subcommands: convert, fit, measure]\n",
+    );
+    misses(&["guess"], "unrecognized subcommand 'guess'\n\n  tip: the commands are convert, fit, measure\n");
+    misses(&["convert"], "the following required arguments were not provided:\n  <TABLE.json>\n");
+    misses(&["convert", "a", "b"], "unexpected argument 'b' found\n");
+    misses(&["fit"], "the following required arguments were not provided:\n  <FILE.json>...\n");
+    misses(&["fit", "--frob", "x"], "unexpected argument '--frob' found\n");
+    misses(&["fit", "-q", "x"], "unexpected argument '-q' found\n");
+    misses(&["fit", "x", "-o"], "a value is required for '-o <MODEL.json>' but none was supplied\n");
+    misses(&["fit", "x", "-o", "a", "-o", "b"], "the argument '-o <MODEL.json>' cannot be used multiple times\n");
+    misses(
+        &["fit", "x", "--device=tpu"],
+        "invalid value 'tpu' for '--device <KIND>'\n  [possible values: cpu, cuda]\n",
+    );
+    misses(
+        &["fit", "x", "--flops-per-s", "-1"],
+        "invalid value '-1' for '--flops-per-s <N>': must be a positive number\n",
+    );
     fails(&["fit", "no/such.json"], "", "no/such.json: No such file or directory (os error 2)");
     fails(&["convert", "-"], r#"{"rows": []}"#, "-: unknown field 'rows'; there are cpu_threads, gpu, note, models");
     fails(&["fit", "-"], "{}", "-: field 'format' is missing");
@@ -240,9 +264,16 @@ fn errors_say_what_is_wrong() {
 
 #[test]
 fn help_is_printed() {
-    for arguments in [&["--help"][..], &["fit", "--help"], &["convert", "-h"]] {
-        assert!(succeeds(arguments, "").0.starts_with("usage: divi-profile convert"));
+    for (arguments, usage) in [
+        (&["--help"][..], "<COMMAND>"),
+        (&["fit", "--help"], "fit [OPTIONS] <FILE.json>..."),
+        (&["convert", "-h"], "convert [OPTIONS] <TABLE.json>"),
+        (&["measure", "-h"], "measure [OPTIONS] -o <PROFILE.json> [MODEL.onnx]..."),
+    ] {
+        let (stdout, _) = succeeds(arguments, "");
+        assert!(stdout.contains(&format!("\nUsage: divi-profile {usage}\n")), "{stdout}");
     }
+    assert!(succeeds(&["--version"], "").0.starts_with("divi-profile "));
 }
 
 #[test]

@@ -159,7 +159,8 @@ fn errors_leave_nothing_behind() {
     fs::write(folder.join("gpu.toml"), gpu).unwrap();
     fs::write(folder.join("other.json"), Profile::new("d", "r", vec![]).to_json()).unwrap();
     let quick = "--time-limit=0 -o p.json";
-    fails(&folder, "a.onnx", "measure needs -o FILE: what is there already is not measured again\n");
+    fails(&folder, "a.onnx", "the following required arguments were not provided:\n  -o <PROFILE.json>\n");
+    fails(&folder, "a.onnx -o -", "measure needs a file for -o: what is there already is not measured again\n");
     fails(&folder, "-o p.json", "measure needs a model, or --system-out for links alone (see --help)\n");
     fails(&folder, &format!("none.onnx {quick}"), "none.onnx: No such file or directory (os error 2)\n");
     fails(&folder, "a.onnx -o no/p.json", "no/p.json: 'no' is no folder\n");

@@ -149,9 +149,9 @@ fn plan(pair: &Pair, bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kind::Variant;
+    use super::super::{Measure, kind::Variant};
     use super::*;
-    use crate::arguments::Arguments;
+    use clap::Parser;
     use divi_cost::device::{CPU, CUDA};
 
     #[test]
@@ -168,8 +168,8 @@ mod tests {
     /// What is measured of GPUs, too, is a plan that compiles.
     #[test]
     fn plans_compile_for_all_pairs() {
-        let line = ["-o", "p.json", "--system-out=s.toml", "--cpu=x86-64-v3"].map(str::to_owned);
-        let settings = Settings::of(&Arguments::read(&line, super::super::settings::OPTIONS).unwrap()).unwrap();
+        let line = ["measure", "-o", "p.json", "--system-out=s.toml", "--cpu=x86-64-v3"];
+        let settings = Settings::of(Measure::try_parse_from(line).unwrap()).unwrap();
         let cpu = Processor { kind: CPU, variant: Variant::Threads(1) };
         let gpu = Processor { kind: CUDA, variant: Variant::Arch("sm_90".into()) };
         for processors in [[cpu.clone(), cpu.clone()], [cpu.clone(), gpu.clone()], [gpu, cpu]] {

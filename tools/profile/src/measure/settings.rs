@@ -1,7 +1,8 @@
-//! What was asked for.
+//! The arguments, checked.
 
+use super::Measure;
 use super::kind::Kind;
-use crate::arguments::Arguments;
+use crate::files;
 use divi_codegen::Target;
 use std::{
     ffi::OsString,
@@ -9,11 +10,8 @@ use std::{
     time::Duration,
 };
 
-pub(super) const OPTIONS: &[&str] =
-    &["o", "q", "system", "batch", "weights", "weights-dir", "cpu", "system-out", "time-limit", "choices", "links"];
-
-/// Most models are stable long before.
-const TIME_LIMIT: Duration = Duration::from_secs(20);
+/// Batch sizes.
+pub(super) type Batches = Vec<u32>;
 
 pub(super) struct Settings {
     pub(super) models: Vec<PathBuf>,
@@ -37,41 +35,40 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// What can be found wrong at once is: measuring takes its time.
-    pub(super) fn of(arguments: &Arguments) -> Result<Self, String> {
-        let output = arguments.option("o").filter(|output| *output != "-");
-        let output = output.ok_or("measure needs -o FILE: what is there already is not measured again")?;
-        let system_output = arguments.option("system-out").map(str::to_owned);
-        if arguments.files.is_empty() && system_output.is_none() {
+    /// Checks all that can be checked before anything is measured.
+    pub(super) fn of(arguments: Measure) -> Result<Self, String> {
+        let Measure { models, output, system, system_out, choices, .. } = arguments;
+        if output == "-" {
+            return Err("measure needs a file for -o: what is there already is not measured again".to_owned());
+        }
+        if models.is_empty() && system_out.is_none() {
             return Err("measure needs a model, or --system-out for links alone (see --help)".to_owned());
         }
-        if system_output.as_deref() == Some(output) {
+        if system_out.as_ref() == Some(&output) {
             return Err(format!("{output}: is where the profile goes: give --system-out another name"));
         }
-        arguments.check_outputs(&["o", "system-out", "choices"], &["system"])?;
-        for file in [Some(output), system_output.as_deref()].into_iter().flatten() {
+        let outputs =
+            [("-o", Some(&output[..])), ("--system-out", system_out.as_deref()), ("--choices", choices.as_deref())];
+        files::check(models.iter().chain([&system]).map(String::as_str), &outputs)?;
+        for file in [Some(&output), system_out.as_ref()].into_iter().flatten() {
             check_folder(file)?;
         }
-        for model in &arguments.files {
+        for model in &models {
             std::fs::File::open(model).map_err(|error| format!("{model}: {error}"))?;
         }
         Ok(Self {
-            models: arguments.files.iter().map(PathBuf::from).collect(),
-            system: arguments.option("system").unwrap_or("host").to_owned(),
-            batches: arguments.option("batch").map_or(Ok(vec![]), batches)?,
-            seed: arguments.option("weights").map(seed).transpose()?,
-            weights_dir: arguments.option("weights-dir").map(PathBuf::from),
-            target: Target::named(arguments.option("cpu").unwrap_or("native")).map_err(|error| error.to_string())?,
+            models: models.into_iter().map(PathBuf::from).collect(),
+            system,
+            batches: arguments.batch.unwrap_or_default(),
+            seed: arguments.weights,
+            weights_dir: arguments.weights_dir,
+            target: Target::named(&arguments.cpu).map_err(|error| error.to_string())?,
             output: output.into(),
-            system_output,
-            keeps_links: match arguments.option("links") {
-                None | Some("measure") => false,
-                Some("keep") => true,
-                Some(other) => return Err(format!("--links is '{other}', must be measure or keep")),
-            },
-            time_limit: arguments.option("time-limit").map_or(Ok(TIME_LIMIT), seconds)?,
-            choices: arguments.option("choices").map(PathBuf::from),
-            is_quiet: arguments.option("q").is_some(),
+            system_output: system_out,
+            keeps_links: arguments.links == "keep",
+            time_limit: arguments.time_limit,
+            choices: choices.map(PathBuf::from),
+            is_quiet: arguments.quiet,
         })
     }
 
@@ -106,38 +103,36 @@ fn check_folder(file: &str) -> Result<(), String> {
     if folder.is_dir() { Ok(()) } else { Err(format!("{file}: '{}' is no folder", folder.display())) }
 }
 
-fn batches(text: &str) -> Result<Vec<u32>, String> {
+/// Parses sizes, which are sorted then.
+pub(super) fn batches(text: &str) -> Result<Batches, String> {
     let size = |size: &str| size.parse().ok().filter(|size| (1..=1 << 30).contains(size));
-    let mut sizes: Vec<u32> = text
-        .split(',')
-        .map(size)
-        .collect::<Option<_>>()
-        .ok_or_else(|| format!("--batch is '{text}', must be sizes above zero, as in 1,4"))?;
+    let sizes: Option<Batches> = text.split(',').map(size).collect();
+    let mut sizes = sizes.ok_or_else(|| "must be sizes above zero, as in 1,4".to_owned())?;
     sizes.sort_unstable();
     sizes.dedup();
     Ok(sizes)
 }
 
-fn seed(text: &str) -> Result<u64, String> {
+pub(super) fn seed(text: &str) -> Result<u64, String> {
     let seed = text.strip_prefix("random:").and_then(|seed| seed.parse().ok());
-    seed.ok_or_else(|| format!("--weights is '{text}', must be random:SEED, as in random:1"))
+    seed.ok_or_else(|| "must be random:SEED, as in random:1".to_owned())
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    let limit = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    limit.ok_or_else(|| format!("--time-limit is '{text}', must be a number of seconds from 0 on"))
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    Duration::try_from_secs_f64(divi_cli::seconds(text)?).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::kind::{Processor, Variant};
     use super::*;
+    use clap::CommandFactory;
     use divi_cost::device::CPU;
 
     fn settings(options: &[&str]) -> Result<Settings, String> {
-        let line: Vec<String> =
-            ["-o", "p.json", "--system-out=s.toml"].iter().chain(options).map(|word| (*word).to_owned()).collect();
-        Settings::of(&Arguments::read(&line, OPTIONS).unwrap())
+        let words = ["measure", "-o", "p.json", "--system-out=s.toml"].iter().chain(options);
+        let measure = divi_cli::try_parse_from(Measure::command(), words);
+        Settings::of(measure.map_err(|error| error.to_string())?)
     }
 
     #[test]
@@ -161,11 +156,15 @@ mod tests {
 
     #[test]
     fn slips_are_named() {
-        let fails = |option: &str, expected: &str| assert_eq!(settings(&[option]).err().as_deref(), Some(expected));
-        fails("--batch=1,0", "--batch is '1,0', must be sizes above zero, as in 1,4");
-        fails("--weights=7", "--weights is '7', must be random:SEED, as in random:1");
-        fails("--links=no", "--links is 'no', must be measure or keep");
-        fails("--time-limit=-1", "--time-limit is '-1', must be a number of seconds from 0 on");
+        let fails = |option: &str, expected: &str| {
+            let error = settings(&[option]).err().unwrap();
+            assert!(error.contains(expected), "{error}");
+        };
+        fails("--batch=1,0", "invalid value '1,0' for '--batch <N,...>': must be sizes above zero, as in 1,4\n");
+        fails("--weights=7", "invalid value '7' for '--weights <random:SEED>': must be random:SEED, as in random:1\n");
+        fails("--links=no", "invalid value 'no' for '--links <NAME>'\n  [possible values: measure, keep]\n");
+        fails("--time-limit=-1", "invalid value '-1' for '--time-limit <S>': must be a number of seconds from 0 on\n");
+        fails("--time-limit=1e30", "invalid value '1e30' for '--time-limit <S>': ");
         fails("none.onnx", "none.onnx: No such file or directory (os error 2)");
     }
 }
