@@ -7,26 +7,32 @@ use std::fs;
 
 const TABLE: &str = "test/profiles/h200_xeon16_operators.json";
 
-pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let file = match arguments {
-        [] => TABLE,
-        [file] => file,
-        _ => return Err("usage: divi-bench cost [TABLE.json]".to_owned()),
-    };
-    let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
-    let kinds = Operators::kinds(&text).map_err(|error| format!("{file}: {error}"))?;
-    if kinds.is_empty() {
-        return Err(format!("{file}: describes no device"));
-    }
-    for (index, kind) in kinds.into_iter().enumerate() {
-        let table = Operators::read(&text, kind).map_err(|error| format!("{file}: {error}"))?;
-        let report = leave_one_out(&table, &Target::of(kind)).map_err(|error| format!("{file}: {error}"))?;
-        if index > 0 {
-            println!();
+/// Compare the cost model with a measured table, each model left out of the fit in turn
+#[derive(clap::Args)]
+pub(crate) struct Cost {
+    /// Table of operators that were measured with PyTorch
+    #[arg(value_name = "TABLE.json", default_value = TABLE)]
+    table: String,
+}
+
+impl Cost {
+    pub(crate) fn run(self) -> Result<(), String> {
+        let file = &self.table;
+        let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+        let kinds = Operators::kinds(&text).map_err(|error| format!("{file}: {error}"))?;
+        if kinds.is_empty() {
+            return Err(format!("{file}: describes no device"));
         }
-        print(&table, &report);
+        for (index, kind) in kinds.into_iter().enumerate() {
+            let table = Operators::read(&text, kind).map_err(|error| format!("{file}: {error}"))?;
+            let report = leave_one_out(&table, &Target::of(kind)).map_err(|error| format!("{file}: {error}"))?;
+            if index > 0 {
+                println!();
+            }
+            print(&table, &report);
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn print(table: &Operators, report: &Report) {

@@ -5,74 +5,71 @@ mod paper;
 mod speedups;
 mod zones;
 
-use crate::arguments::{in_turn, part};
+use crate::parts::{in_turn, or_all, sorted};
+use clap::{Parser, ValueEnum};
 
-const USAGE: &str = "\
-usage: divi-bench edge [PART …] [--seeds=N] [--iterations=N]
+/// Print the figures and tables of the edge paper beside our numbers
+#[derive(Debug, Parser)]
+#[command(args_override_self = true)]
+pub(crate) struct Edge {
+    /// Parts to run, by default all of them
+    #[arg(value_name = "PART")]
+    parts: Vec<Part>,
+    #[command(flatten)]
+    settings: Settings,
+}
 
-parts, by default all of them:
-  zones         Fig. 6: what a chain of 49 layers gains at different ratios of link speed to machine speed,
-                and how many nodes of the tree that takes, ours and the paper's
-  speedups      Fig. 5: gains by numbers of machines and of split points
-  models        Table 2: eq. (10) and the best placement of vision models in the paper's four set-ups
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Part {
+    /// Fig. 6: gains of a chain of 49 layers by ratio of link speed to machine speed, and search nodes.
+    Zones,
+    /// Fig. 5: gains by numbers of machines and of split points.
+    Speedups,
+    /// Table 2: eq. (10) and the best placement of vision models in the paper's four set-ups.
+    Models,
+}
 
-  --seeds=N         chains that speed-ups are averaged over, by default 10
-  --iterations=N    nodes of the tree for each placement, by default 2000000
-";
-
-/// What the command line asks for.
-#[derive(Clone, Debug, PartialEq)]
+// Options of all parts.
+#[derive(clap::Args, Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
+    /// Number of chains that speed-ups are averaged over
+    #[arg(long, value_name = "N", default_value = "10", value_parser = divi_cli::positive::<u64>)]
     seeds: u64,
+    /// Search nodes of each placement
+    #[arg(long, value_name = "N", default_value = "2000000", value_parser = divi_cli::positive::<u64>)]
     iterations: u64,
 }
 
-type Part = fn(&Settings) -> Result<(), String>;
-
-const PARTS: &[(&str, Part)] = &[("zones", zones::zones), ("speedups", speedups::speedups), ("models", models::models)];
-
-pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let (settings, parts) = parse(arguments)?;
-    in_turn(PARTS.iter().filter(|(name, _)| parts.contains(name)), |part| part(&settings))
-}
-
-fn parse(arguments: &[String]) -> Result<(Settings, Vec<&'static str>), String> {
-    let mut settings = Settings { seeds: 10, iterations: 2_000_000 };
-    let mut parts = Vec::new();
-    for argument in arguments {
-        if let Some(text) = argument.strip_prefix("--seeds=") {
-            settings.seeds = count(argument, text)?;
-        } else if let Some(text) = argument.strip_prefix("--iterations=") {
-            settings.iterations = count(argument, text)?;
-        } else {
-            parts.push(part(PARTS, argument, USAGE)?.0);
-        }
+impl Edge {
+    pub(crate) fn run(self) -> Result<(), String> {
+        let settings = &self.settings;
+        in_turn(sorted(&or_all(self.parts)), |part| match part {
+            Part::Zones => zones::zones(settings),
+            Part::Speedups => speedups::speedups(settings),
+            Part::Models => models::models(settings),
+        })
     }
-    if parts.is_empty() {
-        parts.extend(PARTS.iter().map(|(name, _)| *name));
-    }
-    Ok((settings, parts))
-}
-
-fn count(argument: &str, text: &str) -> Result<u64, String> {
-    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| format!("{argument}: not a positive whole number"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
-    fn parsed(line: &str) -> Result<(Settings, Vec<&'static str>), String> {
-        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    fn parsed(line: &str) -> Result<Edge, String> {
+        let words = ["edge"].into_iter().chain(line.split_whitespace());
+        divi_cli::try_parse_from(Edge::command(), words).map_err(|error| error.to_string())
     }
 
     #[test]
     fn options_are_read() {
-        let all = vec!["zones", "speedups", "models"];
-        assert_eq!(parsed(""), Ok((Settings { seeds: 10, iterations: 2_000_000 }, all)));
-        let few = Settings { seeds: 3, iterations: 5 };
-        assert_eq!(parsed("zones --seeds=3 --iterations=5"), Ok((few, vec!["zones"])));
-        assert_eq!(parsed("--seeds=0"), Err("--seeds=0: not a positive whole number".to_owned()));
-        assert!(parsed("zone").unwrap_err().starts_with("there is no part or option 'zone'\nusage: "));
+        let Edge { parts, settings } = parsed("").unwrap();
+        assert_eq!((or_all(parts).len(), settings), (3, Settings { seeds: 10, iterations: 2_000_000 }));
+        let Edge { parts, settings } = parsed("models zones --seeds=4 --seeds=3 --iterations 5").unwrap();
+        assert_eq!((sorted(&parts), settings), (vec![Part::Zones, Part::Models], Settings { seeds: 3, iterations: 5 }));
+        let error = parsed("--seeds=0").unwrap_err();
+        assert!(error.contains("invalid value '0' for '--seeds <N>': must be an integer from 1 on"), "{error}");
+        let error = parsed("zone").unwrap_err();
+        assert!(error.contains("'zone' for '[PART]...'\n  [possible values: zones, speedups, models]"), "{error}");
     }
 }

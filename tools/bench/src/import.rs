@@ -27,28 +27,39 @@ struct Row {
     repeats: usize,
 }
 
-pub(crate) fn run(models: &[String]) -> Result<(), String> {
-    let rows = if models.is_empty() { defaults()? } else { models.iter().map(|path| given(path)).collect() };
-    println!("{:<34} {:>10} {:>12} {:>12} {:>8}", "model", "file", "onnx (ms)", "divi (ms)", "ratio");
-    for row in &rows {
-        let path = row.path.to_str().ok_or("paths must be UTF-8")?;
-        let printed = python::run(BASELINE, &[&row.repeats.to_string(), path])?;
-        let baseline: f64 = printed
-            .split_whitespace()
-            .map(|word| word.parse::<f64>().map_err(|_| format!("the baseline printed '{word}'")))
-            .sum::<Result<f64, _>>()?;
-        let ours = measure(&row.path, row.repeats.max(5))?.as_secs_f64();
-        let size = fs::metadata(&row.path).map_err(|error| error.to_string())?.len() as f64 / 1e6;
-        println!(
-            "{:<34} {:>7.1} MB {:>12.2} {:>12.2} {:>7.1}x",
-            row.name,
-            size,
-            baseline * 1e3,
-            ours * 1e3,
-            baseline / ours
-        );
+/// Compare import with onnx.load and onnx.shape_inference in Python
+#[derive(clap::Args)]
+pub(crate) struct Import {
+    /// Models to import; by default the largest of test/models
+    #[arg(value_name = "MODEL.onnx")]
+    models: Vec<String>,
+}
+
+impl Import {
+    pub(crate) fn run(self) -> Result<(), String> {
+        let given = || self.models.iter().map(|path| given(path)).collect();
+        let rows = if self.models.is_empty() { defaults()? } else { given() };
+        println!("{:<34} {:>10} {:>12} {:>12} {:>8}", "model", "file", "onnx (ms)", "divi (ms)", "ratio");
+        for row in &rows {
+            let path = row.path.to_str().ok_or("paths must be UTF-8")?;
+            let printed = python::run(BASELINE, &[&row.repeats.to_string(), path])?;
+            let baseline: f64 = printed
+                .split_whitespace()
+                .map(|word| word.parse::<f64>().map_err(|_| format!("the baseline printed '{word}'")))
+                .sum::<Result<f64, _>>()?;
+            let ours = measure(&row.path, row.repeats.max(5))?.as_secs_f64();
+            let size = fs::metadata(&row.path).map_err(|error| error.to_string())?.len() as f64 / 1e6;
+            println!(
+                "{:<34} {:>7.1} MB {:>12.2} {:>12.2} {:>7.1}x",
+                row.name,
+                size,
+                baseline * 1e3,
+                ours * 1e3,
+                baseline / ours
+            );
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn given(path: &str) -> Row {

@@ -1,45 +1,61 @@
 //! `divi-bench`: tables of divi against baselines, measured in the same run, as ratios.
 
-mod arguments;
 mod cost;
 mod edge;
 mod files;
 mod import;
 mod models;
 mod nodes;
+mod parts;
 mod pipeline;
 mod plan;
 mod python;
 mod run;
 mod runs;
 
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
-const USAGE: &str = "\
-usage: divi-bench import [MODEL.onnx …]
-       divi-bench cost [TABLE.json]
-       divi-bench plan [PART …] [OPTIONS]
-       divi-bench pipeline [PART …] [OPTIONS]
-       divi-bench edge [PART …] [OPTIONS]
-       divi-bench nodes [PART …] [OPTIONS]
-       divi-bench run [PART …] [OPTIONS]";
+/// Print tables of divi against baselines, measured in the same run
+#[derive(Parser)]
+#[command(name = "divi-bench", version, disable_version_flag = true, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Print the version
+    #[arg(long, action = clap::ArgAction::Version)]
+    version: Option<bool>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Import(import::Import),
+    Cost(cost::Cost),
+    Plan(plan::Plan),
+    Pipeline(pipeline::Pipeline),
+    Edge(edge::Edge),
+    Nodes(nodes::Nodes),
+    Run(run::Run),
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = match arguments.split_first() {
-        Some((command, rest)) if command == "cost" => cost::run(rest),
-        Some((command, rest)) if command == "edge" => edge::run(rest),
-        Some((command, rest)) if command == "import" => import::run(rest),
-        Some((command, rest)) if command == "nodes" => nodes::run(rest),
-        Some((command, rest)) if command == "pipeline" => pipeline::run(rest),
-        Some((command, rest)) if command == "plan" => plan::run(rest),
-        Some((command, rest)) if command == "run" => run::run(rest),
-        _ => Err(USAGE.to_owned()),
+    let arguments: Arguments = match divi_cli::parse(Arguments::command()) {
+        Ok(arguments) => arguments,
+        Err(status) => return status,
+    };
+    let outcome = match arguments.command {
+        Command::Import(command) => command.run(),
+        Command::Cost(command) => command.run(),
+        Command::Plan(command) => command.run(),
+        Command::Pipeline(command) => command.run(),
+        Command::Edge(command) => command.run(),
+        Command::Nodes(command) => command.run(),
+        Command::Run(command) => command.run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("divi-bench: {message}");
+            eprintln!("divi-bench: error: {message}");
             ExitCode::FAILURE
         }
     }

@@ -4,34 +4,34 @@
 mod symmetry;
 mod together;
 
-use crate::arguments::{in_turn, part, seconds};
+use crate::parts::{in_turn, or_all};
+use clap::{Args, ValueEnum};
 
-const USAGE: &str = "\
-usage: divi-bench nodes [PART …] [--seconds=S]
+/// Plan GPT-3 on six nodes of four GPUs, and compare ways to break symmetries
+#[derive(Args)]
+#[command(args_override_self = true)]
+pub(crate) struct Nodes {
+    /// Parts to run, by default both
+    #[arg(value_name = "PART")]
+    parts: Vec<Part>,
+    /// Time limit of each integer program, in seconds
+    #[arg(long, value_name = "S", default_value = "20", value_parser = divi_cli::seconds)]
+    seconds: f64,
+}
 
-parts, by default both:
-  together      Table V: GPT-3 on six nodes of four GPUs, one node's plan repeated and all nodes planned together
-  symmetry      the criteria by which equal devices and nodes are told apart, in integer programs
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Part {
+    /// Table V: GPT-3 on six nodes of four GPUs, one node's plan repeated and all nodes planned together.
+    Together,
+    /// Criteria by which integer programs order equal devices and nodes.
+    Symmetry,
+}
 
-  --seconds=S   for each integer program, by default 20
-";
-
-type Part = fn(f64) -> Result<(), String>;
-
-const PARTS: &[(&str, Part)] = &[("together", together::run), ("symmetry", symmetry::run)];
-
-pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let mut limit = 20.0;
-    let mut parts = Vec::new();
-    for argument in arguments {
-        if let Some(text) = argument.strip_prefix("--seconds=") {
-            limit = seconds(argument, text)?;
-        } else {
-            parts.push(part(PARTS, argument, USAGE)?);
-        }
+impl Nodes {
+    pub(crate) fn run(self) -> Result<(), String> {
+        in_turn(or_all(self.parts), |part| match part {
+            Part::Together => together::run(self.seconds),
+            Part::Symmetry => symmetry::run(self.seconds),
+        })
     }
-    if parts.is_empty() {
-        parts.extend(PARTS);
-    }
-    in_turn(parts, |part| part(limit))
 }

@@ -12,100 +12,90 @@ mod progress;
 mod speed;
 mod table;
 
-use crate::arguments::{in_turn, part, seconds};
+use crate::parts::{in_turn, or_all, sorted};
 use best::Best;
+use clap::{ArgAction, Parser, ValueEnum};
 use graphs::Choice;
 
-const USAGE: &str = "\
-usage: divi-bench pipeline [PART …] [--k=K,…] [--graphs=N|NAME] [--seconds=S] [--milp-seconds=S]
+/// Print the tables of the MTPP paper for graphs like its synthetic ones beside its numbers
+#[derive(Debug, Parser)]
+#[command(args_override_self = true)]
+pub(crate) struct Pipeline {
+    /// Parts to run, by default all of them
+    #[arg(value_name = "PART")]
+    parts: Vec<Part>,
+    #[command(flatten)]
+    settings: Settings,
+}
 
-parts, by default all of them:
-  orders        Table 2: what different orders' slicings are worth, and searches beyond orders
-  bounds        Table 3: what is proven, as a share of the best that is known
-  models        pipelines of real models, on equal devices and on some that are not
-  speed         slicing against the plain dynamic program, in processor time
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Part {
+    /// Table 2: values of the slicings of different orders, and searches beyond orders.
+    Orders,
+    /// Table 3: proven bounds, as a share of the best known value.
+    Bounds,
+    /// Pipelines of real models, on equal devices and on different ones.
+    Models,
+    /// Slicing against the plain dynamic program, in processor time.
+    Speed,
+}
 
-  --k=K,…           numbers of stages, by default 2,4,8,16,32,64
-  --graphs=N|NAME   the first N of test/problems/regal, or all of it and of test/problems/msr whose
-                    name contains NAME; by default the 20 of regal
-  --seconds=S       for each search, by default 5
-  --milp-seconds=S  for the proofs of a graph and k together, by default 2: a fifth for bottleneck, of
-                    what is left three tenths for bottleneck-guess, then half for priced, the rest for
-                    exact.
-                    Table 3 in full is --milp-seconds=8100, the paper's limits: eleven days; 60 takes
-                    two hours
-";
-
-/// What the command line asks for.
-#[derive(Debug, PartialEq)]
+// Options of all parts.
+#[derive(clap::Args, Debug, PartialEq)]
 pub(crate) struct Settings {
-    seconds: f64,
-    milp_seconds: f64,
+    /// Numbers of stages
+    #[arg(
+        long = "k", value_name = "K,...", value_delimiter = ',', action = ArgAction::Set,
+        default_values_t = table::STAGES, value_parser = divi_cli::positive::<u32>
+    )]
     stages: Vec<u32>,
-    graphs: Choice,
+    /// Graphs of test/problems; by default all of regal
+    ///
+    /// The first N of regal, or all of regal and msr whose name contains NAME.
+    #[arg(long, value_name = "N|NAME", value_parser = Choice::parse)]
+    graphs: Option<Choice>,
+    /// Time limit of each search, in seconds
+    #[arg(long, value_name = "S", default_value = "5", value_parser = divi_cli::seconds)]
+    seconds: f64,
+    /// Time limit of the proofs of a graph and k together, in seconds
+    ///
+    /// A fifth is for bottleneck, of what is left three tenths for bottleneck-guess, then half for priced, the rest for
+    /// exact. Table 3 in full is --milp-seconds=8100, the paper's limits: eleven days; 60 takes two hours.
+    #[arg(long, value_name = "S", default_value = "2", value_parser = divi_cli::seconds, verbatim_doc_comment)]
+    milp_seconds: f64,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self { seconds: 5.0, milp_seconds: 2.0, stages: table::STAGES.to_vec(), graphs: Choice::First(usize::MAX) }
+impl Pipeline {
+    pub(crate) fn run(self) -> Result<(), String> {
+        let settings = &self.settings;
+        let mut best = Best::read()?;
+        in_turn(sorted(&or_all(self.parts)), |part| match part {
+            Part::Orders => orders::orders(settings, &mut best),
+            Part::Bounds => bounds::bounds(settings, &mut best),
+            Part::Models => models::models(settings),
+            Part::Speed => speed::speed(),
+        })?;
+        best.print_better();
+        Ok(())
     }
-}
-
-type Part = fn(&Settings, &mut Best) -> Result<(), String>;
-
-const PARTS: &[(&str, Part)] = &[
-    ("orders", orders::orders),
-    ("bounds", bounds::bounds),
-    ("models", |settings, _| models::models(settings)),
-    ("speed", |_, _| speed::speed()),
-];
-
-pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let (settings, parts) = parse(arguments)?;
-    let mut best = Best::read()?;
-    in_turn(PARTS.iter().filter(|(name, _)| parts.contains(name)), |part| part(&settings, &mut best))?;
-    best.print_better();
-    Ok(())
-}
-
-fn parse(arguments: &[String]) -> Result<(Settings, Vec<&'static str>), String> {
-    let mut settings = Settings::default();
-    let mut parts = Vec::new();
-    for argument in arguments {
-        if let Some(text) = argument.strip_prefix("--seconds=") {
-            settings.seconds = seconds(argument, text)?;
-        } else if let Some(text) = argument.strip_prefix("--milp-seconds=") {
-            settings.milp_seconds = seconds(argument, text)?;
-        } else if let Some(text) = argument.strip_prefix("--k=") {
-            settings.stages = stages(argument, text)?;
-        } else if let Some(text) = argument.strip_prefix("--graphs=") {
-            settings.graphs = Choice::parse(text).ok_or_else(|| format!("{argument}: no graph is asked for"))?;
-        } else {
-            parts.push(part(PARTS, argument, USAGE)?.0);
-        }
-    }
-    if parts.is_empty() {
-        parts.extend(PARTS.iter().map(|(name, _)| *name));
-    }
-    Ok((settings, parts))
-}
-
-fn stages(argument: &str, text: &str) -> Result<Vec<u32>, String> {
-    let stages: Option<Vec<u32>> = text.split(',').map(|k| k.parse().ok().filter(|k| *k > 0)).collect();
-    stages.ok_or_else(|| format!("{argument}: not numbers of stages"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
-    fn parsed(line: &str) -> Result<(Settings, Vec<&'static str>), String> {
-        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    fn parsed(line: &str) -> Result<Pipeline, String> {
+        let words = ["pipeline"].into_iter().chain(line.split_whitespace());
+        divi_cli::try_parse_from(Pipeline::command(), words).map_err(|error| error.to_string())
     }
 
     #[test]
     fn everything_by_default() {
-        assert_eq!(parsed(""), Ok((Settings::default(), vec!["orders", "bounds", "models", "speed"])));
+        let Pipeline { parts, settings } = parsed("").unwrap();
+        assert_eq!(or_all(parts), [Part::Orders, Part::Bounds, Part::Models, Part::Speed]);
+        let expected = Settings { seconds: 5.0, milp_seconds: 2.0, stages: table::STAGES.to_vec(), graphs: None };
+        assert_eq!(settings, expected);
     }
 
     #[test]
@@ -114,27 +104,31 @@ mod tests {
             seconds: 0.5,
             milp_seconds: 60.0,
             stages: vec![2, 6],
-            graphs: Choice::Named("msr_tp".to_owned()),
+            graphs: Some(Choice::Named("msr_tp".to_owned())),
         };
-        let line = "--k=2,6 bounds --seconds=0.5 --milp-seconds=60 --graphs=msr_tp";
-        assert_eq!(parsed(line), Ok((expected, vec!["bounds"])));
-        let (settings, _) = parsed("speed --graphs=4").unwrap();
-        assert_eq!(settings.graphs, Choice::First(4));
+        let line = "--k=8 --k=2,6 bounds --seconds=0.5 --milp-seconds=60 --graphs=msr_tp";
+        let Pipeline { parts, settings } = parsed(line).unwrap();
+        assert_eq!((parts, settings), (vec![Part::Bounds], expected));
+        assert_eq!(parsed("speed --graphs=4").unwrap().settings.graphs, Some(Choice::First(4)));
     }
 
     #[test]
     fn slips_are_named() {
         for (line, message) in [
-            ("--k=2,x", "--k=2,x: not numbers of stages"),
-            ("--k=0", "--k=0: not numbers of stages"),
-            ("--k=", "--k=: not numbers of stages"),
-            ("--graphs=", "--graphs=: no graph is asked for"),
-            ("--graphs=0", "--graphs=0: no graph is asked for"),
-            ("--seconds=-1", "--seconds=-1: not a number of seconds"),
-            ("--milp-seconds=inf", "--milp-seconds=inf: not a number of seconds"),
+            ("--k=2,x", "invalid value 'x' for '--k <K,...>': must be an integer from 1 on"),
+            ("--k=0", "invalid value '0' for '--k <K,...>': must be an integer from 1 on"),
+            ("--k=", "invalid value '' for '--k <K,...>': must be an integer from 1 on"),
+            ("--graphs=", "invalid value '' for '--graphs <N|NAME>': must be a number from 1 on, or a part of a name"),
+            (
+                "--graphs=0",
+                "invalid value '0' for '--graphs <N|NAME>': must be a number from 1 on, or a part of a name",
+            ),
+            ("--seconds=-1", "invalid value '-1' for '--seconds <S>': must be a number of seconds from 0 on"),
+            ("--milp-seconds=inf", "invalid value 'inf' for '--milp-seconds <S>': must be a number of seconds"),
+            ("order", "invalid value 'order' for '[PART]...'\n  [possible values: orders, bounds, models, speed]"),
         ] {
-            assert_eq!(parsed(line), Err(message.to_owned()));
+            let error = parsed(line).unwrap_err();
+            assert!(error.contains(message), "{error}");
         }
-        assert!(parsed("order").unwrap_err().starts_with("there is no part or option 'order'\nusage: "));
     }
 }

@@ -13,67 +13,69 @@ mod tables;
 
 use std::path::PathBuf;
 
-use crate::arguments::{in_turn, part, seconds};
+use crate::parts::{in_turn, or_all};
+use clap::{Args, ValueEnum};
 
-const USAGE: &str = "\
-usage: divi-bench plan [PART …] [--seconds=S] [--milp-seconds=S] [--limit=S] [--svg=FILE]
+/// Print the tables of the DiviML paper for our networks beside its numbers
+#[derive(Args)]
+#[command(args_override_self = true)]
+pub(crate) struct Plan {
+    /// Parts to run, by default all of them
+    #[arg(value_name = "PART")]
+    parts: Vec<Part>,
+    #[command(flatten)]
+    settings: Settings,
+}
 
-parts, by default all of them:
-  latency       Table I: networks of ten modules, one input
-  speedup       Table III: how much sooner milp-split has its plan than the paper's MILP
-  throughput    Table IV: the same networks, a queue of 16 inputs
-  models        Figs. 3 and 5: torchvision's models under the preset diviml
-  curves        Fig. 7: throughput over time, as SVG
-  large         5,000 tasks on 8 devices against HEFT
-  partition     divi-opt --partition for every model, machine and objective
-  cold          SortingHat's servers: language models whose parameters are still in the host's memory
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Part {
+    /// Table I: networks of ten modules, one input.
+    Latency,
+    /// Table III: how much sooner milp-split has its plan than the paper's MILP.
+    Speedup,
+    /// Table IV: the same networks, a queue of 16 inputs.
+    Throughput,
+    /// Figs. 3 and 5: torchvision's models under the preset diviml.
+    Models,
+    /// Fig. 7: throughput over time, as SVG.
+    Curves,
+    /// 5,000 tasks on 8 devices against HEFT.
+    Large,
+    /// divi-opt --partition for every model, machine and objective.
+    Partition,
+    /// SortingHat's servers: language models whose parameters are still in the host's memory.
+    Cold,
+}
 
-  --seconds=S       for each search, by default 5
-  --milp-seconds=S  for each integer program, by default 60
-  --limit=S         of each divi-opt --partition, by default none
-  --svg=FILE        where the curves go, by default target/bench/plan.svg
-";
-
-/// What the command line asks for.
+// Options of all parts.
+#[derive(Args)]
 pub(crate) struct Settings {
+    /// Time limit of each search, in seconds
+    #[arg(long, value_name = "S", default_value = "5", value_parser = divi_cli::seconds)]
     seconds: f64,
+    /// Time limit of each integer program, in seconds
+    #[arg(long, value_name = "S", default_value = "60", value_parser = divi_cli::seconds)]
     milp_seconds: f64,
+    /// Time limit of each divi-opt --partition, in seconds; by default none
+    #[arg(long, value_name = "S", value_parser = divi_cli::seconds)]
     limit: Option<f64>,
+    /// File for the curves
+    #[arg(long, value_name = "FILE", default_value = "target/bench/plan.svg")]
     svg: PathBuf,
 }
 
-type Part = fn(&Settings) -> Result<(), String>;
-
-const PARTS: &[(&str, Part)] = &[
-    ("latency", tables::latency),
-    ("speedup", speedup::run),
-    ("throughput", tables::throughput),
-    ("models", models::run_figures),
-    ("curves", curves::curves),
-    ("large", large::large),
-    ("partition", partition::run),
-    ("cold", cold::run),
-];
-
-pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let svg = PathBuf::from("target/bench/plan.svg");
-    let mut settings = Settings { seconds: 5.0, milp_seconds: 60.0, limit: None, svg };
-    let mut parts = Vec::new();
-    for argument in arguments {
-        if let Some(text) = argument.strip_prefix("--seconds=") {
-            settings.seconds = seconds(argument, text)?;
-        } else if let Some(text) = argument.strip_prefix("--milp-seconds=") {
-            settings.milp_seconds = seconds(argument, text)?;
-        } else if let Some(text) = argument.strip_prefix("--limit=") {
-            settings.limit = Some(seconds(argument, text)?);
-        } else if let Some(text) = argument.strip_prefix("--svg=") {
-            settings.svg = PathBuf::from(text);
-        } else {
-            parts.push(part(PARTS, argument, USAGE)?);
-        }
+impl Plan {
+    pub(crate) fn run(self) -> Result<(), String> {
+        let settings = &self.settings;
+        in_turn(or_all(self.parts), |part| match part {
+            Part::Latency => tables::latency(settings),
+            Part::Speedup => speedup::run(settings),
+            Part::Throughput => tables::throughput(settings),
+            Part::Models => models::run_figures(settings),
+            Part::Curves => curves::curves(settings),
+            Part::Large => large::large(settings),
+            Part::Partition => partition::run(settings),
+            Part::Cold => cold::run(settings),
+        })
     }
-    if parts.is_empty() {
-        parts.extend(PARTS);
-    }
-    in_turn(parts, |part| part(&settings))
 }

@@ -14,28 +14,8 @@ mod pipeline;
 mod start;
 mod trace;
 
-use crate::arguments::{in_turn, part, seconds};
-
-const USAGE: &str = "\
-usage: divi-bench run [PART …] [--models=NAME,…] [--threads=N,…] [--rounds=N] [--seconds=S] [--system=NAME]
-
-parts, by default the first:
-  models        times against ONNX Runtime and OpenVINO, alternating calls in one process
-  pipeline      two devices' throughput, predicted and measured, against one core's
-  compile       how long it takes to compile
-  start         how long it takes to load a bundle and run it for the first time
-  memory        the most memory that a run takes, against weights and planned activations
-  gpu           times on a GPU against PyTorch, and outputs against those of CPUs
-  foretold      what plans promise that are made with what divi-profile measures on this machine, and what comes of it
-  mixed         plans on several devices, for one input, a queue and a pipeline: promises, times, overlap, outputs
-
-  --models=NAME,…   models of test/models, by default all vision models and bert_base_128; for pipelines
-                    resnet50 and googlenet
-  --threads=N,…     by default 1 and as many as there are cores
-  --rounds=N        how often engines take turns, by default 15
-  --seconds=S       for each measurement of a pipeline or a plan, by default 5
-  --system=NAME     what is measured and planned for, by default host
-";
+use crate::parts::{in_turn, sorted};
+use clap::{ArgAction, Parser, ValueEnum};
 
 /// What is compared: all models for images, and one for text.
 const MODELS: [&str; 14] = [
@@ -55,15 +35,67 @@ const MODELS: [&str; 14] = [
     "bert_base_128",
 ];
 
-/// What the command line asks for.
-#[derive(Debug, PartialEq)]
+/// Compare compiled models with ONNX Runtime and OpenVINO, and pipelines with their predictions
+#[derive(Debug, Parser)]
+#[command(args_override_self = true)]
+pub(crate) struct Run {
+    /// Parts to run
+    #[arg(value_name = "PART", default_value = "models")]
+    parts: Vec<Part>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Part {
+    /// Times against ONNX Runtime and OpenVINO, alternating calls in one process.
+    Models,
+    /// Throughput of two devices, predicted and measured, against one core's.
+    Pipeline,
+    /// Time of compilation.
+    Compile,
+    /// Time to load a bundle and run it for the first time.
+    Start,
+    /// Peak memory of a run, against weights and planned activations.
+    Memory,
+    /// Times on a GPU against PyTorch, and outputs against those of CPUs.
+    Gpu,
+    /// Predicted and measured times of plans that are made with what divi-profile measures on this machine.
+    Foretold,
+    /// Plans on several devices, for one input, a queue and a pipeline: predictions, times, overlap, outputs.
+    Mixed,
+}
+
+// Options of all parts.
+#[derive(clap::Args, Debug, PartialEq)]
 struct Settings {
-    /// None where each part has its own.
+    /// Models of test/models
+    ///
+    /// By default all vision models and bert_base_128; for pipelines resnet50 and googlenet.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', action = ArgAction::Set)]
     models: Vec<String>,
+    /// Numbers of threads; by default 1 and the number of cores
+    #[arg(
+        long, value_name = "N,...", value_delimiter = ',', action = ArgAction::Set, default_values_t = threads(),
+        hide_default_value = true, value_parser = divi_cli::positive::<usize>
+    )]
     threads: Vec<usize>,
+    /// Rounds in which engines take turns
+    #[arg(long, value_name = "N", default_value = "15", value_parser = divi_cli::positive::<usize>)]
     rounds: usize,
+    /// Time of each measurement of a pipeline or a plan, in seconds
+    #[arg(long, value_name = "S", default_value = "5", value_parser = divi_cli::seconds)]
     seconds: f64,
+    /// System to measure and plan for
+    #[arg(long, value_name = "NAME", default_value = "host")]
     system: String,
+}
+
+/// One thread, and one for each core.
+fn threads() -> Vec<usize> {
+    let mut threads = vec![1, std::thread::available_parallelism().map_or(1, |count| count.get())];
+    threads.dedup();
+    threads
 }
 
 impl Settings {
@@ -75,25 +107,23 @@ impl Settings {
     }
 }
 
-type Part = fn(&Settings) -> Result<(), String>;
-
-const PARTS: &[(&str, Part)] = &[
-    ("models", models::models),
-    ("pipeline", pipeline::pipeline),
-    ("compile", compile::compile),
-    ("start", start::start),
-    ("memory", memory::memory),
-    ("gpu", gpu::gpu),
-    ("foretold", foretold::foretold),
-    ("mixed", mixed::mixed),
-];
-
-pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let (settings, parts) = parse(arguments)?;
-    if let Some(note) = busy() {
-        eprintln!("divi-bench: {note}");
+impl Run {
+    pub(crate) fn run(self) -> Result<(), String> {
+        if let Some(note) = busy() {
+            eprintln!("divi-bench: {note}");
+        }
+        let settings = &self.settings;
+        in_turn(sorted(&self.parts), |part| match part {
+            Part::Models => models::models(settings),
+            Part::Pipeline => pipeline::pipeline(settings),
+            Part::Compile => compile::compile(settings),
+            Part::Start => start::start(settings),
+            Part::Memory => memory::memory(settings),
+            Part::Gpu => gpu::gpu(settings),
+            Part::Foretold => foretold::foretold(settings),
+            Part::Mixed => mixed::mixed(settings),
+        })
     }
-    in_turn(PARTS.iter().filter(|(name, _)| parts.contains(name)), |part| part(&settings))
 }
 
 /// What to think of times on a machine that does other things.
@@ -104,66 +134,43 @@ fn busy() -> Option<String> {
     (load > 0.5).then_some(note)
 }
 
-fn parse(arguments: &[String]) -> Result<(Settings, Vec<&'static str>), String> {
-    let cores = std::thread::available_parallelism().map_or(1, |count| count.get());
-    let mut threads = vec![1, cores];
-    threads.dedup();
-    let mut settings = Settings { models: vec![], threads, rounds: 15, seconds: 5.0, system: "host".into() };
-    let mut parts = Vec::new();
-    let count = |argument: &str, text: &str| {
-        text.parse().ok().filter(|count| *count > 0).ok_or_else(|| format!("{argument}: not a number above zero"))
-    };
-    for argument in arguments {
-        if let Some(text) = argument.strip_prefix("--models=") {
-            settings.models = text.split(',').map(str::to_owned).collect();
-        } else if let Some(text) = argument.strip_prefix("--threads=") {
-            settings.threads = text.split(',').map(|text| count(argument, text)).collect::<Result<_, _>>()?;
-        } else if let Some(text) = argument.strip_prefix("--rounds=") {
-            settings.rounds = count(argument, text)?;
-        } else if let Some(text) = argument.strip_prefix("--seconds=") {
-            settings.seconds = seconds(argument, text)?;
-        } else if let Some(text) = argument.strip_prefix("--system=") {
-            settings.system = text.to_owned();
-        } else {
-            parts.push(part(PARTS, argument, USAGE)?.0);
-        }
-    }
-    if parts.is_empty() {
-        parts.push(PARTS[0].0);
-    }
-    Ok((settings, parts))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
-    fn parsed(line: &str) -> Result<(Settings, Vec<&'static str>), String> {
-        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    fn parsed(line: &str) -> Result<Run, String> {
+        let words = ["run"].into_iter().chain(line.split_whitespace());
+        divi_cli::try_parse_from(Run::command(), words).map_err(|error| error.to_string())
     }
 
     #[test]
     fn options_are_read() {
-        let (settings, parts) = parsed("").unwrap();
-        assert_eq!((settings.rounds, parts), (15, vec!["models"]));
+        let Run { settings, parts } = parsed("").unwrap();
+        assert_eq!((settings.rounds, parts), (15, vec![Part::Models]));
         assert_eq!(settings.threads[0], 1);
         assert_eq!(settings.models_or(&["a"]), ["a"]);
         let models = vec!["resnet18".to_owned(), "vgg16".to_owned()];
         let expected = Settings { models, threads: vec![1, 2], rounds: 3, seconds: 0.5, system: "host".into() };
         let line = "memory --models=resnet18,vgg16 --threads=1,2 --rounds=3 --seconds=0.5 compile";
-        assert_eq!(parsed(line), Ok((expected, vec!["memory", "compile"])));
+        let Run { settings, parts } = parsed(line).unwrap();
+        assert_eq!((settings, sorted(&parts)), (expected, vec![Part::Compile, Part::Memory]));
     }
 
     #[test]
     fn slips_are_named() {
         for (line, message) in [
-            ("--threads=0", "--threads=0: not a number above zero"),
-            ("--threads=1,x", "--threads=1,x: not a number above zero"),
-            ("--rounds=", "--rounds=: not a number above zero"),
-            ("--seconds=-1", "--seconds=-1: not a number of seconds"),
+            ("--threads=0", "invalid value '0' for '--threads <N,...>': must be an integer from 1 on"),
+            ("--threads=1,x", "invalid value 'x' for '--threads <N,...>': must be an integer from 1 on"),
+            ("--rounds=", "invalid value '' for '--rounds <N>': must be an integer from 1 on"),
+            ("--seconds=-1", "invalid value '-1' for '--seconds <S>': must be a number of seconds from 0 on"),
+            (
+                "models memori",
+                "invalid value 'memori' for '[PART]...'\n  [possible values: models, pipeline, compile, ",
+            ),
         ] {
-            assert_eq!(parsed(line), Err(message.to_owned()));
+            let error = parsed(line).unwrap_err();
+            assert!(error.contains(message), "{error}");
         }
-        assert!(parsed("models memori").unwrap_err().starts_with("there is no part or option 'memori'\nusage: "));
     }
 }

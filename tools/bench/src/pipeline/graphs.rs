@@ -12,24 +12,24 @@ const REGAL: &str = "test/problems/regal";
 const MODELS: &str = "test/problems/msr";
 
 /// Which graphs a table is about.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Choice {
     First(usize),
     Named(String),
 }
 
 impl Choice {
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         match text.parse() {
-            Ok(0) => None,
-            Ok(count) => Some(Self::First(count)),
-            Err(_) => (!text.is_empty()).then(|| Self::Named(text.to_owned())),
+            Ok(count) if count > 0 => Ok(Self::First(count)),
+            Err(_) if !text.is_empty() => Ok(Self::Named(text.to_owned())),
+            _ => Err("must be a number from 1 on, or a part of a name".to_owned()),
         }
     }
 }
 
 pub(super) fn graphs(settings: &Settings) -> Result<Vec<Problem>, String> {
-    let graphs = match &settings.graphs {
+    let graphs = match settings.graphs.as_ref().unwrap_or(&Choice::First(usize::MAX)) {
         Choice::First(count) => {
             let mut graphs = folder(REGAL, "")?;
             // By seed kinds and sizes take turns, so that the first few are of every kind.
@@ -69,9 +69,9 @@ mod tests {
 
     #[test]
     fn graphs_are_numbers_or_names() {
-        assert_eq!(Choice::parse("12"), Some(Choice::First(12)));
-        assert_eq!(Choice::parse("WS_n75"), Some(Choice::Named("WS_n75".to_owned())));
-        assert_eq!((Choice::parse("0"), Choice::parse("")), (None, None));
+        assert_eq!(Choice::parse("12"), Ok(Choice::First(12)));
+        assert_eq!(Choice::parse("WS_n75"), Ok(Choice::Named("WS_n75".to_owned())));
+        assert!(Choice::parse("0").is_err() && Choice::parse("").is_err());
         assert_eq!((seed("regal_SBM_n149_s19"), seed("msr_tp_layer")), (Some(19), None));
     }
 }
