@@ -1,10 +1,15 @@
-use super::*;
+use super::{env, generate, io, named, positive, seconds, try_parse_from};
 use clap::{CommandFactory, Parser};
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    str::FromStr,
+};
 
 /// Counts and copies.
 #[derive(Debug, Parser)]
-#[command(name = "tool", disable_help_subcommand = true)]
+#[command(name = "my-tool", version, long_version = "1\nlibrary 2", disable_help_subcommand = true)]
 enum Arguments {
     /// Counts.
     Count {
@@ -34,7 +39,7 @@ impl FromStr for Colour {
 }
 
 fn parsed(line: &str) -> Result<Arguments, String> {
-    let words = ["tool"].into_iter().chain(line.split_whitespace());
+    let words = ["my-tool"].into_iter().chain(line.split_whitespace());
     try_parse_from(Arguments::command(), words).map_err(|error| error.to_string())
 }
 
@@ -75,14 +80,21 @@ fn completions_and_manual_pages_are_written() {
     let folder = env::temp_dir().join(format!("divi-cli-{}", std::process::id()));
     generate::write(Arguments::command(), &folder).unwrap();
     for (file, text) in [
-        ("bash-completion/completions/tool.bash", "--number"),
-        ("zsh/site-functions/_tool", "#compdef tool"),
-        ("fish/vendor_completions.d/tool.fish", "complete -c tool"),
-        ("man/man1/tool.1", "Counts and copies"),
-        ("man/man1/tool-count.1", "number"),
+        ("bash-completion/completions/my-tool.bash", "--number"),
+        ("zsh/site-functions/_my-tool", "#compdef my-tool"),
+        ("fish/vendor_completions.d/my-tool.fish", "complete -c my-tool"),
+        ("man/man1/my-tool.1", concat!("\"my-tool ", env!("CARGO_PKG_VERSION"), "\" ")),
+        ("man/man1/my-tool.1", "Counts and copies"),
+        ("man/man1/my-tool-count.1", "number"),
     ] {
         let written = fs::read_to_string(folder.join(file)).unwrap();
         assert!(written.contains(text), "{file}: {written}");
     }
+    // Bash calls the function with the command, the word and the one before it.
+    let script = r#"source "$1"; COMP_WORDS=(my-tool count --num); COMP_CWORD=2
+        $(complete -p my-tool | sed 's/.*-F \([^ ]*\).*/\1/') my-tool --num count; echo "${COMPREPLY[@]}""#;
+    let path = folder.join("bash-completion/completions/my-tool.bash");
+    let output = Command::new("bash").args(["-c", script, "bash"]).arg(path).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "--number\n", "{}", String::from_utf8_lossy(&output.stderr));
     fs::remove_dir_all(folder).unwrap();
 }

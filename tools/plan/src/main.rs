@@ -16,7 +16,7 @@ static VERSION: LazyLock<String> =
 
 /// Solve, verify, convert and generate planning problems; a file named - is stdin or stdout
 #[derive(Parser)]
-#[command(name = "divi-plan", version = VERSION.as_str(), disable_version_flag = true, disable_help_subcommand = true)]
+#[command(name = "divi-plan", version, long_version = VERSION.as_str(), disable_version_flag = true, disable_help_subcommand = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

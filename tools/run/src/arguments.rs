@@ -10,7 +10,7 @@ static VERSION: LazyLock<String> =
 
 /// Run a bundle, and print how long it took
 #[derive(Parser)]
-#[command(name = "divi-run", version = VERSION.as_str(), disable_version_flag = true, args_override_self = true)]
+#[command(name = "divi-run", version, long_version = VERSION.as_str(), disable_version_flag = true, args_override_self = true)]
 pub(crate) struct Arguments {
     /// Folder that divi-opt --emit=bundle has written
     pub(crate) bundle: PathBuf,
