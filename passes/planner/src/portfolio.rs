@@ -22,7 +22,7 @@ use crate::solvers::replicated;
 use crate::solvers::search;
 use crate::solvers::{edge, pipeline};
 
-/// One input: baselines, then what is described in [`latency`].
+/// One input: baselines, then what is described in [`mod@latency`].
 pub(crate) fn latency(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let started = Instant::now();
     let mut best = Incumbent::new(Bound::none());

@@ -76,7 +76,7 @@ const MOST_CLASSES: usize = 128;
 
 impl<'a> Model<'a> {
     /// The launches are those of some schedule; what changes is where and when they run. The instance knows nothing of
-    /// memory: see [`super::roomy`].
+    /// memory: see [`Problem::relaxed_without_memory`].
     pub(crate) fn new(problem: &Problem, objective: Objective, instance: &'a Instance, batches: &[Batch]) -> Self {
         let devices = instance.devices();
         let (bus, buses) = problem.buses();
