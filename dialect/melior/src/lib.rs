@@ -11,7 +11,7 @@ pub use melior::*;
 pub mod dialect {
     pub use melior::dialect::*;
 
-    /// Where generated code looks for the marker types.
+    /// Module in which generated code expects the marker types.
     pub mod ods {
         #[doc(hidden)]
         pub mod __private {

@@ -12,7 +12,7 @@ use crate::model::plan::{Bound, Objective, Plan, Schedule, Stages};
 use crate::model::problem::{Problem, Start, View};
 use crate::portfolio;
 use crate::solvers::contention::{self, TimedSolution};
-use crate::solvers::{Algorithm, Effort, Solution, edge, pipeline};
+use crate::solvers::{Algorithm, Effort, Solution, Solver, edge, pipeline};
 use crate::verify::{Terms, verify_under};
 
 pub use algorithms::{DEFAULT_ALGORITHM, algorithm, algorithms};
@@ -20,7 +20,7 @@ pub use algorithms::{DEFAULT_ALGORITHM, algorithm, algorithms};
 /// Checks that a problem is well-formed and, as far as can be seen without solving, has a plan: for its queued inputs if there
 /// are several, else for one. An error names changes that would make a plan possible.
 pub fn check(problem: &Problem) -> Result<(), Error> {
-    let objective = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
+    let objective = problem.default_objective();
     problem.check().map_err(|error| infeasible::explain(problem, objective, &Options::default(), error))
 }
 
@@ -42,12 +42,12 @@ pub fn bounds(problem: &Problem, objective: Objective, options: &Options) -> Res
 
 /// Solves a problem: the algorithm's schedule, the best bound that is known, verified.
 pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Options) -> Result<Plan, Error> {
-    let algorithm = algorithm(name, objective)?;
+    let (algorithm, solver) = algorithm(name, objective)?;
     let planned = if objective == Objective::Batch { problem.inputs } else { 1 };
     let inputs = options.inputs.filter(|inputs| *inputs != planned);
     let contention = options.contention.filter(|contention| *contention != problem.contention);
     if inputs.is_none() && contention.is_none() {
-        return solve_as_is(problem, objective, algorithm, options);
+        return solve_as_is(problem, objective, algorithm, solver, options);
     }
     if let Some(inputs) = inputs.filter(|_| objective != Objective::Batch) {
         let message = format!("objective {objective} takes one input, not {inputs}; batch queues them");
@@ -56,7 +56,7 @@ pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Opti
     let mut asked = problem.clone();
     asked.inputs = inputs.unwrap_or(asked.inputs);
     asked.contention = contention.unwrap_or(asked.contention);
-    let mut plan = solve_as_is(&asked, objective, algorithm, options)?;
+    let mut plan = solve_as_is(&asked, objective, algorithm, solver, options)?;
     if let Some(contention) = contention.filter(|_| !plan.schedule.uses_links()) {
         let message = format!(
             "contention {contention} is for links between devices: neither an edge network nor a pipeline of equal devices \
@@ -80,6 +80,7 @@ fn solve_as_is(
     problem: &Problem,
     objective: Objective,
     algorithm: &Algorithm,
+    solver: Solver,
     options: &Options,
 ) -> Result<Plan, Error> {
     problem.check_form()?;
@@ -92,7 +93,6 @@ fn solve_as_is(
         return Ok(empty_plan(problem, objective, algorithm, options));
     }
     let options = &options.named(algorithm.name);
-    let solver = algorithm.solver(objective).ok_or_else(|| no_solver(algorithm, objective))?;
     let (solution, moves) = if problem.lists_transfers(objective) {
         let TimedSolution { timed, bound } = match algorithm.timed {
             Some(solver) => solver(problem, objective, options)?,
@@ -112,11 +112,7 @@ fn solve_as_is(
     let bound = solution.bound.unwrap_or_else(Bound::none);
     let mut plan = Plan::new(problem, algorithm.name, solution.schedule, bound);
     (plan.transfers, plan.copies) = moves.unwrap_or_default();
-    if objective == Objective::Pipeline {
-        plan.pipeline_cost = options.pipeline_cost.map(|cost| cost.name().to_owned());
-        plan.shared_devices = options.shared_devices;
-        plan.splits = options.splits;
-    }
+    record_pipeline(&mut plan, options);
     if algorithm.effort == Effort::Limited {
         plan.seed = options.seed;
         plan.limit = options.limit;
@@ -140,11 +136,16 @@ fn empty_plan(problem: &Problem, objective: Objective, algorithm: &Algorithm, op
         }
     };
     let mut plan = Plan::new(problem, algorithm.name, schedule, Bound::new(0.0, "no tasks"));
-    if objective == Objective::Pipeline {
+    record_pipeline(&mut plan, options);
+    plan
+}
+
+/// Records what a pipeline was planned under.
+fn record_pipeline(plan: &mut Plan, options: &Options) {
+    if plan.objective == Objective::Pipeline {
         plan.pipeline_cost = options.pipeline_cost.map(|cost| cost.name().to_owned());
         (plan.shared_devices, plan.splits) = (options.shared_devices, options.splits);
     }
-    plan
 }
 
 /// The best bound that holds whatever the algorithm was.
@@ -153,8 +154,4 @@ fn known_bound(problem: &Problem, objective: Objective) -> Result<Option<Bound>,
         return Ok(None);
     }
     Ok(Some(bounds::best(&Instance::new(problem, objective)?)))
-}
-
-fn no_solver(algorithm: &Algorithm, objective: Objective) -> Error {
-    Error::Unsupported(format!("algorithm '{}' has no objective {objective}", algorithm.name))
 }

@@ -65,7 +65,7 @@ pub struct Algorithm {
     pub(crate) timed: Option<TimedSolver>,
 }
 
-/// Whether seed and limit make a difference.
+/// Influence of seed and limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// They do not: the algorithm always does the same.
@@ -90,7 +90,7 @@ impl Algorithm {
             name,
             summary,
             solvers,
-            views: &[ViewKind::Homogeneous, ViewKind::Devices],
+            views: pipeline::VIEWS,
             device_pipelines: DevicePipelines::All,
             effort: Effort::Limited,
             is_portfolio: false,
@@ -127,8 +127,8 @@ impl Algorithm {
         Objective::ALL.into_iter().filter(|objective| self.solver(*objective).is_some())
     }
 
-    /// The view of a problem that the algorithm plans for an objective.
-    pub(crate) fn view<'a>(&self, problem: &'a Problem, objective: Objective) -> View<'a> {
-        if objective == Objective::Pipeline { problem.view_among(self.views) } else { View::Devices }
+    /// The view of a problem that the algorithm plans pipelines on.
+    pub(crate) fn view<'a>(&self, problem: &'a Problem) -> View<'a> {
+        problem.view_among(self.views)
     }
 }

@@ -4,9 +4,11 @@ use crate::model::error::Error;
 use crate::model::plan::Objective::{self, Batch, Latency, Pipeline};
 use crate::model::problem::ViewKind;
 use crate::portfolio;
-use crate::solvers::{Algorithm, DevicePipelines, baseline, edge, exact, milp, pipeline, search, sortinghat, split};
+use crate::solvers::{
+    Algorithm, DevicePipelines, Solver, baseline, edge, exact, milp, pipeline, search, sortinghat, split,
+};
 
-/// The algorithm where none is asked for.
+/// Default algorithm.
 pub const DEFAULT_ALGORITHM: &str = "auto";
 
 static ALGORITHMS: &[Algorithm] = &[
@@ -15,7 +17,7 @@ static ALGORITHMS: &[Algorithm] = &[
         "the best plan of a portfolio of those below",
         &[(Latency, portfolio::latency), (Batch, portfolio::queue), (Pipeline, portfolio::pipeline)],
     )
-    .on_views(&[ViewKind::Homogeneous, ViewKind::Network, ViewKind::Devices], DevicePipelines::All)
+    .on_views(&ViewKind::ALL, DevicePipelines::All)
     .with_transfers(portfolio::contention::auto)
     .portfolio(),
     Algorithm::new(
@@ -96,14 +98,14 @@ pub fn algorithms() -> &'static [Algorithm] {
     ALGORITHMS
 }
 
-/// The algorithm of that name, if it has the objective.
-pub fn algorithm(name: &str, objective: Objective) -> Result<&'static Algorithm, Error> {
+/// Returns the algorithm of that name with its solver for the objective.
+pub fn algorithm(name: &str, objective: Objective) -> Result<(&'static Algorithm, Solver), Error> {
     let Some(algorithm) = ALGORITHMS.iter().find(|algorithm| algorithm.name == name) else {
         let names: Vec<&str> = ALGORITHMS.iter().map(|algorithm| algorithm.name).collect();
         return Err(Error::Unsupported(format!("there is no algorithm '{name}'; there are {}", names.join(", "))));
     };
-    if algorithm.solver(objective).is_some() {
-        return Ok(algorithm);
+    if let Some(solver) = algorithm.solver(objective) {
+        return Ok((algorithm, solver));
     }
     let others = ALGORITHMS.iter().filter(|other| other.solver(objective).is_some());
     let names: Vec<&str> = others.map(|other| other.name).collect();

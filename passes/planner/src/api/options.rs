@@ -16,7 +16,7 @@ pub(super) fn check(
     if objective != Objective::Pipeline {
         return Ok(());
     }
-    match algorithm.view(problem, objective) {
+    match algorithm.view(problem) {
         View::Network(_) => edge::check_options(options),
         View::Devices if algorithm.device_pipelines == DevicePipelines::SharedOverlap => {
             check_shared_overlap(problem, algorithm, options)

@@ -1,4 +1,4 @@
-//! What a caller asks of a solver: effort, seed, and what a user may choose about pipelines and integer programs.
+//! Options of a solver: effort, seed, and choices about pipelines and integer programs.
 
 mod pipeline;
 mod symmetry;
@@ -17,31 +17,31 @@ pub use symmetry::Symmetry;
 const FULL_GAP: f64 = 0.4;
 const LEAST_EFFORT: f64 = 0.02;
 
-/// How an algorithm is to work.
+/// Options of a solver.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub seed: u64,
     /// None leaves it to the algorithm.
     pub limit: Option<Limit>,
-    /// How many inputs a queue has, instead of what the problem says.
+    /// Number of queued inputs, instead of the problem's.
     pub inputs: Option<u32>,
-    /// What transfers on one bus do to each other, instead of what the problem says.
+    /// Contention of transfers on one bus, instead of the problem's.
     pub contention: Option<Contention>,
-    /// How many stages a pipeline may have, instead of what the problem says.
+    /// Maximum number of stages of a pipeline, instead of the problem's.
     pub stages: Option<u32>,
-    /// What a stage of a pipeline costs, instead of serial.
+    /// Cost of a stage of a pipeline, instead of serial.
     pub pipeline_cost: Option<PipelineCost>,
-    /// Whether a device may have several stages of a pipeline.
+    /// True if a device may run several stages of a pipeline.
     pub shared_devices: bool,
-    /// How often a pipeline of an edge network may change its machine, instead of what the problem says.
+    /// Maximum number of split points on an edge network, instead of the problem's.
     pub splits: Option<u32>,
-    /// How `slicegraph` looks for orders, instead of brkga.
+    /// Search for orders of `slicegraph`, instead of brkga.
     pub order: Option<OrderSearch>,
     /// Share of an algorithm's default effort that is spent where there is no limit.
     pub effort: f64,
-    /// How integer programs tell equal devices and nodes apart.
+    /// Symmetry breaking among equal devices and hosts in integer programs.
     pub symmetry: Symmetry,
-    /// Who is told of plans and bounds as they are found.
+    /// Observer of plans and bounds as they are found.
     pub observer: Observer,
 }
 

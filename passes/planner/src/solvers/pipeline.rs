@@ -43,7 +43,7 @@ use model::Model;
 use pack::Effort;
 
 /// Views that pipelines are planned on, the preferred one first.
-const VIEWS: &[ViewKind] = &[ViewKind::Homogeneous, ViewKind::Devices];
+pub(crate) const VIEWS: &[ViewKind] = &[ViewKind::Homogeneous, ViewKind::Devices];
 
 /// A first start for integer programs: seconds, their share of all time, moves.
 const BRIEF_SECONDS: f64 = 0.5;

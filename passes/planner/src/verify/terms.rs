@@ -8,8 +8,7 @@ use std::fmt::Display;
 use super::components::most_stages;
 use super::refuse;
 use crate::model::error::{Error, Finding};
-use crate::model::options::Options;
-use crate::model::options::PipelineCost;
+use crate::model::options::{Options, PipelineCost};
 use crate::model::plan::{Objective, Plan, Schedule};
 use crate::model::problem::{Contention, Problem};
 

@@ -37,7 +37,7 @@ impl Bound {
         let options = Options { limit, stages, shared_devices, pipeline_cost, splits, ..Options::default() };
         files::check(&[&self.problem], &[("-o", self.output.as_deref())])?;
         let problem = files::problem(&self.problem)?;
-        let by_default = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
+        let by_default = problem.default_objective();
         let objective = self.objective.unwrap_or(by_default);
         let bounds = divi_planner::api::bounds(&problem, objective, &options).map_err(|error| error.to_string())?;
         let best = bounds.iter().cloned().fold(plan::Bound::none(), plan::Bound::or);

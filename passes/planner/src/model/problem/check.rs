@@ -18,8 +18,12 @@ impl Problem {
     /// if there are several, else for one.
     pub fn check(&self) -> Result<(), Error> {
         self.check_form()?;
-        let objective = if self.inputs > 1 { Objective::Batch } else { Objective::Latency };
-        self.check_for(objective)
+        self.check_for(self.default_objective())
+    }
+
+    /// The objective where no other is given: batch for a queue, latency for one input.
+    pub fn default_objective(&self) -> Objective {
+        if self.inputs > 1 { Objective::Batch } else { Objective::Latency }
     }
 
     /// Checks that the problem is well-formed, for any objective.

@@ -2,7 +2,7 @@
 
 use super::{Cold, EdgeNetwork, Pipeline, Problem};
 
-/// What a pipeline is planned on.
+/// Machine that a pipeline is planned on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum View<'a> {
     /// The problem's devices and links, with times for each.
@@ -21,7 +21,12 @@ pub enum ViewKind {
     Network,
 }
 
-/// Where parameters are before anything runs.
+impl ViewKind {
+    /// Every kind, the preferred one first.
+    pub const ALL: [Self; 3] = [Self::Homogeneous, Self::Network, Self::Devices];
+}
+
+/// Place of parameters before anything runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start<'a> {
     /// On the devices that need them.
@@ -43,7 +48,7 @@ impl Problem {
 
     /// The view that pipelines are planned on where no algorithm prefers another.
     pub fn view(&self) -> View<'_> {
-        self.view_among(&[ViewKind::Homogeneous, ViewKind::Network, ViewKind::Devices])
+        self.view_among(&ViewKind::ALL)
     }
 
     pub fn start(&self) -> Start<'_> {
