@@ -62,7 +62,7 @@ pub const PLANNED_ONLY: &str = "planned, but not compiled";
 
 /// Plans a module and compiles it into a folder. The error has the messages about it.
 pub fn compile(context: &Context, module: &Module<'_>, folder: &Path, settings: &Settings) -> Result<(), String> {
-    let raw = module.as_operation().to_raw();
+    let raw = divi_dialect::Operation::from(module);
     let options = bundle::Options {
         model: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         target: settings.target.clone(),

@@ -8,16 +8,15 @@ pub mod numbers;
 pub mod trial;
 
 use bytes::Bytes;
-use divi_dialect::ExternalAttribute;
+use divi_dialect::{ExternalAttribute, Operation, attr, function_results};
 use divi_onnx::Tensor;
 use divi_passes::import::{self, Error, Options, Source, Warning};
 pub use divi_passes::new_context as context;
 pub use divi_readers::{memory, random};
 use melior::{
-    Context, StringRef,
-    ir::{Attribute, AttributeLike, Module, Type, operation::OperationLike},
+    Context,
+    ir::{Attribute, Module, Type, operation::OperationLike},
 };
-use mlir_sys::*;
 use std::{
     cell::RefCell,
     path::{Path, PathBuf},
@@ -68,11 +67,7 @@ pub fn bytecode(module: &Module<'_>) -> Vec<u8> {
 
 /// Reads text or bytecode back.
 pub fn parse<'c>(context: &'c Context, bytes: &[u8]) -> Result<Module<'c>, String> {
-    let text = MlirStringRef { data: bytes.as_ptr().cast(), length: bytes.len() };
-    let (module, messages) = with_diagnostics(context, || {
-        // SAFETY: the bytes outlive the call; a module that is not null is owned by nobody else.
-        unsafe { Module::from_option_raw(mlirModuleCreateParse(context.to_raw(), text)) }
-    });
+    let (module, messages) = with_diagnostics(context, || divi_dialect::parse_module(context, bytes));
     module.ok_or(messages)
 }
 
@@ -99,54 +94,34 @@ pub fn with_diagnostics<T>(context: &Context, body: impl FnOnce() -> T) -> (T, S
 }
 
 /// Calls `visit` on every operation of a module, parents first.
-pub fn walk(module: &Module<'_>, visit: &mut dyn FnMut(MlirOperation)) {
-    let mut pending = vec![module.as_operation().to_raw()];
-    while let Some(operation) = pending.pop() {
-        visit(operation);
-        // SAFETY: the module is alive and nobody changes it; lists end with null.
-        unsafe {
-            for i in 0..mlirOperationGetNumRegions(operation) {
-                let mut block = mlirRegionGetFirstBlock(mlirOperationGetRegion(operation, i));
-                while !block.ptr.is_null() {
-                    let mut child = mlirBlockGetFirstOperation(block);
-                    while !child.ptr.is_null() {
-                        pending.push(child);
-                        child = mlirOperationGetNextInBlock(child);
-                    }
-                    block = mlirBlockGetNextInRegion(block);
-                }
-            }
-        }
-    }
+pub fn walk<'m>(module: &'m Module<'_>, visit: &mut dyn FnMut(Operation<'m>)) {
+    Operation::from(module).walk(visit);
 }
 
 /// An operation's full name, as `onnx.Conv`.
-pub fn operation_name<'a>(operation: MlirOperation) -> &'a str {
-    // SAFETY: the operation is alive; its name lives as long as the context.
-    unsafe { StringRef::from_raw(mlirIdentifierStr(mlirOperationGetName(operation))) }.as_str().unwrap_or_default()
+pub fn operation_name(operation: Operation<'_>) -> &str {
+    operation.name()
 }
 
 /// An attribute, if the operation has it.
-pub fn attribute(operation: MlirOperation, name: &str) -> Option<MlirAttribute> {
-    // SAFETY: the operation is alive.
-    let attribute = unsafe { mlirOperationGetAttributeByName(operation, StringRef::new(name).to_raw()) };
-    (!attribute.ptr.is_null()).then_some(attribute)
+pub fn attribute<'m>(operation: Operation<'m>, name: &str) -> Option<Attribute<'m>> {
+    operation.attribute(name)
+}
+
+/// The function that a module has.
+pub fn function<'m>(module: &'m Module<'_>) -> Operation<'m> {
+    let functions = Operation::from(module).children().into_iter().find(|operation| operation.name() == "func.func");
+    functions.expect("a model has a function")
 }
 
 /// The types that `@main` returns.
-pub fn result_types(module: &Module<'_>) -> Vec<MlirType> {
+pub fn result_types<'m>(module: &'m Module<'_>) -> Vec<Type<'m>> {
     let mut types = vec![];
     walk(module, &mut |operation| {
         if operation_name(operation) == "func.func"
-            && let Some(attribute) = attribute(operation, "function_type")
+            && let Some(function) = attribute(operation, "function_type").and_then(attr::as_type)
         {
-            // SAFETY: a function's type is a function type.
-            unsafe {
-                let function = mlirTypeAttrGetValue(attribute);
-                types.extend(
-                    (0..mlirFunctionTypeGetNumResults(function)).map(|i| mlirFunctionTypeGetResult(function, i)),
-                );
-            }
+            types.extend(function_results(function));
         }
     });
     types
@@ -160,15 +135,10 @@ pub fn returned_constants(module: &Module<'_>, folder: &Path) -> Vec<Option<Tens
         if operation_name(operation) != "func.return" {
             return;
         }
-        // SAFETY: the operation is alive; a value that is no block argument is a result of an operation.
-        unsafe {
-            for i in 0..mlirOperationGetNumOperands(operation) {
-                let value = mlirOperationGetOperand(operation, i);
-                let owner = mlirValueIsAOpResult(value).then(|| mlirOpResultGetOwner(value));
-                let owner = owner.filter(|&owner| operation_name(owner) == "onnx.Constant");
-                let value = owner.and_then(|owner| attribute(owner, "value"));
-                constants.push(value.map(|value| read_constant(Attribute::from_raw(value), folder)));
-            }
+        for operand in operation.operands() {
+            let owner = operand.definer().filter(|&owner| operation_name(owner) == "onnx.Constant");
+            let value = owner.and_then(|owner| attribute(owner, "value"));
+            constants.push(value.map(|value| read_constant(value, folder)));
         }
     });
     constants
@@ -184,8 +154,7 @@ fn read_constant(value: Attribute<'_>, folder: &Path) -> Tensor {
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
     let start = external.offset() as usize;
     let bytes = Bytes::from(bytes).slice(start..start + external.length() as usize);
-    // SAFETY: elements have a type.
-    let ty = divi_dialect::tensor_type_of(unsafe { Type::from_raw(mlirAttributeGetType(value.to_raw())) });
+    let ty = divi_dialect::tensor_type_of(attr::of_type(value));
     let tensor = ty.and_then(|ty| Tensor::new(ty.dtype, ty.static_shape()?, bytes));
     tensor.unwrap_or_else(|| panic!("{value} is not as long as its type asks for"))
 }

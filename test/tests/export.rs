@@ -1,5 +1,6 @@
 //! Models that import and are written again are the models they were.
 
+use divi_dialect::Operation;
 use divi_passes::{
     export::{self, to_model},
     import::{Options, Source, import},
@@ -35,7 +36,7 @@ fn round_trip(path: &Path, copy: &Path) -> Result<Trip, String> {
     let Ok((module, _)) = import(&context, &source, &options) else { return Ok(Trip::Refused) };
     // Weights stay where they are, so that the copy refers to the same.
     let export = export::Options { ir_folder: models.into(), referenced: Some(models.into()), random_seed: None };
-    let raw = module.as_operation().to_raw();
+    let raw = Operation::from(&module);
     let (exported, messages) = divi_test::with_diagnostics(&context, || to_model(raw, &export));
     let bytes = encode(&exported.map_err(|_| messages)?);
     fs::write(copy, &bytes).expect("the folder is ours");

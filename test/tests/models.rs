@@ -2,13 +2,12 @@
 //! named, the same each time, and the same again after a trip through text or bytecode.
 
 use divi_dialect::{
-    node::{attributes_of, is_none, present_results, value_of},
-    tensor_type_of,
+    Operation,
+    node::{attributes_of, present_results, value_of},
 };
 use divi_onnx::{Dim, Node, Op, Value, fold, infer, node::Content};
 use divi_passes::import::Options;
-use melior::ir::{Module, Type, operation::OperationRef};
-use mlir_sys::*;
+use melior::ir::Module;
 use std::{path::PathBuf, process::Command};
 
 macro_rules! models {
@@ -110,14 +109,10 @@ fn check_operations(module: &Module<'_>, batch: Batch) {
     assert!(count > 10, "the module has next to nothing in it");
 }
 
-fn check_result_types(operation: MlirOperation, batch: Batch) {
-    // SAFETY: the operation is alive, and indices are below the count.
-    let results: Vec<_> =
-        unsafe { (0..mlirOperationGetNumResults(operation)).map(|i| mlirOperationGetResult(operation, i)).collect() };
-    for result in results.into_iter().filter(|&result| !is_none(result)) {
-        // SAFETY: the value is alive.
-        let ty = unsafe { Type::from_raw(mlirValueGetType(result)) };
-        let shape = tensor_type_of(ty).and_then(|ty| ty.shape);
+fn check_result_types(operation: Operation<'_>, batch: Batch) {
+    for result in operation.results().into_iter().filter(|result| !result.is_none()) {
+        let ty = result.r#type();
+        let shape = result.tensor_type().and_then(|ty| ty.shape);
         let shape = shape.unwrap_or_else(|| panic!("{} has a result of type {ty}", node_name(operation)));
         let skipped = usize::from(batch == Batch::Open);
         assert!(
@@ -129,27 +124,22 @@ fn check_result_types(operation: MlirOperation, batch: Batch) {
 }
 
 /// Whether folding could still replace an operation: all that it takes is constant, and then so are its results.
-fn folds(operation: MlirOperation, op: &str) -> bool {
+fn folds(operation: Operation<'_>, op: &str) -> bool {
     let Some(op) = Op::from_name(op).filter(|op| op.is_inferred()) else { return false };
-    // SAFETY: the operation is alive, and indices are below the count.
-    let operands: Vec<_> =
-        unsafe { (0..mlirOperationGetNumOperands(operation)).map(|i| mlirOperationGetOperand(operation, i)).collect() };
-    let values: Vec<Option<Value>> = operands.iter().map(|&operand| value_of(operand)).collect();
+    let values: Vec<Option<Value>> = operation.operands().into_iter().map(value_of).collect();
     if !values.iter().flatten().all(|value| value.tensor().is_some()) {
         return false;
     }
     let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
-    // SAFETY: the operation is alive.
-    let attributes = attributes_of(&unsafe { OperationRef::from_raw(operation) });
+    let attributes = attributes_of(operation);
     let node = Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) };
     let types = infer::infer(&node).expect("the operation is verified");
     fold::fold(&node, &types).iter().any(|content| matches!(content, Some(Content::Constant(_))))
 }
 
-fn node_name(operation: MlirOperation) -> String {
+fn node_name(operation: Operation<'_>) -> String {
     let name = divi_test::attribute(operation, "onnx_node_name");
-    // SAFETY: the attribute is alive.
-    name.map_or_else(|| "?".into(), |name| unsafe { melior::ir::Attribute::from_raw(name) }.to_string())
+    name.map_or_else(|| "?".into(), |name| name.to_string())
 }
 
 #[test]
@@ -174,8 +164,7 @@ fn a_batch_makes_everything_static() {
     divi_test::verify(&context, &module).unwrap();
     check_operations(&module, Batch::Fixed);
     // SAFETY: the types belong to the context, which is alive.
-    let results: Vec<_> =
-        divi_test::result_types(&module).into_iter().map(|ty| unsafe { Type::from_raw(ty) }.to_string()).collect();
+    let results: Vec<_> = divi_test::result_types(&module).into_iter().map(|ty| ty.to_string()).collect();
     assert_eq!(results, ["tensor<8x1000xf32>"]);
 }
 

@@ -9,7 +9,7 @@ use divi_test::{
     exceptions::Exceptions,
     node_cases::{Category, NodeCase, for_each_case, node_cases},
 };
-use melior::{Context, ir::Type};
+use melior::Context;
 use std::{collections::BTreeMap, path::Path};
 
 /// How the import of one model compares with the case's data.
@@ -92,8 +92,6 @@ fn import_one(context: &Context, path: &Path, case: &NodeCase) -> Result<Precisi
     }
     let mut precision = Precision::Exact;
     for (i, (&actual, expected)) in types.iter().zip(&case.outputs).enumerate() {
-        // SAFETY: the type belongs to the context, which outlives this function.
-        let actual = unsafe { Type::from_raw(actual) };
         let found: Option<TensorType> = divi_dialect::tensor_type_of(actual);
         match (found, expected) {
             (Some(found), Some(expected)) if found == *expected => {}

@@ -1,5 +1,6 @@
 //! Stages compute what the model does: random graphs on random devices, one input and queues, executed launch by launch.
 
+use divi_dialect::{Operation, Value};
 use divi_passes::{
     export::{self, write_stages},
     import::Options,
@@ -8,10 +9,9 @@ use divi_passes::{
 };
 use divi_test::{operation_name, random::Random};
 use melior::{
-    Context, StringRef,
-    ir::{Attribute, AttributeLike, Module},
+    Context,
+    ir::{Attribute, Module},
 };
-use mlir_sys::*;
 use std::{fs, path::Path, process::Command};
 
 const GRAPHS: usize = 400;
@@ -65,7 +65,7 @@ fn plan_and_write(folder: &Path, random: &mut Random, queued: usize) -> Result<S
     let places = places(&module, queued)?;
     let min_stage_ops = random.below(4);
     let (outcome, messages) = divi_test::with_diagnostics(&context, || {
-        let raw = module.as_operation().to_raw();
+        let raw = Operation::from(&module);
         outline(raw, min_stage_ops, None)?;
         let options = export::Options { ir_folder: folder.to_owned(), ..export::Options::default() };
         write_stages(raw, &folder.join("stages"), &options, &[])
@@ -80,7 +80,7 @@ fn plan_and_write(folder: &Path, random: &mut Random, queued: usize) -> Result<S
 /// The module as text, with devices, costs and a plan: starts are in the order of the tasks, whatever they should be.
 fn plan(context: &Context, model: &Module<'_>, random: &mut Random, queued: usize) -> String {
     let mut split: Vec<usize> = vec![0; queued];
-    for (start, task) in block(function(model)).into_iter().enumerate() {
+    for (start, task) in block(divi_test::function(model)).into_iter().enumerate() {
         if matches!(operation_name(task), "onnx.Constant" | "onnx.NoValue" | "func.return") {
             continue;
         }
@@ -136,14 +136,14 @@ fn machine(queued: usize) -> String {
 
 /// Where the outputs have the inputs.
 fn places(module: &Module<'_>, queued: usize) -> Result<Vec<String>, String> {
-    let main = function(module);
+    let main = divi_test::function(module);
     let end = *block(main).last().expect("a function ends");
-    let returned = values(end, mlirOperationGetNumOperands, mlirOperationGetOperand);
+    let returned = end.operands();
     if queued == 1 {
         return Ok(vec!["\"same\"".to_owned(); returned.len()]);
     }
     let rebatched = Rebatched::of(main, queued as i64).map_err(|_| "it has no batch".to_owned())?;
-    let place = |value: MlirValue| match rebatched.batch_of(value) {
+    let place = |value: Value<'_>| match rebatched.batch_of(value) {
         Batch::Same => "\"same\"".to_owned(),
         Batch::At(layout) => format!("\"at {} {}\"", layout.axis, layout.outer),
         Batch::Apart => "\"apart\"".to_owned(),
@@ -151,43 +151,12 @@ fn places(module: &Module<'_>, queued: usize) -> Result<Vec<String>, String> {
     Ok(returned.into_iter().map(place).collect())
 }
 
-/// The one function of a model.
-fn function(module: &Module<'_>) -> MlirOperation {
-    let mut found = None;
-    divi_test::walk(module, &mut |operation| {
-        if operation_name(operation) == "func.func" {
-            found.get_or_insert(operation);
-        }
-    });
-    found.expect("a model has a function")
-}
-
 /// The operations of a function.
-fn block(function: MlirOperation) -> Vec<MlirOperation> {
-    let mut operations = vec![];
-    // SAFETY: a function that is not only declared has a region with a block; the list ends with null.
-    unsafe {
-        let mut next = mlirBlockGetFirstOperation(mlirRegionGetFirstBlock(mlirOperationGetRegion(function, 0)));
-        while !next.ptr.is_null() {
-            operations.push(next);
-            next = mlirOperationGetNextInBlock(next);
-        }
-    }
-    operations
+fn block(function: Operation<'_>) -> Vec<Operation<'_>> {
+    function.children()
 }
 
-/// Operands or results.
-fn values(
-    operation: MlirOperation,
-    count: unsafe extern "C" fn(MlirOperation) -> isize,
-    get: unsafe extern "C" fn(MlirOperation, isize) -> MlirValue,
-) -> Vec<MlirValue> {
-    // SAFETY: the operation is alive, and indices are below the count.
-    unsafe { (0..count(operation)).map(|i| get(operation, i)).collect() }
-}
-
-fn set(context: &Context, operation: MlirOperation, name: &str, text: &str) {
+fn set<'m>(context: &'m Context, operation: Operation<'m>, name: &str, text: &str) {
     let attribute = Attribute::parse(context, text).unwrap_or_else(|| panic!("{text} is no attribute"));
-    // SAFETY: operation and attribute are alive and of one context.
-    unsafe { mlirOperationSetAttributeByName(operation, StringRef::new(name).to_raw(), attribute.to_raw()) };
+    operation.set_attribute(name, attribute);
 }

@@ -1,26 +1,23 @@
 //! What random weights are sized by: who reads a constant, in whatever way it gets there.
 
-use divi_dialect::{ExternalAttribute, tensor_type_of};
+use divi_dialect::{ExternalAttribute, Operation, attr, tensor_type_of};
 use divi_passes::export::Recipes;
 use divi_runtime::random_weights::{Element, Recipe, Role};
 use divi_test::{attribute, operation_name};
-use melior::ir::{Attribute, Type};
-use mlir_sys::mlirAttributeGetType;
 use std::collections::BTreeMap;
 
 /// The recipe of each constant of a module, or why it has none, by the name of the file it is in.
 fn recipes(text: &str) -> BTreeMap<String, Result<Recipe, String>> {
     let context = divi_test::context();
     let module = divi_test::parse(&context, text.as_bytes()).unwrap_or_else(|messages| panic!("{messages}"));
-    let recipes = Recipes::of(module.as_operation().to_raw());
+    let recipes = Recipes::of(Operation::from(&module));
     let mut found = BTreeMap::new();
     divi_test::walk(&module, &mut |operation| {
         if operation_name(operation) != "onnx.Constant" {
             return;
         }
         let value = attribute(operation, "value").expect("a constant has a value");
-        // SAFETY: the attribute is alive, and one with elements has a type.
-        let (value, ty) = unsafe { (Attribute::from_raw(value), Type::from_raw(mlirAttributeGetType(value))) };
+        let ty = attr::of_type(value);
         let external = ExternalAttribute::from_attribute(value).expect("all constants here are in files");
         let dtype = tensor_type_of(ty).expect("a constant is a tensor").dtype;
         found.insert(external.path().to_owned(), recipes.find(external, dtype));

@@ -1,7 +1,7 @@
 //! Other batch sizes: real models verify at them, and operators compute for several inputs at once what they compute for
 //! each.
 
-use divi_dialect::{node::is_none, tensor_type_of};
+use divi_dialect::{Operation, tensor_type_of};
 use divi_onnx::{Node, Op, infer};
 use divi_passes::{
     canonicalize::canonicalize,
@@ -10,26 +10,12 @@ use divi_passes::{
     rebatch::{Batch, Rebatched, rebatch},
 };
 use divi_test::{exceptions::Exceptions, model, node_cases};
-use melior::{
-    Context,
-    ir::{Module, Type, operation::OperationRef},
-};
-use mlir_sys::*;
+use melior::{Context, ir::Module};
 use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
 };
-
-fn function(module: &Module<'_>) -> MlirOperation {
-    let mut found = None;
-    divi_test::walk(module, &mut |operation| {
-        if divi_test::operation_name(operation) == "func.func" {
-            found.get_or_insert(operation);
-        }
-    });
-    found.expect("a model has a function")
-}
 
 fn models() -> Vec<PathBuf> {
     let folder = fs::read_dir(divi_test::models()).expect("the models are there");
@@ -51,16 +37,13 @@ fn models_verify_at_other_batches() {
             let name = path.file_stem().unwrap().to_string_lossy();
             let before = count(&module);
             let ((), messages) = divi_test::with_diagnostics(&context, || {
-                rebatch(module.as_operation().to_raw(), batch)
-                    .unwrap_or_else(|_| panic!("{name} has no batch {batch}"));
+                rebatch(Operation::from(&module), batch).unwrap_or_else(|_| panic!("{name} has no batch {batch}"));
             });
             assert_eq!(messages, "", "{name} at {batch}");
             divi_test::verify(&context, &module).unwrap_or_else(|messages| panic!("{name} at {batch}: {messages}"));
             // A class token is repeated, and operators that shared a constant may have one each.
             assert!(count(&module) <= before + 8, "{name} at {batch} has {} operators, not {before}", count(&module));
             for ty in divi_test::result_types(&module) {
-                // SAFETY: the type is alive.
-                let ty = unsafe { Type::from_raw(ty) };
                 let shape = tensor_type_of(ty).unwrap().static_shape().unwrap();
                 assert_eq!(shape[0], batch, "{name} returns {ty}");
             }
@@ -84,7 +67,7 @@ fn every_operator_of_a_model_can_be_inferred_at_another_batch() {
         let (module, _) = divi_test::import_file(&context, &path, Options::default()).unwrap();
         let printed = divi_test::print(&module);
         for factor in [2, 32] {
-            let rebatched = Rebatched::of(function(&module), factor).unwrap();
+            let rebatched = Rebatched::of(divi_test::function(&module), factor).unwrap();
             assert!(rebatched.repeated().is_empty());
             divi_test::walk(&module, &mut |operation| {
                 let Some(op) = Op::from_operation(divi_test::operation_name(operation)) else { return };
@@ -99,20 +82,14 @@ fn every_operator_of_a_model_can_be_inferred_at_another_batch() {
     assert!(inferred > 10_000, "{inferred}");
 }
 
-fn check_inference(rebatched: &Rebatched, operation: MlirOperation, op: Op) {
+fn check_inference(rebatched: &Rebatched<'_>, operation: Operation<'_>, op: Op) {
     let operands = rebatched.operands_of(operation);
     let inputs: Vec<_> = operands.iter().map(Option::as_ref).collect();
-    // SAFETY: the operation is alive, and indices are below the count.
-    let (attributes, results) = unsafe {
-        let attributes = divi_dialect::node::attributes_of(&OperationRef::from_raw(operation));
-        let results: Vec<_> =
-            (0..mlirOperationGetNumResults(operation)).map(|i| mlirOperationGetResult(operation, i)).collect();
-        (attributes, results)
-    };
+    let (attributes, results) = (divi_dialect::node::attributes_of(operation), operation.results());
     let outputs = divi_dialect::node::present_results(operation);
     let types = infer::infer(&Node { op, inputs: &inputs, attributes: &attributes, outputs });
     let types = types.unwrap_or_else(|error| panic!("{op} {error}"));
-    for (result, ty) in results.into_iter().zip(types).filter(|(result, _)| !is_none(*result)) {
+    for (result, ty) in results.into_iter().zip(types).filter(|(result, _)| !result.is_none()) {
         assert_eq!(rebatched.result_of(operation, result), Some(ty.clone()), "{op}");
         assert_eq!(rebatched.type_of(result), Some(ty), "{op}");
     }
@@ -189,7 +166,7 @@ fn write_claim(folder: &Path, unit: i64) -> Result<bool, String> {
     let write = |context: &Context, module: &Module<'_>, name: &str| -> Result<(), String> {
         divi_test::verify(context, module)?;
         let options = export::Options { ir_folder: folder.to_owned(), ..export::Options::default() };
-        let raw = module.as_operation().to_raw();
+        let raw = Operation::from(module);
         let (exported, messages) = divi_test::with_diagnostics(context, || export::to_model(raw, &options));
         let bytes = model::encode(&exported.map_err(|_| messages)?);
         fs::write(folder.join(name), bytes).expect("the folder is ours");
@@ -197,22 +174,19 @@ fn write_claim(folder: &Path, unit: i64) -> Result<bool, String> {
     };
     let context = divi_test::context();
     let canonical = import(&context)?;
-    canonicalize(canonical.as_operation().to_raw());
+    canonicalize(Operation::from(&canonical));
     write(&context, &canonical, "canonical.onnx")?;
 
     let module = import(&context)?;
-    let raw = module.as_operation().to_raw();
+    let raw = Operation::from(&module);
     let mut claim = String::new();
     let (outcome, messages) = divi_test::with_diagnostics(&context, || {
-        let rebatched = Rebatched::of(function(&module), FACTOR)?;
+        let rebatched = Rebatched::of(divi_test::function(&module), FACTOR)?;
         divi_test::walk(&module, &mut |operation| {
             if divi_test::operation_name(operation) != "func.return" {
                 return;
             }
-            // SAFETY: the operation is alive, and indices are below the count.
-            let values =
-                unsafe { (0..mlirOperationGetNumOperands(operation)).map(|i| mlirOperationGetOperand(operation, i)) };
-            for value in values {
+            for value in operation.operands() {
                 claim += &match rebatched.batch_of(value) {
                     Batch::Same => "same\n".to_owned(),
                     Batch::At(layout) => format!("at {} {}\n", layout.axis, layout.outer),

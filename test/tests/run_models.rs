@@ -4,6 +4,7 @@
 //! one that fits the machine.
 
 use divi_codegen::Target;
+use divi_dialect::Operation;
 use divi_passes::{
     export::{self, write_model},
     import::{Options, Source, import},
@@ -112,7 +113,7 @@ fn write_original(name: &str, folder: &Path) -> PathBuf {
     let module = imported(&context, name);
     let file = folder.join("original.onnx");
     let options = export::Options { ir_folder: divi_test::models(), random_seed: Some(SEED), referenced: None };
-    let write = || write_model(module.as_operation().to_raw(), &file, &options);
+    let write = || write_model(Operation::from(&module), &file, &options);
     let (outcome, messages) = divi_test::with_diagnostics(&context, write);
     outcome.unwrap_or_else(|_| panic!("{name}: {messages}"));
     file

@@ -1,4 +1,4 @@
-//! Rules that the sources of the workspace follow: examples, layers, and names of operators.
+//! Rules that the sources of the workspace follow: examples, layers, names, and unsafe code.
 
 #[path = "sources/examples.rs"]
 mod examples;
@@ -6,3 +6,7 @@ mod examples;
 mod layers;
 #[path = "sources/operator_names.rs"]
 mod operator_names;
+#[path = "sources/scan.rs"]
+mod scan;
+#[path = "sources/unsafe_code.rs"]
+mod unsafe_code;

@@ -1,5 +1,6 @@
 //! Plans that are written as ONNX models run under ONNX Runtime and give what the original model gives.
 
+use divi_dialect::Operation;
 use divi_passes::{
     canonicalize::canonicalize,
     cost::annotate_cost,
@@ -11,11 +12,7 @@ use divi_passes::{
 };
 use divi_planner::{Objective, plan::Limit};
 use divi_test::{attribute, model, operation_name, walk};
-use melior::{
-    Context,
-    ir::{Attribute, Module, Type},
-};
-use mlir_sys::*;
+use melior::{Context, ir::Module};
 use std::{
     fs::{self, File},
     os::unix::fs::FileExt,
@@ -63,14 +60,13 @@ fn imported<'c>(context: &'c Context, name: &str) -> Module<'c> {
 /// Puts a model next to a file with its random weights, each where the model looks for it.
 fn write_original(module: &Module<'_>, name: &str, folder: &Path) {
     fs::copy(divi_test::models().join(name), folder.join(name)).expect("the folder is ours");
-    let recipes = Recipes::of(module.as_operation().to_raw());
+    let recipes = Recipes::of(Operation::from(module));
     let file = File::create(folder.join("weights.bin")).expect("the folder is ours");
     walk(module, &mut |operation| {
         let value = attribute(operation, "value").filter(|_| operation_name(operation) == "onnx.Constant");
-        // SAFETY: the attribute is alive, and one with elements has a type.
-        let external = value.and_then(|value| unsafe {
-            let external = divi_dialect::ExternalAttribute::from_attribute(Attribute::from_raw(value))?;
-            Some((external, divi_dialect::tensor_type_of(Type::from_raw(mlirAttributeGetType(value)))?))
+        let external = value.and_then(|value| {
+            let external = divi_dialect::ExternalAttribute::from_attribute(value)?;
+            Some((external, divi_dialect::tensor_type_of(divi_dialect::attr::of_type(value))?))
         });
         let Some((external, ty)) = external.filter(|(external, _)| external.path() == "weights.bin") else { return };
         let mut bytes = vec![0; external.length() as usize];
@@ -95,7 +91,7 @@ fn plans_of_models_run_stage_by_stage() {
         let folder = folder(&format!("planned-{name}"));
         write_original(&module, name, &folder);
         let stages = folder.join("stages");
-        let raw = module.as_operation().to_raw();
+        let raw = Operation::from(&module);
         let (outcome, messages) = divi_test::with_diagnostics(&context, || {
             canonicalize(raw);
             fuse(raw, &fuse::Options::default());
@@ -127,7 +123,7 @@ fn models_run_with_random_weights() {
         let folder = folder(name);
         write_original(&module, name, &folder);
         let written = folder.join("written.onnx");
-        let counts = write_model(module.as_operation().to_raw(), &written, &export_options(Some(SEED))).unwrap();
+        let counts = write_model(Operation::from(&module), &written, &export_options(Some(SEED))).unwrap();
         assert!(counts.random_weights > 50 && counts.weight_bytes > 20 << 20, "{name}: {counts:?}");
         let (difference, largest) = compare(&folder.join(name), &written);
         assert!(difference <= TOLERANCE, "{name}: outputs differ by {difference:e} of the largest");
@@ -143,7 +139,7 @@ fn weights_must_be_there() {
     let context = divi_test::context();
     let module = imported(&context, "resnet18.onnx");
     let folder = folder("missing");
-    let raw = module.as_operation().to_raw();
+    let raw = Operation::from(&module);
     let (outcome, messages) =
         divi_test::with_diagnostics(&context, || write_model(raw, &folder.join("written.onnx"), &export_options(None)));
     assert!(outcome.is_err());
@@ -167,11 +163,11 @@ const QUEUE_MODEL: &str = include_str!("stages/queue-model.mlir");
 fn write_text(
     context: &Context,
     text: &str,
-    write: impl FnOnce(MlirOperation) -> Result<Counts, divi_passes::Failure>,
+    write: impl FnOnce(Operation<'_>) -> Result<Counts, divi_passes::Failure>,
 ) -> Counts {
     let module = divi_test::parse(context, text.as_bytes()).unwrap_or_else(|messages| panic!("{messages}"));
     divi_test::verify(context, &module).unwrap_or_else(|messages| panic!("{messages}"));
-    let (counts, messages) = divi_test::with_diagnostics(context, || write(module.as_operation().to_raw()));
+    let (counts, messages) = divi_test::with_diagnostics(context, || write(Operation::from(&module)));
     counts.unwrap_or_else(|_| panic!("{messages}"))
 }
 
@@ -279,7 +275,7 @@ fn errors_say_what_cannot_be_written() {
     let folder = folder("errors");
     let fail = |text: &str, target: &str, options: &export::Options, expected: &str| {
         let module = divi_test::parse(&context, text.as_bytes()).unwrap();
-        let raw = module.as_operation().to_raw();
+        let raw = Operation::from(&module);
         let write = || write_stages(raw, &folder.join(target), options, &[]);
         let (outcome, messages) = divi_test::with_diagnostics(&context, write);
         assert!(outcome.is_err() && messages.contains(expected), "{messages}");
@@ -293,12 +289,11 @@ fn errors_say_what_cannot_be_written() {
     fail(DIAMOND, "new", &export_options(None), "'onnx.Constant' op 'w' refers to");
     fail(DIAMOND_MODEL, "new", &random, "'onnx.MatMul' op is no step of a plan");
     let linalg = DIAMOND.replace("\"onnx.Tanh\"(%y) {onnx_node_name = \"right\"}", "\"math.tanh\"(%y)");
-    // SAFETY: nothing else is done with the context meanwhile.
-    unsafe { mlirContextSetAllowUnregisteredDialects(context.to_raw(), true) };
+    context.set_allow_unregistered_dialects(true);
     fail(&linalg, "new", &random, "'math.tanh' op is no operator of ONNX");
     let indices = DIAMOND_MODEL.replace("return %5, %1", "%i = onnx.Constant #divi.external<\"ids.bin\", offset = 0, length = 800> : tensor<100xi64> {onnx_node_name = \"ids\"}\n  %6 = \"onnx.Gather\"(%x, %i) {axis = 1 : si64} : (tensor<2x64xf32>, tensor<100xi64>) -> tensor<2x100xf32>\n  return %5, %1");
     let module = divi_test::parse(&context, indices.as_bytes()).unwrap();
-    let raw = module.as_operation().to_raw();
+    let raw = Operation::from(&module);
     let (outcome, messages) =
         divi_test::with_diagnostics(&context, || write_model(raw, &folder.join("ids.onnx"), &random));
     assert!(
@@ -329,6 +324,6 @@ fn weights_are_copied() {
     let (difference, _) = compare(&file, &folder.join("stages"));
     assert!(difference <= TOLERANCE, "{difference:e}");
     let module = divi_test::parse(&context, DIAMOND_MODEL.as_bytes()).unwrap();
-    let whole = export::to_model(module.as_operation().to_raw(), &options).unwrap();
+    let whole = export::to_model(Operation::from(&module), &options).unwrap();
     assert!(model::encode(&whole).windows(bytes.len()).any(|window| window == bytes));
 }

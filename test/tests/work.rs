@@ -2,14 +2,12 @@
 
 use divi_cost::{Class, Work, opaque, work};
 use divi_dialect::{
-    node::{attributes_of, is_none, present_results, value_of},
-    tensor_type_of,
+    Operation, Value,
+    node::{attributes_of, present_results, value_of},
 };
-use divi_onnx::{Node, Op, TensorType, Value};
+use divi_onnx::{Node, Op, TensorType};
 use divi_passes::import::Options;
 use divi_test::node_cases::{Category, for_each_case, node_cases};
-use melior::ir::{Type, operation::OperationRef};
-use mlir_sys::*;
 use std::collections::BTreeMap;
 
 /// Operations of the dialect that do nothing.
@@ -27,33 +25,21 @@ struct Total {
     by_class: BTreeMap<Class, usize>,
 }
 
-fn operands(operation: MlirOperation) -> Vec<MlirValue> {
-    // SAFETY: the operation is alive, and indices are below the count.
-    unsafe { (0..mlirOperationGetNumOperands(operation)).map(|i| mlirOperationGetOperand(operation, i)).collect() }
-}
-
 /// The types of the results that are there.
-fn result_types(operation: MlirOperation) -> Vec<TensorType> {
-    // SAFETY: the operation is alive, and indices are below the count.
-    let results: Vec<_> =
-        unsafe { (0..mlirOperationGetNumResults(operation)).map(|i| mlirOperationGetResult(operation, i)).collect() };
-    let present = results.into_iter().filter(|&result| !is_none(result));
-    // SAFETY: the values are alive.
-    present.filter_map(|result| tensor_type_of(unsafe { Type::from_raw(mlirValueGetType(result)) })).collect()
+fn result_types(operation: Operation<'_>) -> Vec<TensorType> {
+    operation.results().into_iter().filter(|result| !result.is_none()).filter_map(Value::tensor_type).collect()
 }
 
-fn is_constant(value: MlirValue) -> bool {
-    // SAFETY: the value is alive, and the result of an operation has an owner.
-    unsafe { mlirValueIsAOpResult(value) && divi_test::operation_name(mlirOpResultGetOwner(value)) == "onnx.Constant" }
+fn is_constant(value: Value<'_>) -> bool {
+    value.definer().is_some_and(|definer| definer.name() == "onnx.Constant")
 }
 
-fn work_of(operation: MlirOperation, op: &str) -> Result<Work, String> {
-    let operands = operands(operation);
-    let values: Vec<Option<Value>> = operands.iter().map(|&operand| value_of(operand)).collect();
+fn work_of(operation: Operation<'_>, op: &str) -> Result<Work, String> {
+    let operands = operation.operands();
+    let values: Vec<Option<_>> = operands.iter().map(|&operand| value_of(operand)).collect();
     let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
     let constant: Vec<_> = operands.iter().map(|&operand| is_constant(operand)).collect();
-    // SAFETY: the operation is alive.
-    let attributes = attributes_of(&unsafe { OperationRef::from_raw(operation) });
+    let attributes = attributes_of(operation);
     let outputs = present_results(operation);
     let counted = match Op::from_name(op) {
         Some(op) => {

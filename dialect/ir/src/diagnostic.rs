@@ -1,17 +1,26 @@
 //! Diagnostics on operations.
 
-use crate::ffi;
-use melior::StringRef;
-use mlir_sys::{MlirOperation, mlirOperationGetLocation};
+mod ffi;
+
+use crate::Operation;
+use melior::ir::Location;
 
 /// Emits an error at an operation's location.
-pub fn emit_error(operation: MlirOperation, message: &str) {
-    // SAFETY: the operation is alive, the text outlives the call.
-    unsafe { ffi::diviEmitError(mlirOperationGetLocation(operation), StringRef::new(message).to_raw()) };
+pub fn emit_error(operation: Operation<'_>, message: &str) {
+    emit_error_at(operation.location(), message);
+}
+
+/// Emits an error at a location.
+pub fn emit_error_at(location: Location<'_>, message: &str) {
+    ffi::emit_error(location, message);
+}
+
+/// Returns the name of a location that has one.
+pub fn location_name(location: Location<'_>) -> Option<&str> {
+    ffi::location_name(location)
 }
 
 /// Emits a warning at an operation's location.
-pub fn emit_warning(operation: MlirOperation, message: &str) {
-    // SAFETY: the operation is alive, the text outlives the call.
-    unsafe { ffi::diviEmitWarning(mlirOperationGetLocation(operation), StringRef::new(message).to_raw()) };
+pub fn emit_warning(operation: Operation<'_>, message: &str) {
+    ffi::emit_warning(operation.location(), message);
 }

@@ -1,10 +1,24 @@
-//! The C functions of `cpp/CApi.cpp`.
+//! The C functions of `cpp/CApi.cpp`, and how files named `ffi.rs` call those of MLIR.
 
+/// Calls a C function of MLIR.
+///
+/// For files named `ffi.rs` only. They rely on this: a handle ([`Operation`](crate::Operation), [`Value`](crate::Value), …) names an
+/// object that is alive for the handle's lifetime and belongs to one context with all others; indices are below the count that MLIR
+/// returned; an accessor of a kind is called after the check for this kind; slices and strings outlive the call.
+macro_rules! call {
+    ($function:ident($($argument:expr),* $(,)?)) => {{
+        // SAFETY: see above.
+        unsafe { $function($($argument),*) }
+    }};
+}
+pub(crate) use call;
+
+use melior::dialect::DialectHandle;
 use mlir_sys::{MlirAttribute, MlirContext, MlirDialectHandle, MlirLocation, MlirStringRef, MlirType};
 
 unsafe extern "C" {
-    pub(crate) fn mlirGetDialectHandle__divi__() -> MlirDialectHandle;
-    pub(crate) fn mlirGetDialectHandle__onnx__() -> MlirDialectHandle;
+    fn mlirGetDialectHandle__divi__() -> MlirDialectHandle;
+    fn mlirGetDialectHandle__onnx__() -> MlirDialectHandle;
 
     pub(crate) fn diviExternalAttrGetChecked(
         location: MlirLocation,
@@ -71,4 +85,11 @@ unsafe extern "C" {
     pub(crate) fn diviDenseElementsGet(r#type: MlirType, bytes: *const u8, length: usize) -> MlirAttribute;
     pub(crate) fn diviElementsGetByteLength(attribute: MlirAttribute) -> i64;
     pub(crate) fn diviElementsCopyBytes(attribute: MlirAttribute, bytes: *mut u8, length: usize);
+}
+
+/// Returns the handles of both dialects.
+pub(crate) fn dialect_handles() -> [DialectHandle; 2] {
+    let handles = [call!(mlirGetDialectHandle__divi__()), call!(mlirGetDialectHandle__onnx__())];
+    // SAFETY: the handles have a static lifetime.
+    handles.map(|handle| unsafe { DialectHandle::from_raw(handle) })
 }

@@ -3,24 +3,33 @@
 //! Both are ODS dialects (`td/`), compiled by the build script and registered through C handles. The modules
 //! [`divi`] and [`onnx`] hold a typed builder and accessors for every operation, generated from the same files.
 
+pub mod attr;
 mod attribute;
+mod block;
+mod context;
 mod diagnostic;
 mod elements;
 mod ffi;
 mod kind;
 pub mod node;
-mod text;
+pub mod op;
+mod operation;
 mod types;
+mod value;
 mod verify;
 
 pub use attribute::{BatchAttribute, BatchCost, CostAttribute, ExternalAttribute, MoveAttribute};
-pub use diagnostic::{emit_error, emit_warning};
-pub use elements::{dense_elements, dense_resource, elements_of};
+pub use block::{Block, Region, blocks_in_order};
+pub use context::{ContextLike, fused_location, text};
+pub use diagnostic::{emit_error, emit_error_at, emit_warning, location_name};
+pub use elements::{dense_elements, dense_resource, element_count, elements_of, string_elements, strings_of};
 pub use kind::{DeviceKindInfo, DeviceKinds, set_device_kinds};
-pub use text::text;
+pub use operation::{NamedAttribute, NewOperation, Operation, parse_module};
 pub use types::{
-    contained_type, element_type, element_type_of, optional_type, sequence_type, tensor_type, tensor_type_of,
+    contained_type, element_type, element_type_of, function_results, function_type, is_memory, is_tensor,
+    optional_type, print_type, ranked_tensor_bytes, reshaped_type, sequence_type, tensor_type, tensor_type_of,
 };
+pub use value::Value;
 pub use verify::trusting_inference;
 
 use melior::{
@@ -62,10 +71,7 @@ pub fn new_context() -> Context {
 
 /// Adds both dialects to a registry.
 pub fn register(registry: &DialectRegistry) {
-    // SAFETY: the functions return handles with static lifetime.
-    let handles = unsafe { [ffi::mlirGetDialectHandle__divi__(), ffi::mlirGetDialectHandle__onnx__()] };
-    for handle in handles {
-        // SAFETY: see above.
-        unsafe { DialectHandle::from_raw(handle) }.insert_dialect(registry);
+    for handle in ffi::dialect_handles() {
+        handle.insert_dialect(registry);
     }
 }

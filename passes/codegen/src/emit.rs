@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod control;
+mod ffi;
 mod function;
 mod math;
 mod memory;
@@ -12,38 +13,22 @@ mod small_float;
 mod vector;
 
 pub(crate) use arithmetic::Compare;
+pub(crate) use ffi::{Attribute, NamedAttribute, Operation, Region, Type, V};
 pub(crate) use function::{Form, Grid, Kernel, Signature};
 
 use divi_onnx::DType;
-use melior::StringRef;
-use mlir_sys::*;
+use ffi::{Block, Ir};
 use std::cell::{Cell, RefCell};
-
-/// A value of the kernel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct V(pub(crate) MlirValue);
-
-/// A type of the kernel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Type(pub(crate) MlirType);
-
-impl PartialEq for Type {
-    fn eq(&self, other: &Self) -> bool {
-        // SAFETY: types live as long as their context.
-        unsafe { mlirTypeEqual(self.0, other.0) }
-    }
-}
 
 /// Appends operations to the block that it is at.
 pub(crate) struct Builder {
-    context: MlirContext,
-    location: MlirLocation,
-    block: Cell<MlirBlock>,
+    ir: Ir,
+    block: Cell<Block>,
     /// Constants of the function, made once each at its beginning.
     constants: RefCell<rustc_hash::FxHashMap<(usize, u64), V>>,
-    entry: Cell<MlirBlock>,
+    entry: Cell<Block>,
     /// The last constant at the function's beginning, behind which the next one goes.
-    last_constant: Cell<Option<MlirOperation>>,
+    last_constant: Cell<Option<Operation>>,
     form: Form,
     /// Bytes of the memory that the threads of a GPU's block share.
     pub(crate) shared: Cell<u64>,
@@ -60,7 +45,7 @@ impl Builder {
         self.form.lanes
     }
 
-    /// Whether a GPU's thread runs it, and neighbours are other threads'.
+    /// Returns true if a GPU's thread runs it, and neighbours are other threads'.
     pub(crate) fn is_simt(&self) -> bool {
         self.form.grid.is_some()
     }
@@ -68,24 +53,20 @@ impl Builder {
     // --- Types ------------------------------------------------------------------------------------------------------
 
     pub(crate) fn f32(&self) -> Type {
-        // SAFETY: the context is alive.
-        Type(unsafe { mlirF32TypeGet(self.context) })
+        self.ir.f32()
     }
 
     pub(crate) fn f64(&self) -> Type {
-        // SAFETY: the context is alive.
-        Type(unsafe { mlirF64TypeGet(self.context) })
+        self.ir.f64()
     }
 
     fn f16(&self) -> Type {
-        // SAFETY: the context is alive.
-        Type(unsafe { mlirF16TypeGet(self.context) })
+        self.ir.f16()
     }
 
     /// Signless integers of any width.
     pub(crate) fn int(&self, bits: u32) -> Type {
-        // SAFETY: the context is alive.
-        Type(unsafe { mlirIntegerTypeGet(self.context, bits) })
+        self.ir.int(bits)
     }
 
     pub(crate) fn i64(&self) -> Type {
@@ -102,9 +83,7 @@ impl Builder {
 
     /// A register's worth of elements, or any other number of them.
     pub(crate) fn vector_of(&self, lanes: usize, element: Type) -> Type {
-        let shape = [lanes as i64];
-        // SAFETY: the element type is alive, the shape outlives the call.
-        Type(unsafe { mlirVectorTypeGet(1, shape.as_ptr(), element.0) })
+        element.vector(lanes)
     }
 
     /// The type that elements are computed with.
@@ -118,38 +97,26 @@ impl Builder {
     }
 
     pub(crate) fn type_of(&self, value: V) -> Type {
-        // SAFETY: the value is alive.
-        Type(unsafe { mlirValueGetType(value.0) })
+        value.r#type()
     }
 
     /// A scalar's type, or that of a vector's elements.
     pub(crate) fn element_of(&self, ty: Type) -> Type {
-        // SAFETY: the type is alive, and a vector where it is asked for elements.
-        unsafe { if mlirTypeIsAVector(ty.0) { Type(mlirShapedTypeGetElementType(ty.0)) } else { ty } }
+        ty.element()
     }
 
     /// How many elements a vector has; `None` for scalars.
     pub(crate) fn lanes_of(&self, ty: Type) -> Option<usize> {
-        // SAFETY: the type is alive, and a vector where it is asked for its size.
-        unsafe { mlirTypeIsAVector(ty.0).then(|| mlirShapedTypeGetDimSize(ty.0, 0) as usize) }
+        ty.lanes()
     }
 
     pub(crate) fn is_float(&self, ty: Type) -> bool {
-        // SAFETY: the type is alive.
-        unsafe { mlirTypeIsAFloat(self.element_of(ty).0) }
+        ty.element().is_float()
     }
 
     /// The width of an integer or floating-point type.
     pub(crate) fn bits(&self, ty: Type) -> u32 {
-        let element = self.element_of(ty);
-        // SAFETY: the type is alive, and of the kind that the accessor is for.
-        unsafe {
-            if mlirTypeIsAFloat(element.0) {
-                mlirFloatTypeGetWidth(element.0)
-            } else {
-                mlirIntegerTypeGetWidth(element.0)
-            }
-        }
+        ty.element().bits()
     }
 
     /// A type with other elements: a vector of as many, or a scalar.
@@ -158,22 +125,17 @@ impl Builder {
     }
 
     pub(crate) fn parsed_type(&self, text: &str) -> Type {
-        // SAFETY: the context is alive, the text outlives the call.
-        Type(unsafe { mlirTypeParseGet(self.context, StringRef::new(text).to_raw()) })
+        self.ir.parsed_type(text)
     }
 
     // --- Operations -------------------------------------------------------------------------------------------------
 
-    pub(crate) fn attribute(&self, text: &str) -> MlirAttribute {
-        // SAFETY: the context is alive, the text outlives the call.
-        let attribute = unsafe { mlirAttributeParseGet(self.context, StringRef::new(text).to_raw()) };
-        debug_assert!(!attribute.ptr.is_null(), "{text} is no attribute");
-        attribute
+    pub(crate) fn attribute(&self, text: &str) -> Attribute {
+        self.ir.parsed_attribute(text)
     }
 
-    pub(crate) fn named(&self, name: &str, attribute: MlirAttribute) -> MlirNamedAttribute {
-        // SAFETY: the context is alive, the name outlives the call.
-        unsafe { mlirNamedAttributeGet(mlirIdentifierGet(self.context, StringRef::new(name).to_raw()), attribute) }
+    pub(crate) fn named(&self, name: &str, attribute: Attribute) -> NamedAttribute {
+        self.ir.named(name, attribute)
     }
 
     fn create(
@@ -181,20 +143,10 @@ impl Builder {
         name: &str,
         operands: &[V],
         results: &[Type],
-        attributes: &[MlirNamedAttribute],
-        regions: Vec<MlirRegion>,
-    ) -> MlirOperation {
-        let operands: Vec<_> = operands.iter().map(|value| value.0).collect();
-        let results: Vec<_> = results.iter().map(|ty| ty.0).collect();
-        // SAFETY: everything is alive and of one context; the lists outlive the calls; regions are given away.
-        unsafe {
-            let mut state = mlirOperationStateGet(StringRef::new(name).to_raw(), self.location);
-            mlirOperationStateAddOperands(&mut state, operands.len() as isize, operands.as_ptr());
-            mlirOperationStateAddResults(&mut state, results.len() as isize, results.as_ptr());
-            mlirOperationStateAddAttributes(&mut state, attributes.len() as isize, attributes.as_ptr());
-            mlirOperationStateAddOwnedRegions(&mut state, regions.len() as isize, regions.as_ptr());
-            mlirOperationCreate(&mut state)
-        }
+        attributes: &[NamedAttribute],
+        regions: Vec<Region>,
+    ) -> Operation {
+        self.ir.create(name, operands, results, attributes, &regions)
     }
 
     /// Appends an operation.
@@ -203,12 +155,11 @@ impl Builder {
         name: &str,
         operands: &[V],
         results: &[Type],
-        attributes: &[MlirNamedAttribute],
-        regions: Vec<MlirRegion>,
-    ) -> MlirOperation {
+        attributes: &[NamedAttribute],
+        regions: Vec<Region>,
+    ) -> Operation {
         let operation = self.create(name, operands, results, attributes, regions);
-        // SAFETY: block and operation are alive, and nobody owns the operation yet.
-        unsafe { mlirBlockAppendOwnedOperation(self.block.get(), operation) };
+        self.block.get().append(operation);
         operation
     }
 
@@ -219,22 +170,21 @@ impl Builder {
         self.result(operation, 0)
     }
 
-    fn result(&self, operation: MlirOperation, index: usize) -> V {
-        // SAFETY: the operation is alive and has that many results.
-        V(unsafe { mlirOperationGetResult(operation, index as isize) })
+    fn result(&self, operation: Operation, index: usize) -> V {
+        operation.result(index)
     }
 
     // --- Constants --------------------------------------------------------------------------------------------------
 
-    fn constant(&self, ty: Type, bits: u64, attribute: impl FnOnce() -> MlirAttribute) -> V {
-        if let Some(&value) = self.constants.borrow().get(&(ty.0.ptr as usize, bits)) {
+    fn constant(&self, ty: Type, bits: u64, attribute: impl FnOnce() -> Attribute) -> V {
+        if let Some(&value) = self.constants.borrow().get(&(ty.id(), bits)) {
             return value;
         }
         let value = self.named("value", attribute());
         let operation = self.create("arith.constant", &[], &[ty], &[value], vec![]);
         self.at_entry(operation);
         let value = self.result(operation, 0);
-        self.constants.borrow_mut().insert((ty.0.ptr as usize, bits), value);
+        self.constants.borrow_mut().insert((ty.id(), bits), value);
         value
     }
 
@@ -245,20 +195,12 @@ impl Builder {
 
     /// An integer of a type, or a vector with all elements the same.
     pub(crate) fn integer(&self, value: i64, ty: Type) -> V {
-        // SAFETY: types are alive.
-        self.constant(ty, value as u64, || unsafe {
-            let element = mlirIntegerAttrGet(self.element_of(ty).0, value);
-            if self.lanes_of(ty).is_some() { mlirDenseElementsAttrSplatGet(ty.0, element) } else { element }
-        })
+        self.constant(ty, value as u64, || self.ir.integer(ty, value))
     }
 
     /// A floating-point number of a type, or a vector with all elements the same.
     pub(crate) fn float(&self, value: f64, ty: Type) -> V {
-        // SAFETY: types are alive.
-        self.constant(ty, value.to_bits(), || unsafe {
-            let element = mlirFloatAttrDoubleGet(self.context, self.element_of(ty).0, value);
-            if self.lanes_of(ty).is_some() { mlirDenseElementsAttrSplatGet(ty.0, element) } else { element }
-        })
+        self.constant(ty, value.to_bits(), || self.ir.float(ty, value))
     }
 
     /// A number of a type of either kind.

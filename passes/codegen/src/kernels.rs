@@ -5,7 +5,6 @@ use crate::{
     target::Target,
 };
 use melior::{Context, dialect::DialectRegistry, utility::register_all_dialects};
-use mlir_sys::mlirOperationDestroy;
 use rustc_hash::FxHashSet;
 
 /// Threads of a GPU's block that share iterations.
@@ -86,8 +85,7 @@ impl Kernels {
         if self.names.insert(name.clone()) {
             self.built.push(kernel);
         } else {
-            // SAFETY: nobody else knows the function.
-            unsafe { mlirOperationDestroy(kernel.function) };
+            kernel.function.erase();
         }
         (name, can_fail)
     }
@@ -106,8 +104,7 @@ impl Kernels {
 impl Drop for Kernels {
     fn drop(&mut self) {
         for kernel in self.take() {
-            // SAFETY: nobody took the function.
-            unsafe { mlirOperationDestroy(kernel.function) };
+            kernel.function.erase();
         }
     }
 }

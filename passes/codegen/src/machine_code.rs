@@ -1,11 +1,15 @@
 //! From kernels to machine code: MLIR's lowering, LLVM, and the linker of shared objects.
 
+mod ffi;
+
 use crate::{emit::Kernel, error::Error, kernels::Kernels, target::Target};
 use divi_runtime::drivers::cpu::SIGNATURES;
+use ffi::Shared;
+pub(crate) use ffi::append_last;
 use inkwell::{
     OptimizationLevel,
     attributes::AttributeLoc,
-    context::{AsContextRef, Context as LlvmContext},
+    context::Context as LlvmContext,
     module::Module as LlvmModule,
     passes::PassBuilderOptions,
     targets::{
@@ -13,17 +17,14 @@ use inkwell::{
     },
 };
 use melior::{
-    Context, StringRef,
+    Context,
     ir::{Location, Module},
     utility::{register_all_llvm_translations, register_all_passes},
 };
-use mlir_sys::*;
 use std::{
     collections::BTreeSet,
-    ffi::c_void,
     path::{Path, PathBuf},
     process::Command,
-    ptr::null_mut,
     sync::{
         Mutex, Once,
         atomic::{AtomicUsize, Ordering},
@@ -88,13 +89,6 @@ pub(crate) fn initialize(context: &Context) {
     register_all_llvm_translations(context);
 }
 
-/// A module that one thread at a time works on.
-struct Shared<'c>(Module<'c>);
-// SAFETY: MLIR's contexts may be used by several threads, and each module is used by one.
-unsafe impl Send for Shared<'_> {}
-// SAFETY: as above.
-unsafe impl Sync for Shared<'_> {}
-
 /// Kernels in groups that take about as long each, in an order that depends on nothing but them.
 fn groups(mut kernels: Vec<Kernel>) -> Vec<Vec<Kernel>> {
     const LENGTH: usize = 200_000;
@@ -113,16 +107,10 @@ fn groups(mut kernels: Vec<Kernel>) -> Vec<Vec<Kernel>> {
 /// A module with kernels and, for each, the function that the runtime calls.
 fn module(context: &Context, kernels: Vec<Kernel>) -> Module<'_> {
     let module = Module::new(Location::unknown(context));
-    // SAFETY: the module and its body are alive, and functions that were taken have no other owner.
-    unsafe {
-        let body = mlirModuleGetBody(module.to_raw());
-        for kernel in kernels {
-            let inner = format!("{}.body", kernel.name);
-            let name = mlirStringAttrGet(context.to_raw(), StringRef::new(&inner).to_raw());
-            mlirOperationSetAttributeByName(kernel.function, StringRef::new("sym_name").to_raw(), name);
-            mlirBlockAppendOwnedOperation(body, kernel.function);
-            append_last(context, body, &entry_text(&kernel.name, &inner, kernel.buffers));
-        }
+    for kernel in kernels {
+        let inner = format!("{}.body", kernel.name);
+        kernel.function.append_to(&module, &inner);
+        append_last(context, &module, &entry_text(&kernel.name, &inner, kernel.buffers));
     }
     module
 }
@@ -135,31 +123,8 @@ fn signature_module<'c>(context: &'c Context, signatures: &str) -> Module<'c> {
         "llvm.mlir.global external constant @{SIGNATURES}(\"{text}\\00\") {{addr_space = 0 : i32}} : !llvm.array<{} x i8>",
         signatures.len() + 1
     );
-    // SAFETY: the module and its body are alive.
-    unsafe { append_last(context, mlirModuleGetBody(module.to_raw()), &global) };
+    append_last(context, &module, &global);
     module
-}
-
-/// Moves the last operation of a module, which is given as text, to the end of a block.
-///
-/// # Safety
-/// The block is alive.
-pub(crate) unsafe fn append_last(context: &Context, body: MlirBlock, text: &str) {
-    // SAFETY: what is parsed is alive until it is destroyed, and nobody owns what is removed from it.
-    unsafe {
-        let parsed = mlirModuleCreateParse(context.to_raw(), StringRef::new(text).to_raw());
-        let mut last = mlirBlockGetFirstOperation(mlirModuleGetBody(parsed));
-        loop {
-            let next = mlirOperationGetNextInBlock(last);
-            if next.ptr.is_null() {
-                break;
-            }
-            last = next;
-        }
-        mlirOperationRemoveFromParent(last);
-        mlirBlockAppendOwnedOperation(body, last);
-        mlirModuleDestroy(parsed);
-    }
 }
 
 /// A function that takes the pointers to a kernel's buffers from a list, behind a declaration of the kernel.
@@ -211,14 +176,8 @@ pub(crate) fn translate<'c>(
     machine: &TargetMachine,
 ) -> Result<LlvmModule<'c>, Error> {
     lower_to_llvm(module)?;
-    // SAFETY: the module is in LLVM's dialect; the context of the result outlives it.
-    let llvm = unsafe {
-        let raw = mlirTranslateModuleToLLVMIR(module.as_operation().to_raw(), context.as_ctx_ref().cast());
-        if raw.is_null() {
-            return Err(Error::Internal("kernels cannot be translated to LLVM IR".into()));
-        }
-        LlvmModule::new(raw.cast())
-    };
+    let llvm = ffi::translate(module, context)
+        .ok_or_else(|| Error::Internal("kernels cannot be translated to LLVM IR".into()))?;
     llvm.set_triple(&machine.get_triple());
     llvm.set_data_layout(&machine.get_target_data().get_data_layout());
     Ok(llvm)
@@ -232,20 +191,10 @@ pub(crate) fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine) -> Result
 
 /// Runs MLIR's own passes on a module, which this thread alone works on.
 fn lower_to_llvm(module: &Module<'_>) -> Result<(), Error> {
-    unsafe extern "C" fn ignore(_: MlirStringRef, _: *mut c_void) {}
-    // SAFETY: the module and its context are alive, and the manager is destroyed behind its use.
-    let (has_passes, is_lowered) = unsafe {
-        let manager = mlirPassManagerCreate(mlirModuleGetContext(module.to_raw()));
-        let passes = mlirPassManagerGetAsOpPassManager(manager);
-        let parsed = mlirParsePassPipeline(passes, StringRef::new(LOWERING).to_raw(), Some(ignore), null_mut());
-        let outcome = mlirPassManagerRunOnOp(manager, mlirModuleGetOperation(module.to_raw()));
-        mlirPassManagerDestroy(manager);
-        (parsed.value != 0, outcome.value != 0)
-    };
-    if has_passes && is_lowered {
-        return Ok(());
+    match ffi::run_passes(module, LOWERING) {
+        true => Ok(()),
+        false => Err(Error::Internal("kernels cannot be lowered to LLVM".into())),
     }
-    Err(Error::Internal("kernels cannot be lowered to LLVM".into()))
 }
 
 fn target_machine(target: &Target) -> Result<TargetMachine, Error> {

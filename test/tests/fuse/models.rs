@@ -1,6 +1,7 @@
 //! How many tasks of which kind models become. The numbers are what the architectures say.
 
 use super::inspect::{body, canonical, kinds};
+use divi_dialect::Operation;
 use divi_passes::{
     declared::FuseStatistics,
     fuse::{Options, fuse},
@@ -19,7 +20,7 @@ fn check(name: &str, expected: Kinds) {
     let (module, _) =
         divi_test::import_file(&context, &path, import::Options::default()).unwrap_or_else(|error| panic!("{error}"));
     let before = canonical(&module);
-    let raw = module.as_operation().to_raw();
+    let raw = Operation::from(&module);
 
     let counts = fuse(raw, &Options::default());
     divi_test::verify(&context, &module).unwrap_or_else(|messages| panic!("{name}: {messages}"));
@@ -254,7 +255,7 @@ fn a_batch_is_fixed_after_fusing() {
     let path = divi_test::models().join("resnet50_dyn_batch.onnx");
     let texts = [true, false].map(|fuse_first| {
         let (module, _) = divi_test::import_file(&context, &path, import::Options::default()).unwrap();
-        let raw = module.as_operation().to_raw();
+        let raw = Operation::from(&module);
         let options = import::Options { batch: Some(8), ..import::Options::default() };
         if fuse_first {
             fuse(raw, &Options::default());

@@ -1,9 +1,10 @@
 //! What holds of every fused function, on random ones. `DIVI_SEED=7` tries others, `DIVI_GRAPHS=10000` more.
 
 use super::{
-    inspect::{body, canonical, is_task, key, kind, members, node_name, operands, operations_below, producer, string},
+    inspect::{body, canonical, is_task, kind, members, node_name, operands, operations_below, producer, string},
     random_graph::random_module,
 };
+use divi_dialect::Operation;
 use divi_passes::{
     declared::FuseStatistics,
     fuse::{Level, Options, fuse},
@@ -11,11 +12,7 @@ use divi_passes::{
 };
 use divi_test::random::Random;
 use melior::ir::Module;
-use mlir_sys::MlirOperation;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ffi::c_void,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 const GRAPHS: u64 = 300;
 
@@ -44,7 +41,7 @@ fn random_graphs() {
             std::panic::resume_unwind(panic);
         }
         let module = divi_test::parse(&context, text.as_bytes()).unwrap();
-        fuse(module.as_operation().to_raw(), &options);
+        fuse((&module).into(), &options);
         for cluster in clusters(&module) {
             *kinds.entry(kind(cluster).to_owned()).or_default() += 1;
         }
@@ -64,24 +61,24 @@ fn random_graphs() {
     }
 }
 
-fn clusters(module: &Module<'_>) -> Vec<MlirOperation> {
+fn clusters<'m>(module: &'m Module<'_>) -> Vec<Operation<'m>> {
     body(module).into_iter().filter(|&operation| divi_test::operation_name(operation) == "divi.cluster").collect()
 }
 
 /// The operators of a cluster.
-fn inside(cluster: MlirOperation) -> Vec<MlirOperation> {
+fn inside(cluster: Operation<'_>) -> Vec<Operation<'_>> {
     operations_below(cluster).into_iter().filter(|&operation| is_task(operation)).collect()
 }
 
-fn is_view(operation: MlirOperation) -> bool {
+fn is_view(operation: Operation<'_>) -> bool {
     matches!(divi_test::operation_name(operation), "onnx.Reshape" | "onnx.Identity")
 }
 
 fn check(context: &melior::Context, module: &Module<'_>, options: &Options) {
-    let raw = module.as_operation().to_raw();
+    let root = Operation::from(module);
     let before = canonical(module);
     let graph = Graph::of(module);
-    let counts = fuse(raw, options);
+    let counts = fuse(root, options);
     divi_test::verify(context, module).unwrap_or_else(|messages| panic!("{messages}"));
 
     nothing_is_lost(module, &graph);
@@ -95,11 +92,11 @@ fn check(context: &melior::Context, module: &Module<'_>, options: &Options) {
     assert_eq!((counts.num_tasks_before, counts.num_tasks_after), (graph.order.len() as u64, tasks));
 
     let printed = divi_test::print(module);
-    let again = fuse(raw, options);
+    let again = fuse(root, options);
     assert_eq!(again, FuseStatistics { num_tasks_before: tasks, num_tasks_after: tasks, ..FuseStatistics::default() });
     assert_eq!(divi_test::print(module), printed, "a second run changes something");
 
-    assert_eq!(inline_clusters(raw), counts.clusters());
+    assert_eq!(inline_clusters(root), counts.clusters());
     divi_test::verify(context, module).unwrap_or_else(|messages| panic!("{messages}"));
     assert_eq!(canonical(module), before, "inlining does not give the function back");
 }
@@ -122,7 +119,7 @@ fn nothing_is_lost(module: &Module<'_>, graph: &Graph<'_>) {
     assert_eq!(names, expected);
 }
 
-fn check_options(cluster: MlirOperation, options: &Options) {
+fn check_options(cluster: Operation<'_>, options: &Options) {
     let work = inside(cluster).into_iter().filter(|&operation| !is_view(operation)).count();
     assert!(options.max_cluster_ops.is_none_or(|max| work <= max), "{} has {work} operators", kind(cluster));
     let anchored = ["conv", "gemm", "matmul"].iter().any(|anchor| kind(cluster).starts_with(anchor));
@@ -134,8 +131,8 @@ fn check_options(cluster: MlirOperation, options: &Options) {
 }
 
 /// A cluster is pinned as all of its members are, views excepted.
-fn check_pins(cluster: MlirOperation) {
-    let pin = |operation| divi_test::attribute(operation, "divi.pin").map(|attribute| attribute.ptr);
+fn check_pins(cluster: Operation<'_>) {
+    let pin = |operation| divi_test::attribute(operation, "divi.pin");
     for member in inside(cluster) {
         let agrees = pin(member) == pin(cluster) || is_view(member) && pin(member).is_none();
         assert!(agrees, "{} in {} is pinned elsewhere", node_name(member), kind(cluster));
@@ -145,9 +142,9 @@ fn check_pins(cluster: MlirOperation) {
 /// No task waits for an operand that only its later members read: the longest path to it, in tasks, is no longer than
 /// that to what the first members read.
 fn nothing_waits(module: &Module<'_>) {
-    let mut levels = BTreeMap::<*const c_void, u32>::new();
+    let mut levels = HashMap::<Operation<'_>, u32>::new();
     for task in body(module).into_iter().filter(|&operation| is_task(operation)) {
-        let level_of = |value| producer(value).and_then(|owner| levels.get(&key(owner)).copied()).unwrap_or(0);
+        let level_of = |value| producer(value).and_then(|owner| levels.get(&owner).copied()).unwrap_or(0);
         let outer: Vec<u32> = operands(task).into_iter().map(level_of).collect();
         let latest = outer.iter().copied().max().unwrap_or(0);
         let mut views_only = is_view(task);
@@ -159,19 +156,18 @@ fn nothing_waits(module: &Module<'_>) {
                 assert!(latest <= start, "{} waits until {latest}, but could start at {start}", kind(task));
             }
         }
-        levels.insert(key(task), latest + u32::from(!views_only));
+        levels.insert(task, latest + u32::from(!views_only));
     }
 }
 
 /// The latest of the cluster's operands that a member reads, itself or through views.
-fn read_before(member: MlirOperation, outer: &[u32]) -> u32 {
+fn read_before(member: Operation<'_>, outer: &[u32]) -> u32 {
     operands(member)
         .into_iter()
         .map(|value| match producer(value) {
             Some(owner) if is_task(owner) => read_before(owner, outer),
             Some(_) => 0,
-            // SAFETY: a value that is no result is an argument.
-            None => outer[unsafe { mlir_sys::mlirBlockArgumentGetArgNumber(value) } as usize],
+            None => outer[value.argument_number().expect("a value that is no result is an argument")],
         })
         .max()
         .unwrap_or(0)
@@ -183,12 +179,12 @@ struct Graph<'a> {
     operands: BTreeMap<&'a str, Vec<&'a str>>,
 }
 
-impl Graph<'_> {
-    fn of(module: &Module<'_>) -> Self {
+impl<'m> Graph<'m> {
+    fn of(module: &'m Module<'_>) -> Self {
         let tasks: Vec<_> = body(module).into_iter().filter(|&operation| is_task(operation)).collect();
         let computed = |value| producer(value).filter(|&owner| is_task(owner)).map(node_name);
         let reads =
-            |&task: &MlirOperation| (node_name(task), operands(task).into_iter().filter_map(computed).collect());
+            |&task: &Operation<'m>| (node_name(task), operands(task).into_iter().filter_map(computed).collect());
         assert!(tasks.iter().all(|&task| string(task, "onnx_node_name").is_some()));
         Self { order: tasks.iter().map(|&task| node_name(task)).collect(), operands: tasks.iter().map(reads).collect() }
     }

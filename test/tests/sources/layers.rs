@@ -19,7 +19,7 @@ fn codegen_has_layers() {
 
 #[test]
 fn passes_have_layers() {
-    check("passes/src");
+    check("passes/mlir/src");
 }
 
 #[test]

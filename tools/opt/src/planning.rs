@@ -1,60 +1,26 @@
-//! What the driver shows of a plan.
+//! Views of a plan for the driver.
 
 use divi_passes::session::Session;
 use divi_planner::{SolverEvent, explain::explain};
 use divi_report::{About, Event, Found, Progress, Report};
-use mlir_sys::MlirStringRef;
 use std::{
     any::Any,
-    ffi::c_void,
     io::{IsTerminal, stderr},
-    panic::{AssertUnwindSafe, catch_unwind},
 };
 
-type Sink = extern "C" fn(MlirStringRef, *mut c_void);
-
-#[unsafe(no_mangle)]
-extern "C" fn diviSessionCreate(show_progress: bool, title: MlirStringRef) -> *mut Session {
+/// Creates a session, with a line of progress on a terminal if asked for.
+pub(crate) fn session(show_progress: bool, title: &str) -> Session {
     let line = || {
         let line = Progress::on_terminal()?;
         Some((line.observer(), Box::new(line) as Box<dyn Any>))
     };
     let mut session = if show_progress { Session::showing(line) } else { Session::default() };
-    // SAFETY: the driver's string outlives the call.
-    session.title = unsafe { divi_dialect::text(title) }.to_owned();
-    Box::into_raw(Box::new(session))
+    session.title = title.to_owned();
+    session
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn diviSessionDestroy(session: *mut Session) {
-    // SAFETY: it was made by diviSessionCreate, and the driver gives it back once.
-    drop(unsafe { Box::from_raw(session) });
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn diviSessionShow(
-    session: *mut Session,
-    view: MlirStringRef,
-    argument: MlirStringRef,
-    sink: Sink,
-    user: *mut c_void,
-) -> bool {
-    // SAFETY: the driver's session and strings outlive the call.
-    let (session, view, argument) = unsafe { (&*session, divi_dialect::text(view), divi_dialect::text(argument)) };
-    let outcome = catch_unwind(AssertUnwindSafe(|| show(session, view, argument)));
-    match outcome.unwrap_or_else(|_| Err("showing the plan panicked, which is a bug: please report it".into())) {
-        Ok(text) => {
-            sink(MlirStringRef { data: text.as_ptr().cast(), length: text.len() }, user);
-            true
-        }
-        Err(message) => {
-            eprintln!("divi-opt: error: {message}");
-            false
-        }
-    }
-}
-
-fn show(session: &Session, view: &str, argument: &str) -> Result<String, String> {
+/// Renders a view of the session's plan.
+pub(crate) fn show(session: &Session, view: &str, argument: &str) -> Result<String, String> {
     let planned = session.planned_module().ok_or("there is no plan: the input has no builtin.module")?;
     match view {
         "plan" => return Ok(planned.plan.write()),

@@ -1,6 +1,7 @@
 //! Fast kernels against naive loops.
 
 use super::CpuHooks;
+use crate::emit::Operation;
 use crate::{
     graph::{Graph, Id},
     host::HostModule,
@@ -11,7 +12,6 @@ use crate::{
     testing::{floats, run},
 };
 use divi_onnx::{Attr, DType, Tensor};
-use melior::ir::OperationRef;
 
 /// Numbers that look random.
 fn noise(count: i64, seed: u64) -> Vec<f64> {
@@ -423,8 +423,11 @@ fn handed_on(
     let lower = |host: &mut HostModule| {
         let boundary = Boundary { layouts: &ends, is_streamed: for_gpus };
         let lowered = stage::lower(graph.clone(), boundary, &CpuHooks, host, None);
-        // SAFETY: the functions are alive as long as the kernels.
-        let text = |function| unsafe { OperationRef::from_raw(function) }.to_string();
+        let text = |function: Operation| {
+            let mut text = vec![];
+            function.print(&mut |part| text.extend_from_slice(part));
+            String::from_utf8(text).unwrap()
+        };
         let streams = |text: &String| text.contains("nontemporal") && text.contains("sfence");
         streamed = host.kernels.built().iter().map(|kernel| text(kernel.function)).filter(streams).count();
         lowered.map(|stage| stage.calls).map_err(|error| error.to_string())

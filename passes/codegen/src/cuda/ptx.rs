@@ -16,10 +16,9 @@ use inkwell::{
     targets::FileType,
 };
 use melior::{
-    Context, StringRef,
+    Context,
     ir::{Location, Module},
 };
-use mlir_sys::*;
 use std::collections::BTreeSet;
 
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
@@ -75,23 +74,17 @@ pub(super) fn compile(kernels: &mut Kernels, gpus: &[Gpu], signatures: &str) -> 
 fn module(context: &Context, kernels: Vec<Kernel>) -> Module<'_> {
     let module = Module::new(Location::unknown(context));
     let shared: BTreeSet<u64> = kernels.iter().map(|kernel| kernel.shared).filter(|&bytes| bytes > 0).collect();
-    // SAFETY: the module and its body are alive, and functions that were taken have no other owner.
-    unsafe {
-        let body = mlirModuleGetBody(module.to_raw());
-        for bytes in shared {
-            let name = shared_name(bytes);
-            let text = format!(
-                "llvm.mlir.global internal @{name}() {{addr_space = 3 : i32, alignment = 16 : i64}} : !llvm.array<{bytes} x i8>"
-            );
-            append_last(context, body, &text);
-        }
-        for kernel in kernels {
-            let inner = body_name(&kernel.name);
-            let name = mlirStringAttrGet(context.to_raw(), StringRef::new(&inner).to_raw());
-            mlirOperationSetAttributeByName(kernel.function, StringRef::new("sym_name").to_raw(), name);
-            mlirBlockAppendOwnedOperation(body, kernel.function);
-            append_last(context, body, &entry_text(&kernel, &inner));
-        }
+    for bytes in shared {
+        let name = shared_name(bytes);
+        let text = format!(
+            "llvm.mlir.global internal @{name}() {{addr_space = 3 : i32, alignment = 16 : i64}} : !llvm.array<{bytes} x i8>"
+        );
+        append_last(context, &module, &text);
+    }
+    for kernel in kernels {
+        let inner = body_name(&kernel.name);
+        kernel.function.append_to(&module, &inner);
+        append_last(context, &module, &entry_text(&kernel, &inner));
     }
     module
 }

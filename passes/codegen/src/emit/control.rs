@@ -1,11 +1,10 @@
 //! Loops and branches.
 
-use super::{Builder, Type, V};
-use mlir_sys::*;
+use super::{Builder, Region, Type, V};
 
 impl Builder {
     /// A block with arguments that `body` fills, and whose yields it returns.
-    fn region(&self, arguments: &[Type], body: impl FnOnce(&[V]) -> Vec<V>) -> MlirRegion {
+    fn region(&self, arguments: &[Type], body: impl FnOnce(&[V]) -> Vec<V>) -> Region {
         self.region_with(arguments, |arguments| {
             let yields = body(arguments);
             self.append("scf.yield", &yields, &[], &[], vec![]);
@@ -124,9 +123,8 @@ impl Builder {
             then();
             vec![]
         });
-        // SAFETY: an empty region is what a missing branch is.
-        let empty = unsafe { mlirRegionCreate() };
-        self.append("scf.if", &[condition], &[], &[], vec![then, empty]);
+        // A missing branch is a region without blocks.
+        self.append("scf.if", &[condition], &[], &[], vec![then, Region::empty()]);
     }
 
     /// A loop as long as `condition` says so: both get the state, `body` returns the next one.
@@ -149,20 +147,11 @@ impl Builder {
     }
 
     /// A block with arguments that `body` fills, its terminator included.
-    fn region_with(&self, arguments: &[Type], body: impl FnOnce(&[V])) -> MlirRegion {
-        let types: Vec<_> = arguments.iter().map(|ty| ty.0).collect();
-        let locations = vec![self.location; types.len()];
+    fn region_with(&self, arguments: &[Type], body: impl FnOnce(&[V])) -> Region {
         let before = self.block.get();
-        // SAFETY: types and location are alive; the block is given to the region, the region to the caller.
-        let (region, block) = unsafe {
-            let region = mlirRegionCreate();
-            let block = mlirBlockCreate(types.len() as isize, types.as_ptr(), locations.as_ptr());
-            mlirRegionAppendOwnedBlock(region, block);
-            (region, block)
-        };
-        // SAFETY: the block is alive and has that many arguments.
-        let arguments: Vec<_> =
-            (0..types.len()).map(|i| V(unsafe { mlirBlockGetArgument(block, i as isize) })).collect();
+        let block = self.ir.block(arguments);
+        let region = Region::of(block);
+        let arguments: Vec<_> = (0..arguments.len()).map(|i| block.argument(i)).collect();
         self.block.set(block);
         body(&arguments);
         self.block.set(before);

@@ -1,9 +1,8 @@
 //! Elements in memory, as they are stored and as they are computed with.
 
-use super::{Builder, Type, V};
+use super::{Builder, Operation, Type, V};
 use divi_onnx::DType;
 use divi_runtime::bundle::Status;
-use mlir_sys::*;
 
 impl Builder {
     /// The type that an element is stored as. `bfloat16` is stored as the integer of its bits: LLVM would call a library to
@@ -19,10 +18,8 @@ impl Builder {
 
     /// The address of an element.
     pub(crate) fn address(&self, pointer: V, element: Type, index: V) -> V {
-        // SAFETY: the type is alive.
-        let element = unsafe { mlirTypeAttrGet(element.0) };
         let attributes = [
-            self.named("elem_type", element),
+            self.named("elem_type", element.as_attribute()),
             self.named("rawConstantIndices", self.attribute("array<i32: -2147483648>")),
         ];
         let operation = self.append("llvm.getelementptr", &[pointer, index], &[self.pointer()], &attributes, vec![]);
@@ -106,22 +103,18 @@ impl Builder {
     /// Memory of this call alone, for `count` elements; small ones only, and taken once, outside of loops.
     pub(crate) fn scratch(&self, count: i64, element: Type) -> V {
         let count = self.index(count);
-        // SAFETY: the type is alive.
-        let element = unsafe { mlirTypeAttrGet(element.0) };
-        let attributes = [self.named("elem_type", element), self.named("alignment", self.attribute("64 : i64"))];
+        let attributes =
+            [self.named("elem_type", element.as_attribute()), self.named("alignment", self.attribute("64 : i64"))];
         let operation = self.create("llvm.alloca", &[count], &[self.pointer()], &attributes, vec![]);
         self.at_entry(operation);
         self.result(operation, 0)
     }
 
     /// Puts an operation to the function's beginning, behind what was put there before.
-    pub(super) fn at_entry(&self, operation: MlirOperation) {
-        // SAFETY: the function's first block and what is in it are alive, and nobody owns the operation yet.
-        unsafe {
-            match self.last_constant.get() {
-                Some(last) => mlirBlockInsertOwnedOperationAfter(self.entry.get(), last, operation),
-                None => mlirBlockInsertOwnedOperation(self.entry.get(), 0, operation),
-            }
+    pub(super) fn at_entry(&self, operation: Operation) {
+        match self.last_constant.get() {
+            Some(last) => self.entry.get().insert_after(last, operation),
+            None => self.entry.get().prepend(operation),
         }
         self.last_constant.set(Some(operation));
     }

@@ -1,7 +1,6 @@
 //! Registers of `f32`.
 
-use super::{Builder, Type, V};
-use mlir_sys::*;
+use super::{Builder, NamedAttribute, Type, V};
 
 impl Builder {
     /// A register of `f32`.
@@ -34,9 +33,7 @@ impl Builder {
     /// As [`Self::store_vector`], at a multiple of a vector's elements: past the caches if the buffer is to be written so, which then
     /// begins at a multiple of a vector's bytes.
     pub(crate) fn store_aligned(&self, value: V, pointer: V, index: V) {
-        // SAFETY: both values are alive.
-        let is_it = |streamed: &V| unsafe { mlirValueEqual(streamed.0, pointer.0) };
-        if !self.streamed.borrow().iter().any(is_it) {
+        if !self.streamed.borrow().contains(&pointer) {
             return self.store_vector(value, pointer, index);
         }
         self.has_streamed.set(true);
@@ -114,7 +111,7 @@ impl Builder {
     pub(crate) fn prefetch(&self, pointer: V, index: V) {
         let address = self.address(pointer, self.f32(), index);
         let attributes = [("rw", "0 : i32"), ("hint", "3 : i32"), ("cache", "1 : i32")];
-        let attributes: Vec<MlirNamedAttribute> =
+        let attributes: Vec<NamedAttribute> =
             attributes.iter().map(|(name, text)| self.named(name, self.attribute(text))).collect();
         self.append("llvm.intr.prefetch", &[address], &[], &attributes, vec![]);
     }

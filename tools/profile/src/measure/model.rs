@@ -1,6 +1,7 @@
 //! From a model to a bundle for one device, by the passes that the driver runs.
 
 use super::{plain, settings::Settings};
+use divi_dialect::Operation;
 use divi_passes::{
     Failure,
     bundle::{self, emit_bundle},
@@ -50,27 +51,27 @@ pub(super) fn compile(
         ..Default::default()
     };
     let (module, _) = import(&context, &source, &options).map_err(|error| plain(&error.to_string()))?;
-    let raw = module.as_operation().to_raw();
+    let root = Operation::from(&module);
     let system = system.to_str().ok_or("the folder for temporary files has a name that is not UTF-8")?;
     let plan = partition::Options { algorithm: "single".to_owned(), ..Default::default() };
     with_messages(&context, || {
         if let Some(batch) = batch {
-            rebatch(raw, batch.into())?;
+            rebatch(root, batch.into())?;
         }
         let present = present(&module);
-        canonicalize(raw);
-        fuse(raw, &fuse::Options::default());
-        let counts = annotate_cost(raw, system)?;
+        canonicalize(root);
+        fuse(root, &fuse::Options::default());
+        let counts = annotate_cost(root, system)?;
         if counts.num_measured == counts.num_tasks {
             return Ok(Compiled::Known(counts.num_tasks));
         }
-        exclude_unsupported(raw, Output::Bundle, Path::new(""), settings.seed)?;
-        partition(raw, &plan, None)?;
-        verify_plan(raw)?;
-        outline(raw, 1, None)?;
-        verify_plan(raw)?;
+        exclude_unsupported(root, Output::Bundle, Path::new(""), settings.seed)?;
+        partition(root, &plan, None)?;
+        verify_plan(root)?;
+        outline(root, 1, None)?;
+        verify_plan(root)?;
         let name = model.file_stem().unwrap_or_default().to_string_lossy();
-        emit_bundle(raw, folder, &bundle_options(&name, settings))?;
+        emit_bundle(root, folder, &bundle_options(&name, settings))?;
         Ok(Compiled::Bundle { batch: present })
     })
     .map_err(fail)
@@ -81,7 +82,7 @@ pub(super) fn compile_plan(name: &str, text: &str, folder: &Path, settings: &Set
     let context = divi_passes::new_context();
     with_messages(&context, || {
         let module = Module::parse(&context, text).ok_or(Failure)?;
-        emit_bundle(module.as_operation().to_raw(), folder, &bundle_options(name, settings))
+        emit_bundle((&module).into(), folder, &bundle_options(name, settings))
     })
 }
 
@@ -96,7 +97,7 @@ fn bundle_options(name: &str, settings: &Settings) -> bundle::Options {
 
 /// The batch of a model that was imported into its only function. What plans for it look up is divided by that.
 fn present(module: &Module<'_>) -> u64 {
-    let present = module.body().first_operation().map(|function| Present::of(function.to_raw()));
+    let present = Operation::from(module).children().first().map(|&function| Present::of(function));
     match present {
         Some(Present::Size(size)) => u64::try_from(size).unwrap_or(1).max(1),
         _ => 1,

@@ -1,0 +1,120 @@
+//! Raw values of MLIR.
+
+use crate::{Block, Operation, ffi::call};
+use melior::ir::{Location, Type, TypeLike, Value as MeliorValue};
+use mlir_sys::*;
+use std::marker::PhantomData;
+
+/// A reference to a value inside a module that lives for `'m`.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Value<'m>(MlirValue, PhantomData<MeliorValue<'m, 'm>>);
+
+impl PartialEq for Value<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ptr == other.0.ptr
+    }
+}
+
+impl Eq for Value<'_> {}
+
+impl std::hash::Hash for Value<'_> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.ptr.hash(state);
+    }
+}
+
+impl std::fmt::Debug for Value<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Debug::fmt(&self.as_melior(), formatter)
+    }
+}
+
+impl<'m> Value<'m> {
+    /// Wraps a pointer.
+    ///
+    /// # Safety
+    /// The value must be alive for `'m`.
+    pub unsafe fn from_raw(raw: MlirValue) -> Self {
+        Self(raw, PhantomData)
+    }
+
+    /// Returns the pointer.
+    pub(crate) fn to_raw(self) -> MlirValue {
+        self.0
+    }
+
+    /// Returns melior's reference.
+    pub fn as_melior(self) -> MeliorValue<'m, 'm> {
+        call!(value_from_raw(self.0))
+    }
+
+    pub fn r#type(self) -> Type<'m> {
+        let r#type = call!(mlirValueGetType(self.0));
+        // SAFETY: types live as long as their context.
+        unsafe { Type::from_raw(r#type) }
+    }
+
+    pub fn set_type(self, r#type: Type<'m>) {
+        call!(mlirValueSetType(self.0, r#type.to_raw()));
+    }
+
+    pub fn location(self) -> Location<'m> {
+        let location = call!(mlirValueGetLocation(self.0));
+        // SAFETY: locations live as long as their context.
+        unsafe { Location::from_raw(location) }
+    }
+
+    /// Returns the operation that the value is a result of; `None` for an argument of a block.
+    pub fn definer(self) -> Option<Operation<'m>> {
+        call!(mlirValueIsAOpResult(self.0)).then(|| {
+            let operation = call!(mlirOpResultGetOwner(self.0));
+            // SAFETY: an operation lives as long as its results.
+            unsafe { Operation::from_raw(operation) }
+        })
+    }
+
+    /// Returns which result of its operation the value is.
+    pub fn result_number(self) -> Option<usize> {
+        call!(mlirValueIsAOpResult(self.0)).then(|| call!(mlirOpResultGetResultNumber(self.0)) as usize)
+    }
+
+    /// Returns the block that the value is an argument of; `None` for a result.
+    pub fn argument_block(self) -> Option<Block<'m>> {
+        call!(mlirValueIsABlockArgument(self.0)).then(|| {
+            let block = call!(mlirBlockArgumentGetOwner(self.0));
+            // SAFETY: a block lives as long as its arguments.
+            unsafe { Block::from_raw(block) }
+        })
+    }
+
+    /// Returns which argument of its block the value is.
+    pub fn argument_number(self) -> Option<usize> {
+        call!(mlirValueIsABlockArgument(self.0)).then(|| call!(mlirBlockArgumentGetArgNumber(self.0)) as usize)
+    }
+
+    /// Returns the operations that use the value, each with the number of the operand, as they are now.
+    pub fn uses(self) -> Vec<(Operation<'m>, usize)> {
+        let mut uses = vec![];
+        let mut next = call!(mlirValueGetFirstUse(self.0));
+        while !call!(mlirOpOperandIsNull(next)) {
+            let owner = call!(mlirOpOperandGetOwner(next));
+            // SAFETY: what uses the value is alive.
+            let owner = unsafe { Operation::from_raw(owner) };
+            uses.push((owner, call!(mlirOpOperandGetOperandNumber(next)) as usize));
+            next = call!(mlirOpOperandGetNextUse(next));
+        }
+        uses
+    }
+
+    pub fn replace_all_uses_with(self, other: Value<'m>) {
+        call!(mlirValueReplaceAllUsesOfWith(self.0, other.0));
+    }
+}
+
+/// # Safety
+/// As for melior's function, whose lifetimes cannot be named.
+unsafe fn value_from_raw<'m>(raw: MlirValue) -> MeliorValue<'m, 'm> {
+    // SAFETY: the caller's promise.
+    unsafe { MeliorValue::from_raw(raw) }
+}

@@ -1,0 +1,73 @@
+//! Constants as code generation wants them: where their bytes come from, and small ones with their elements.
+
+use crate::export::Recipes;
+use divi_codegen::graph::Constant;
+use divi_dialect::{
+    ExternalAttribute, Operation, attr, elements_of,
+    node::{SMALL_CONSTANT, constant_of_short_form},
+    tensor_type_of,
+};
+use divi_onnx::Tensor;
+use divi_runtime::{prepare::Expression, weights};
+use std::path::Path;
+
+/// Constants that are this small become part of the description.
+const INLINE: u64 = 1024;
+
+pub(crate) struct Constants<'a> {
+    /// The folder of the IR.
+    folder: &'a Path,
+    /// How to make up what is not there, and from which seed.
+    random: Option<(&'a Recipes, u64)>,
+}
+
+impl<'a> Constants<'a> {
+    pub(crate) fn new(folder: &'a Path, random: Option<(&'a Recipes, u64)>) -> Self {
+        Self { folder, random }
+    }
+
+    /// Returns the constant that an operation is. The error says what is wrong with it.
+    pub(crate) fn find(&self, operation: Operation<'_>) -> Result<Constant, String> {
+        let Some(value) = operation.get(attr::VALUE) else {
+            let tensor = constant_of_short_form(operation).ok_or("has no value that code can be generated for")?;
+            return Ok(known(tensor));
+        };
+        let (dtype, dims) = tensor_type_of(attr::of_type(value))
+            .and_then(|ty| Some((ty.dtype, ty.static_shape()?)))
+            .ok_or("has a type that code cannot be generated for")?;
+        let Some(external) = ExternalAttribute::from_attribute(value) else {
+            let tensor = elements_of(value, u64::MAX).ok_or(
+                "has elements that are text, were elided from the IR, or are too few: code is generated for numbers that \
+                 are there",
+            )?;
+            return Ok(known(tensor));
+        };
+        let (offset, length) = (external.offset(), external.length());
+        let path = self.folder.join(external.path());
+        let source = match weights::size(&path) {
+            Some(size) => {
+                weights::check_extent(&path, size, offset, length).map_err(|error| error.to_string())?;
+                Expression::File { path: external.path().to_owned(), offset, length }
+            }
+            None => {
+                let (recipes, seed) = self.random.ok_or_else(|| {
+                    format!(
+                        "refers to '{}', which is not there: put the weights back, say where they are with \
+                         --weights-dir, or have some made up with --weights=random:SEED",
+                        path.display()
+                    )
+                })?;
+                Expression::random(&recipes.find(external, dtype)?, seed)
+            }
+        };
+        let bytes = (length <= INLINE).then(|| source.evaluate(self.folder)).transpose()?;
+        let tensor = bytes.and_then(|bytes| Tensor::new(dtype, dims, bytes));
+        Ok(Constant { source, tensor })
+    }
+}
+
+fn known(tensor: Tensor) -> Constant {
+    let source = Expression::bytes(tensor.bytes());
+    let is_small = tensor.bytes().len() as u64 <= SMALL_CONSTANT;
+    Constant { source, tensor: is_small.then_some(tensor) }
+}

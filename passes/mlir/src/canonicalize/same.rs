@@ -1,0 +1,65 @@
+//! Which operators compute the same.
+
+use divi_dialect::{Operation, Value, attr};
+use melior::ir::{Attribute, Type};
+use rustc_hash::FxHashMap;
+
+/// Identity of an operator's computation: everything but the name of the node that it came from. Types and attributes are
+/// unique in a context, so that large constants are compared by where they are.
+#[derive(PartialEq, Eq, Hash)]
+struct Key<'m> {
+    op: &'m str,
+    operands: Vec<Value<'m>>,
+    types: Vec<Type<'m>>,
+    attributes: Vec<(&'m str, Attribute<'m>)>,
+}
+
+impl<'m> Key<'m> {
+    fn of(operation: Operation<'m>) -> Self {
+        let mut attributes = operation.attributes();
+        attributes.retain(|&(name, _)| name != attr::NODE_NAME.name());
+        Self {
+            op: operation.name(),
+            operands: operation.operands(),
+            types: operation.results().into_iter().map(Value::r#type).collect(),
+            attributes,
+        }
+    }
+}
+
+/// The operators that can be used at a place, by what they compute: those in front of it in its block and, unless something
+/// in between is isolated from above, in the blocks around it.
+#[derive(Default)]
+pub(super) struct Scopes<'m> {
+    scopes: Vec<Scope<'m>>,
+}
+
+struct Scope<'m> {
+    isolated: bool,
+    operations: FxHashMap<Key<'m>, Operation<'m>>,
+}
+
+impl<'m> Scopes<'m> {
+    pub(super) fn enter(&mut self, isolated: bool) {
+        self.scopes.push(Scope { isolated, operations: FxHashMap::default() });
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.scopes.pop();
+    }
+
+    /// Returns an operator that computes the same; if there is none, this one is from now on.
+    pub(super) fn find_or_add(&mut self, operation: Operation<'m>) -> Option<Operation<'m>> {
+        let key = Key::of(operation);
+        for scope in self.scopes.iter().rev() {
+            if let Some(&other) = scope.operations.get(&key) {
+                return Some(other);
+            }
+            if scope.isolated {
+                break;
+            }
+        }
+        self.scopes.last_mut()?.operations.insert(key, operation);
+        None
+    }
+}

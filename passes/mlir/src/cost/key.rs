@@ -1,0 +1,95 @@
+//! What a profile knows a task by.
+
+use crate::tasks::{is_constant_value, members, outer_value};
+use divi_cost::{
+    Task,
+    estimate::Keys,
+    profile::{Entry, Key, Member, Operand},
+};
+use divi_dialect::{Operation, Value, attr, node::attributes_of, op};
+use divi_onnx::{Attributes, DType};
+use divi_runtime::bundle::Profile;
+
+/// What a profile may know a task by, `counted` being what the task does.
+pub(super) fn keys_of(task: Operation<'_>, counted: &Task, batch: u64) -> Keys {
+    let main = || {
+        let main = counted.main()?;
+        let position = counted.members.iter().position(|member| std::ptr::eq(member, main))?;
+        key_of(*members(task).get(position)?, batch)
+    };
+    let is_cluster = task.name() == op::CLUSTER;
+    Keys { whole: key_of(task, batch), main: is_cluster.then(main).flatten() }
+}
+
+/// The key of a task of a module whose batch is `batch`; `None` for tasks that no profile can have: operators of other
+/// dialects, open shapes, results without the batch.
+fn key_of(task: Operation<'_>, batch: u64) -> Option<Key> {
+    let Parts { ops, operands, results, dtype } = Parts::of(task)?;
+    let ops: Vec<(&str, &Attributes)> = ops.iter().map(|(op, attributes)| (*op, attributes)).collect();
+    let operands: Vec<_> =
+        operands.iter().map(|(shape, is_constant)| Operand { shape, is_constant: *is_constant }).collect();
+    let results: Vec<&[u64]> = results.iter().map(Vec::as_slice).collect();
+    Key::new(&ops, &operands, &results, dtype, batch)
+}
+
+/// The entry that a profile has for a task which was measured at a batch, but for its times; `None` as for keys.
+pub(crate) fn profile_entry(task: Operation<'_>, batch: u64) -> Option<Profile> {
+    key_of(task, batch)?;
+    let Parts { ops, operands, results, dtype } = Parts::of(task)?;
+    let one = |mut shape: Vec<u64>| {
+        shape.iter_mut().take(1).for_each(|first| *first /= batch);
+        shape
+    };
+    let (weights, inputs): (Vec<_>, Vec<_>) = operands.into_iter().partition(|(_, is_constant)| *is_constant);
+    let entry = Entry {
+        ops: ops.into_iter().map(|(name, attributes)| Member { name: name.to_owned(), attributes }).collect(),
+        inputs: inputs.into_iter().map(|(shape, _)| one(shape)).collect(),
+        weights: Some(weights.into_iter().map(|(shape, _)| shape).collect()),
+        outputs: results.into_iter().map(one).collect(),
+        dtype,
+        micros: Default::default(),
+        count: 1,
+    };
+    Some(Profile { batch, entry: entry.without_times() })
+}
+
+/// What a task is made of.
+struct Parts<'m> {
+    ops: Vec<(&'m str, Attributes)>,
+    /// Shapes of operands from outside, and whether they are constants.
+    operands: Vec<(Vec<u64>, bool)>,
+    results: Vec<Vec<u64>>,
+    dtype: DType,
+}
+
+impl<'m> Parts<'m> {
+    fn of(task: Operation<'m>) -> Option<Self> {
+        let mut ops = vec![];
+        let mut shapes = vec![];
+        for member in members(task) {
+            let name = member.name().strip_prefix("onnx.")?;
+            ops.push((name, own_attributes(&attributes_of(member))));
+            for operand in member.operands() {
+                let is_passed = outer_value(operand).definer().is_some_and(|definer| definer.is_inside(task));
+                if !is_passed && !operand.is_none() {
+                    shapes.push((shape(operand)?, is_constant_value(operand)));
+                }
+            }
+        }
+        let results: Vec<_> = task.results().into_iter().filter(|&result| !result.is_none()).collect();
+        let dtype = results.first()?.tensor_type()?.dtype;
+        let results: Vec<Vec<u64>> = results.into_iter().map(shape).collect::<Option<_>>()?;
+        Some(Self { ops, operands: shapes, results, dtype })
+    }
+}
+
+fn shape(value: Value<'_>) -> Option<Vec<u64>> {
+    let sizes = value.tensor_type()?.static_shape()?;
+    sizes.into_iter().map(|size| u64::try_from(size).ok()).collect()
+}
+
+/// The attributes that are the operator's, not divi's or the importer's.
+fn own_attributes(all: &Attributes) -> Attributes {
+    let own = all.iter().filter(|(name, _)| *name != attr::NODE_NAME.name() && !name.contains('.'));
+    own.map(|(name, attribute)| (name.to_owned(), attribute.clone())).collect()
+}

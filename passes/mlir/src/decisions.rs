@@ -1,0 +1,196 @@
+//! What a plan decided, and what for, in one number each: whether somebody has changed it since is seen from that.
+
+use divi_dialect::{Operation, attr};
+use divi_planner::{Problem, problem::Node};
+use rustc_hash::FxHashSet;
+use sha2::{Digest, Sha256};
+
+/// 16 hexadecimal digits that say which task runs where: the device, the stage and the batches of each, in the order of the
+/// IR. When they start is no part of it: that follows, and an edited plan has other starts anyway.
+pub(crate) fn fingerprint(tasks: &[Operation<'_>]) -> String {
+    let mut hash = Sha256::new();
+    for &task in tasks {
+        hash.update(decision(task));
+        // No name of a symbol in MLIR's text has a zero byte in it.
+        hash.update([0]);
+    }
+    short(&hash.finalize())
+}
+
+/// 16 hexadecimal digits that say what a bound is proven for: times, sizes, devices, links, constraints, and what a pipeline
+/// counts. Where tasks are known by their names, they are the same in whatever order tasks are.
+pub(crate) fn problem(problem: &Problem, pipeline_cost: Option<&str>, shared_devices: bool) -> String {
+    let mut hash = Sha256::new();
+    match names(problem) {
+        Some(names) => hash.update(in_any_order(problem, &names)),
+        None => hash.update(problem.hash()),
+    }
+    hash.update(format!(" {} {shared_devices}", pipeline_cost.unwrap_or("serial")));
+    short(&hash.finalize())
+}
+
+/// Whether all tasks have names of their own.
+pub(crate) fn has_names(problem: &Problem) -> bool {
+    names(problem).is_some()
+}
+
+fn names(problem: &Problem) -> Option<Vec<&str>> {
+    let names: Option<Vec<&str>> = problem.nodes.iter().map(|node| node.name.as_deref()).collect();
+    let mut own = FxHashSet::default();
+    names.filter(|names| names.iter().all(|name| own.insert(*name)))
+}
+
+/// All of a problem, in which tasks are called by their names.
+fn in_any_order(problem: &Problem, names: &[&str]) -> String {
+    let mut rest = problem.clone();
+    (rest.nodes, rest.edges, rest.tensors, rest.colocate) = (vec![], None, None, None);
+    if let Some(cold) = &mut rest.cold {
+        (cold.resident, cold.direct) = (None, None);
+    }
+    let called = |tasks: &[usize]| {
+        let mut called: Vec<&str> = tasks.iter().map(|&task| names[task]).collect();
+        called.sort_unstable();
+        called.join("\0")
+    };
+    let of_cold = |node: usize| {
+        let cold = problem.cold.as_ref();
+        let resident = cold.and_then(|cold| cold.resident.as_ref()?.get(node).copied());
+        (resident, cold.and_then(|cold| cold.direct.as_ref()?.get(node)))
+    };
+    let nodes = problem.nodes.iter().map(|node| format!("{:?} {:?}", Node { id: 0, ..node.clone() }, of_cold(node.id)));
+    let tensors = problem.all_tensors();
+    let tensors =
+        tensors.iter().map(|tensor| format!("{} {} {}", names[tensor.from], tensor.bytes, called(&tensor.to)));
+    let groups = problem.colocate.iter().flatten().map(|group| called(group));
+    let mut lines: Vec<String> = nodes.chain(tensors).chain(groups).collect();
+    lines.sort_unstable();
+    format!("{}{}", rest.write(), lines.join("\n"))
+}
+
+/// The first 64 bits of a hash, as plans write them.
+pub(crate) fn short(digest: &[u8]) -> String {
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn decision(task: Operation<'_>) -> String {
+    let device = task.get(attr::DEVICE).unwrap_or_default();
+    let stage = task.get(attr::STAGE);
+    let mut batches: Vec<(Vec<i64>, &str)> =
+        task.get(attr::BATCHES).unwrap_or_default().into_iter().map(|batch| (batch.inputs(), batch.device())).collect();
+    // They are written by start, which may change.
+    batches.sort();
+    format!("{device:?} {stage:?} {batches:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::new_context;
+    use crate::tasks::{Tasks, entry};
+    use melior::{
+        Context,
+        ir::{Attribute, Module},
+    };
+
+    const PLANNED: &str = r#"
+        divi.device @cpu0 {kind = "cpu", memory = 1000 : i64}
+        divi.device @gpu0 {kind = "cuda", memory = 1000 : i64}
+        func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+          %0 = "onnx.Relu"(%x) {divi.device = @gpu0, divi.start = 1.0 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+          %1 = "onnx.Abs"(%0) {divi.batches = [#divi.batch<@cpu0, start = 2.0, inputs = [0]>,
+                                               #divi.batch<@gpu0, start = 3.0, inputs = [1, 2]>]}
+            : (tensor<4xf32>) -> tensor<4xf32>
+          return %1 : tensor<4xf32>
+        }"#;
+
+    fn with<'c>(module: &Module<'c>, task: usize, name: &str, value: &str, context: &'c Context) -> String {
+        let tasks = Tasks::of(entry(module.into()).expect("has a main")).expect("has tasks").operations;
+        if !name.is_empty() {
+            let value = Attribute::parse(context, value).expect("is an attribute");
+            tasks[task].set_attribute(name, value);
+        }
+        fingerprint(&tasks)
+    }
+
+    #[test]
+    fn decisions_count_and_starts_do_not() {
+        let context = new_context();
+        let after = |task, name, value| {
+            let module = Module::parse(&context, PLANNED).expect("is a module");
+            with(&module, task, name, value, &context)
+        };
+        let before = after(0, "", "");
+        assert_eq!(before.len(), 16);
+        assert_eq!(before, after(0, attr::START.name(), "7.0 : f64"));
+        let later = "[#divi.batch<@gpu0, start = 0.0, inputs = [1, 2]>, #divi.batch<@cpu0, start = 9.0, inputs = [0]>]";
+        assert_eq!(before, after(1, attr::BATCHES.name(), later));
+        let moved = "[#divi.batch<@cpu0, start = 2.0, inputs = [0, 1]>, #divi.batch<@gpu0, start = 3.0, inputs = [2]>]";
+        let changed = [
+            after(0, attr::DEVICE.name(), "@cpu0"),
+            after(0, attr::STAGE.name(), "0 : i64"),
+            after(1, attr::DEVICE.name(), "@gpu0"),
+            after(1, attr::BATCHES.name(), moved),
+        ];
+        for (i, other) in changed.iter().enumerate() {
+            assert_ne!(&before, other);
+            assert!(!changed[..i].contains(other));
+        }
+    }
+
+    #[test]
+    fn the_number_is_the_same_everywhere() {
+        let context = new_context();
+        let module = Module::parse(&context, PLANNED).expect("is a module");
+        assert_eq!(with(&module, 0, "", "", &context), "4e750319530f304f");
+    }
+
+    /// A task that two read, in the order of these names.
+    fn posed(order: [&str; 3], times: [f64; 3]) -> Problem {
+        let place = |name: &str| order.iter().position(|other| *other == name).expect("is one of them");
+        let node = |(id, name): (usize, &&str)| {
+            let time = times[["a", "b", "c"].iter().position(|other| other == name).expect("is one of them")];
+            format!(r#"{{"id":{id},"name":"{name}","time":{{"1":[{time}]}},"weight":0,"input":0,"output":{time}}}"#)
+        };
+        let nodes: Vec<String> = order.iter().enumerate().map(node).collect();
+        let text = format!(
+            r#"{{"format":"divi-problem/1","name":"x","devices":[{{"id":0,"name":"cpu"}}],"bandwidth":[[null]],
+            "nodes":[{}],"edges":[[{},{}],[{},{}]],"colocate":[[{},{}]]}}"#,
+            nodes.join(","),
+            place("a"),
+            place("b"),
+            place("a"),
+            place("c"),
+            place("c"),
+            place("b"),
+        );
+        Problem::read(&text).expect("is a problem")
+    }
+
+    #[test]
+    fn problems_are_the_same_in_any_order_of_their_tasks() {
+        let mark = |of: &Problem| problem(of, None, false);
+        let (first, second) = (posed(["a", "b", "c"], [1.0, 2.0, 3.0]), posed(["a", "c", "b"], [1.0, 2.0, 3.0]));
+        assert!(first.hash() != second.hash() && mark(&first) == mark(&second));
+        assert_ne!(mark(&first), mark(&posed(["a", "b", "c"], [1.0, 3.0, 2.0])));
+        assert_ne!(mark(&first), problem(&first, Some("overlap"), false));
+        let changed = |change: &dyn Fn(&mut Problem)| {
+            let mut other = second.clone();
+            change(&mut other);
+            mark(&other)
+        };
+        let others = [
+            changed(&|other| other.colocate = None),
+            changed(&|other| other.edges = Some(vec![(0, 1), (1, 2)])),
+            changed(&|other| other.devices[0].memory = Some(1.0)),
+            changed(&|other| other.nodes[1].pin = Some(0)),
+            changed(&|other| *other = other.cold_start_from(0)),
+        ];
+        assert!(others.iter().all(|other| *other != mark(&first)));
+        // Without names, the order is all that there is.
+        let unnamed = |mut of: Problem| {
+            of.nodes[2].name = of.nodes[1].name.clone();
+            mark(&of)
+        };
+        assert_ne!(unnamed(first), unnamed(second));
+    }
+}

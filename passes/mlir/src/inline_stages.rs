@@ -1,0 +1,260 @@
+//! `divi-inline-stages`: takes stages away, and leaves their tasks where they were launched.
+
+use crate::{
+    cost::Posed,
+    decisions::{fingerprint, has_names, problem},
+    declared::{InlineStages, InlineStagesStatistics},
+    ir::{Failure, describe, error, warning},
+    partition::{Marks, Moved, mark, read_plan, write_certificate, write_moves},
+    tasks::{Tasks, entry, is_constant, moves_of},
+};
+use divi_dialect::{Block, Operation, Value, attr, op};
+use divi_planner::units::short_number;
+use melior::ir::{Attribute, Type};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+//===----------------------------------------------------------------------===//
+// --divi-inline-stages
+//===----------------------------------------------------------------------===//
+
+/// Undoes `divi-outline`: launches become the tasks of their stage, transfers go, and the stages' functions with them. Every
+/// task says again where and when it runs, so that the plan can be changed and outlined anew. Returns how many stages there
+/// were. Constants that stages had copies of are one again.
+///
+/// Stages of queued inputs stay: at each number of inputs they are other functions, which cannot be made one.
+pub fn inline_stages(module: Operation<'_>) -> Result<u64, Failure> {
+    let function = entry(module)?;
+    let Some(&block) = function.blocks().first() else { return Ok(0) };
+    let count = inline(module, function, block)?;
+    renew_certificate(module, &Tasks::of(function)?.operations)?;
+    Ok(count)
+}
+
+/// Looks at a copy of a module without its stages, whose certificate is still that of the stages.
+pub(crate) fn with_inlined<T>(module: Operation<'_>, look: impl FnOnce(Operation<'_>) -> T) -> Result<T, Failure> {
+    let copy = module.duplicate();
+    let inlined = entry(copy).and_then(|function| match function.blocks().first() {
+        Some(&block) => inline(copy, function, block),
+        None => Ok(0),
+    });
+    let seen = inlined.map(|_| look(copy));
+    copy.erase();
+    seen
+}
+
+/// Returns how many stages there were.
+fn inline<'m>(module: Operation<'m>, function: Operation<'m>, block: Block<'m>) -> Result<u64, Failure> {
+    let functions = module.children().into_iter().filter(|operation| operation.name() == op::FUNC);
+    let functions: FxHashMap<&str, Operation<'_>> =
+        functions.filter_map(|operation| Some((operation.symbol_name()?, operation))).collect();
+    let (mut launches, mut transfers) = (vec![], vec![]);
+    for step in block.operations() {
+        let queued = step.has(attr::INPUTS);
+        match step.name() {
+            op::SLICE | op::GATHER => return Err(refuse(step)),
+            op::LAUNCH if queued => return Err(refuse(step)),
+            op::LAUNCH => {
+                let callee = step.get(attr::CALLEE);
+                let stage = callee.and_then(|callee| functions.get(callee)).filter(|stage| !stage.blocks().is_empty());
+                let Some(&stage) = stage else {
+                    error(step, &format!("{} launches a function that has no body", describe(step)));
+                    return Err(Failure);
+                };
+                launches.push((step, stage));
+            }
+            op::TRANSFER => transfers.push(step),
+            _ => {}
+        }
+    }
+    let mut inliner = Inliner::default();
+    let mut rows = vec![];
+    launches.iter().for_each(|&(launch, stage)| rows.extend(inliner.inline(launch, stage)));
+    // Each is named by what computes the value, now that no stage is around it.
+    let moves = transfers.iter().filter_map(|&transfer| {
+        let (from, to) = (transfer.get(attr::FROM)?, transfer.get(attr::TO)?);
+        let (start, end) = (transfer.get(attr::START)?, transfer.get(attr::END)?);
+        Some(Moved { value: transfer.operand(0), from, to, start, end })
+    });
+    write_moves(function, moves)?;
+    for transfer in transfers {
+        transfer.result(0).replace_all_uses_with(transfer.operand(0));
+        transfer.erase();
+    }
+    remove_functions(module, &launches);
+    if module.has(attr::COLD) {
+        restart(&Posed::by(module, 1)?, &rows);
+    }
+    Ok(launches.len() as u64)
+}
+
+/// Start of a stage, and its tasks.
+type Row<'m> = (f64, Vec<Operation<'m>>);
+
+/// Starts tasks one after the other again where parameters come with the input: one that reads them in the host's memory takes
+/// longer than it says.
+fn restart<'m>(posed: &Posed<'m>, rows: &[Row<'m>]) {
+    let nodes: FxHashMap<_, usize> = posed.tasks.iter().copied().zip(posed.first_task..).collect();
+    for (start, tasks) in rows {
+        let mut now = *start;
+        for task in tasks {
+            task.set(attr::START, now);
+            let name = task.get(attr::DEVICE).unwrap_or_default();
+            if let (Some(device), Some(&node)) = (posed.device(name), nodes.get(task)) {
+                let is_copied = moves_of(*task, attr::COPIES).iter().any(|copy| copy.to() == name);
+                now += posed.micros(node, device, 1, is_copied);
+            }
+        }
+    }
+}
+
+/// Says which decisions the plan is made of. It is still for the same problem, whose tasks are in another order now, unless
+/// somebody has changed that: then its bound is what is known at once. Without its stage, what a task computes leaves as soon as
+/// it is there, so that the plan may take less time than the stages did.
+fn renew_certificate(module: Operation<'_>, tasks: &[Operation<'_>]) -> Result<(), Failure> {
+    let decided = fingerprint(tasks);
+    mark(module, &[("decisions", &decided)]);
+    let Some(plan) = module.get(attr::PLAN) else { return Ok(()) };
+    let entry = |name| attr::entry(plan, name);
+    let has_costs = tasks.iter().all(|&task| task.has(attr::COST));
+    if !has_costs || tasks.is_empty() {
+        return Ok(());
+    }
+    let posed = Posed::by(module, 1)?;
+    let cost = entry("pipeline_cost").and_then(attr::as_string);
+    let posed_now = problem(&posed.problem, cost, entry("shared_devices").is_some());
+    let proven_for = entry("problem").and_then(attr::as_string).map(str::to_owned);
+    let is_changed = proven_for.as_ref().is_some_and(|mark| *mark != posed_now);
+    if is_changed && !has_names(&posed.problem) {
+        // The order alone makes it another: there is no telling.
+        mark(module, &[("problem", &posed_now)]);
+    }
+    if entry("objective").and_then(attr::as_string) == Some("latency") {
+        let plan = read_plan(module, &posed)?;
+        let problem = proven_for.map(|_| posed_now);
+        let marks = Marks { decisions: Some(decided), problem, ..Marks::kept(module) };
+        write_certificate(module, &plan, 0, &marks);
+        if is_changed && has_names(&posed.problem) {
+            let message = format!(
+                "costs, devices or constraints were changed since it was planned: what was proven does not count any more, the \
+                 bound is {} us now",
+                short_number(plan.bound)
+            );
+            warning(module, &message);
+        }
+    }
+    Ok(())
+}
+
+fn refuse(step: Operation<'_>) -> Failure {
+    let message = format!(
+        "{} belongs to a plan of queued inputs, whose stages have batches of their own and cannot be made one function: \
+         start from the module that was planned",
+        describe(step)
+    );
+    error(step, &message);
+    Failure
+}
+
+/// Takes away private functions that nothing names any more.
+fn remove_functions<'m>(module: Operation<'m>, launches: &[(Operation<'m>, Operation<'m>)]) {
+    let mut named: FxHashSet<&str> = FxHashSet::default();
+    module.walk(|operation| {
+        named.extend(operation.get(attr::CALLEE));
+    });
+    let mut removed = FxHashSet::default();
+    for &(_, stage) in launches {
+        // What is gone is not looked at again.
+        if !removed.insert(stage) {
+            continue;
+        }
+        if stage.is_private() && !named.contains(stage.symbol_name().unwrap_or_default()) {
+            stage.erase();
+        }
+    }
+}
+
+#[derive(Default)]
+struct Inliner<'m> {
+    constants: FxHashMap<Contents<'m>, Operation<'m>>,
+}
+
+impl<'m> Inliner<'m> {
+    /// Puts copies of a stage's tasks in the place of a launch. Returns them, with the start of all.
+    fn inline(&mut self, launch: Operation<'m>, function: Operation<'m>) -> Option<Row<'m>> {
+        let body = function.blocks()[0];
+        let mut tasks = body.operations();
+        let end = tasks.pop()?;
+        let mut copies = vec![];
+        let mut outside: FxHashMap<Value<'m>, Value<'m>> = FxHashMap::default();
+        for (argument, operand) in body.arguments().into_iter().zip(launch.operands()) {
+            outside.insert(argument, operand);
+        }
+        let device = launch.get(attr::LAUNCH_DEVICE).unwrap_or_default();
+        let stage = launch.get(attr::STAGE);
+        let start = launch.get(attr::START);
+        // In a pipeline, times count from the beginning of the stage.
+        let mut now = if stage.is_some() { 0.0 } else { start.unwrap_or(0.0) };
+        for task in tasks {
+            let copy = self.copy(task, launch, &outside);
+            for (before, after) in task.results().into_iter().zip(copy.results()) {
+                outside.insert(before, after);
+            }
+            if is_constant(task) {
+                continue;
+            }
+            copies.push(copy);
+            copy.set(attr::DEVICE, device);
+            stage.into_iter().for_each(|stage| copy.set(attr::STAGE, stage));
+            if start.is_some() {
+                copy.set(attr::START, now);
+            }
+            now += micros_on(task, device);
+        }
+        for (value, result) in end.operands().into_iter().zip(launch.results()) {
+            let value = outside.get(&value).copied();
+            value.into_iter().for_each(|value| result.replace_all_uses_with(value));
+        }
+        launch.erase();
+        Some((start?, copies))
+    }
+
+    /// A copy of an operation in front of a launch that reads what is outside; of a constant, the one that says the same.
+    fn copy(
+        &mut self,
+        operation: Operation<'m>,
+        launch: Operation<'m>,
+        outside: &FxHashMap<Value<'m>, Value<'m>>,
+    ) -> Operation<'m> {
+        let known = is_constant(operation) && operation.operands().is_empty();
+        let key = known.then(|| contents(operation));
+        if let Some(&constant) = key.as_ref().and_then(|key| self.constants.get(key)) {
+            return constant;
+        }
+        let copy = operation.duplicate().insert_before(launch);
+        copy.replace_operands(outside);
+        key.into_iter().for_each(|key| {
+            self.constants.insert(key, copy);
+        });
+        copy
+    }
+}
+
+/// Name, attributes and result types of a constant.
+type Contents<'m> = (&'m str, Vec<(&'m str, Attribute<'m>)>, Vec<Type<'m>>);
+
+fn contents(constant: Operation<'_>) -> Contents<'_> {
+    let types = constant.results().into_iter().map(Value::r#type).collect();
+    (constant.name(), constant.attributes(), types)
+}
+
+/// Returns the time of a task on a device for one input; 0 if it is not known.
+fn micros_on(task: Operation<'_>, device: &str) -> f64 {
+    let entries = task.get(attr::COST).map(|cost| cost.entries()).unwrap_or_default();
+    entries.iter().find(|entry| entry.device == device && entry.batch == 1).map_or(0.0, |entry| entry.micros)
+}
+
+impl InlineStages {
+    pub(crate) fn run(&self, module: Operation<'_>) -> Result<InlineStagesStatistics, Failure> {
+        Ok(InlineStagesStatistics { num_inlined: inline_stages(module)? })
+    }
+}

@@ -1,0 +1,224 @@
+//! A plan as attributes of tasks, and its certificate on the module.
+
+use super::{copies, moves};
+use crate::{cost::Posed, decisions, fingerprint::fingerprint, ir::Failure, tasks::entry};
+use divi_dialect::{BatchAttribute, Operation, attr};
+use divi_planner::{
+    Objective, Plan,
+    plan::{Batch, Limit, Schedule, Stages},
+};
+
+/// Takes away what an earlier plan has decided about a task, or about the arguments of the function that runs the model.
+pub(crate) fn remove_decisions(task: Operation<'_>) {
+    task.remove(attr::DEVICE);
+    task.remove(attr::START);
+    task.remove(attr::STAGE);
+    task.remove(attr::BATCHES);
+    task.remove(attr::MOVES);
+}
+
+/// Writes a plan onto the tasks of the module that poses its problem.
+pub(crate) fn write_plan(module: Operation<'_>, posed: &Posed<'_>, plan: &Plan) -> Result<(), Failure> {
+    let writer = Writer { posed };
+    posed.tasks.iter().chain([&posed.function]).for_each(|&operation| remove_decisions(operation));
+    let mut stages = 0;
+    match &plan.schedule {
+        Schedule::Latency { device, start, .. } => {
+            for (task, node) in writer.tasks() {
+                writer.device(task, device[node]);
+                writer.start(task, start[node]);
+            }
+        }
+        Schedule::Batch { batches, .. } => writer.batches(batches)?,
+        Schedule::Pipeline { block, stages: Some(Stages { block_device: Some(devices), order }), .. } => {
+            stages = writer.pipeline(block, devices, order.as_deref());
+        }
+        Schedule::Pipeline { .. } | Schedule::Edge { .. } => {
+            crate::ir::error(module, "the plan is for devices that are all alike: plan for those of the module");
+            return Err(Failure);
+        }
+    }
+    moves::write_transfers(posed, &plan.transfers)?;
+    copies::write(posed, &plan.copies)?;
+    let marks = Marks {
+        decisions: Some(decisions::fingerprint(&posed.tasks)),
+        // Queued inputs are run in stages of other batches, which compute other things.
+        model: if plan.objective == Objective::Batch { None } else { fingerprint(module, entry(module)?) },
+        problem: Some(decisions::problem(&posed.problem, plan.pipeline_cost.as_deref(), plan.shared_devices)),
+    };
+    write_certificate(module, plan, stages, &marks);
+    Ok(())
+}
+
+/// What tells whether a module is still the one that was planned, and the plan still the one that was made.
+pub(crate) struct Marks {
+    pub(crate) decisions: Option<String>,
+    pub(crate) model: Option<String>,
+    /// What the bound was proven for.
+    pub(crate) problem: Option<String>,
+}
+
+impl Marks {
+    /// Those that a plan keeps when it is made explicit: stages compute what the model does, and tasks decide nothing any
+    /// more.
+    pub(crate) fn kept(module: Operation<'_>) -> Self {
+        let plan = module.get(attr::PLAN);
+        let mark = |name| plan.and_then(|plan| attr::entry(plan, name)).and_then(attr::as_string);
+        let kept = |name| mark(name).map(str::to_owned);
+        Self { decisions: None, model: kept("model"), problem: kept("problem") }
+    }
+}
+
+/// Puts what is proven about a plan on the module, and what it is proven for. A pipeline has so many stages.
+pub(crate) fn write_certificate(module: Operation<'_>, plan: &Plan, stages: usize, marks: &Marks) {
+    let context = module.context();
+    let mut entries = vec![
+        ("objective", attr::string(context, plan.objective.name())),
+        ("value", attr::float(context, plan.value)),
+        ("bound", attr::float(context, plan.bound)),
+        ("gap", attr::float(context, plan.gap)),
+        ("bound_by", attr::string(context, &plan.bound_by)),
+        ("proof", attr::string(context, plan.proof.name())),
+        ("algorithm", attr::string(context, &plan.algorithm)),
+        ("seed", attr::integer(context, i64::try_from(plan.seed).unwrap_or(i64::MAX))),
+    ];
+    entries.extend(plan.verified_bound.map(|verified| ("verified_bound", attr::float(context, verified))));
+    entries.extend(marks.decisions.as_ref().map(|decisions| ("decisions", attr::string(context, decisions))));
+    entries.extend(marks.model.as_ref().map(|model| ("model", attr::string(context, model))));
+    entries.extend(marks.problem.as_ref().map(|problem| ("problem", attr::string(context, problem))));
+    let contention = module.get(attr::CONTENTION).filter(|name| *name != "off");
+    let unit = attr::unit(context);
+    entries.extend(module.has(attr::COLD).then_some(("cold", unit)));
+    entries.extend(contention.map(|contention| ("contention", attr::string(context, contention))));
+    match plan.limit {
+        Some(Limit::Iterations(count)) => {
+            entries.push(("iterations", attr::integer(context, i64::try_from(count).unwrap_or(i64::MAX))));
+        }
+        Some(Limit::Seconds(seconds)) => entries.push(("seconds", attr::float(context, seconds))),
+        None => {}
+    }
+    match &plan.schedule {
+        Schedule::Batch { batches, .. } => {
+            let inputs = batches.iter().flat_map(|batch| &batch.inputs).max().map_or(1, |last| last + 1);
+            entries.push(("inputs", attr::integer(context, inputs.into())));
+        }
+        Schedule::Pipeline { .. } => {
+            entries.push(("k", attr::integer(context, stages as i64)));
+            entries.push(("pipeline_cost", attr::string(context, plan.pipeline_cost.as_deref().unwrap_or("serial"))));
+            if plan.shared_devices {
+                entries.push(("shared_devices", unit));
+            }
+        }
+        Schedule::Latency { .. } | Schedule::Edge { .. } => {}
+    }
+    module.set(attr::PLAN, &entries);
+}
+
+/// Puts marks into a certificate that is there, in place of those that it has.
+pub(crate) fn mark(module: Operation<'_>, marks: &[(&str, &str)]) {
+    let Some(mut entries) = module.get(attr::PLAN).and_then(attr::as_dictionary) else { return };
+    entries.retain(|(name, _)| marks.iter().all(|(mark, _)| mark != name));
+    entries.extend(marks.iter().map(|(name, value)| (*name, attr::string(module.context(), value))));
+    module.set(attr::PLAN, &entries);
+}
+
+struct Writer<'a> {
+    posed: &'a Posed<'a>,
+}
+
+impl Writer<'_> {
+    /// Each task with its node.
+    fn tasks(&self) -> impl Iterator<Item = (Operation<'_>, usize)> {
+        self.posed.tasks.iter().copied().zip(self.posed.first_task..)
+    }
+
+    fn device(&self, task: Operation<'_>, device: usize) {
+        let name = &self.posed.problem.devices[device].name;
+        task.set(attr::DEVICE, name);
+    }
+
+    fn start(&self, task: Operation<'_>, start: f64) {
+        task.set(attr::START, start);
+    }
+
+    fn batches(&self, batches: &[Batch]) -> Result<(), Failure> {
+        let mut of: Vec<Vec<&Batch>> = vec![vec![]; self.posed.problem.nodes.len()];
+        batches.iter().for_each(|batch| of[batch.node].push(batch));
+        for (task, node) in self.tasks() {
+            of[node].sort_by(|a, b| a.start.total_cmp(&b.start).then(a.device.cmp(&b.device)));
+            let mut list = vec![];
+            for batch in &of[node] {
+                let mut inputs: Vec<i64> = batch.inputs.iter().map(|&input| input.into()).collect();
+                inputs.sort_unstable();
+                let device = &self.posed.problem.devices[batch.device].name;
+                list.push(BatchAttribute::new(task.location(), device, batch.start, &inputs).ok_or(Failure)?);
+            }
+            task.set(attr::BATCHES, &list);
+        }
+        Ok(())
+    }
+
+    /// Stages are numbered as data flow through them; starts count from the beginning of the stage. How many there are.
+    fn pipeline(&self, block: &[usize], devices: &[usize], order: Option<&[Vec<usize>]>) -> usize {
+        let mut stage_of = vec![None; devices.len()];
+        let stages = self.stage_order(block, devices.len());
+        for (stage, &block) in stages.iter().enumerate() {
+            stage_of[block] = Some(stage);
+        }
+        let mut clock = vec![0.0; devices.len()];
+        let mut start = vec![0.0; block.len()];
+        let mut run = |node: usize| {
+            let time = self.posed.problem.nodes[node].time.get(&1).and_then(|times| times[devices[block[node]]]);
+            start[node] = clock[block[node]];
+            clock[block[node]] += time.unwrap_or(0.0);
+        };
+        match order {
+            Some(order) => order.iter().flatten().for_each(|&node| run(node)),
+            // The nodes of a module are in an order that they can run in.
+            None => (0..block.len()).for_each(run),
+        }
+        for (task, node) in self.tasks() {
+            self.device(task, devices[block[node]]);
+            self.start(task, start[node]);
+            let stage = stage_of[block[node]].expect("a block with tasks is a stage");
+            task.set(attr::STAGE, stage as i64);
+        }
+        stages.len()
+    }
+
+    /// The blocks that have tasks, each behind those that it reads from; of those that could come next, the one whose
+    /// first task comes first in the module.
+    fn stage_order(&self, block: &[usize], count: usize) -> Vec<usize> {
+        let mut readers = vec![vec![]; count];
+        let mut waits_for = vec![0usize; count];
+        for tensor in self.posed.problem.all_tensors() {
+            for &to in &tensor.to {
+                if block[tensor.from] != block[to] {
+                    readers[block[tensor.from]].push(block[to]);
+                    waits_for[block[to]] += 1;
+                }
+            }
+        }
+        let mut first = vec![usize::MAX; count];
+        for (node, &block) in block.iter().enumerate().rev() {
+            first[block] = node;
+        }
+        let mut has_tasks = vec![false; count];
+        self.tasks().for_each(|(_, node)| has_tasks[block[node]] = true);
+        let mut ready: std::collections::BTreeSet<(usize, usize)> =
+            (0..count).filter(|&block| waits_for[block] == 0).map(|block| (first[block], block)).collect();
+        let mut order = vec![];
+        while let Some((_, next)) = ready.pop_first() {
+            if has_tasks[next] {
+                order.push(next);
+            }
+            for &reader in &readers[next] {
+                waits_for[reader] -= 1;
+                if waits_for[reader] == 0 {
+                    ready.insert((first[reader], reader));
+                }
+            }
+        }
+        order
+    }
+}

@@ -1,0 +1,423 @@
+//! Follows the batch through a function.
+
+use super::{
+    describe_function, first_dimension,
+    layout::{Layout, scaled},
+    rules::{Change, Flow, Site, flow},
+};
+use crate::ir::{Failure, ONNX_CONSTANT, describe, error};
+use divi_dialect::{
+    Block, Operation, Value,
+    node::{attributes_of, present_results, value_of},
+    op,
+};
+use divi_onnx::{DType, Dim, Node, Op, TensorType, Value as Known, fold, infer, node::Content};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A value in several runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Batch {
+    /// It is the same in all of them.
+    Same,
+    /// One tensor has them all.
+    At(Layout),
+    /// Each has a value of its own, which has no axis to put them together on.
+    Apart,
+}
+
+pub(super) struct Analysis<'m> {
+    pub(super) factor: i64,
+    /// The size of the batch in one run.
+    unit: i64,
+    /// Values that are not the same in all runs.
+    batches: FxHashMap<Value<'m>, Batch>,
+    /// Facts about values in one run beyond their types.
+    contents: FxHashMap<Value<'m>, Known>,
+    /// Changes that operators need, by operand.
+    pub(super) changes: FxHashMap<(Operation<'m>, usize), Change>,
+    /// Operators that a Reshape takes the place of.
+    pub(super) reshapes: FxHashSet<Operation<'m>>,
+    /// Operators that tell a batched value's shape, with what it is in one run.
+    pub(super) frozen: FxHashMap<Operation<'m>, Known>,
+    pub(super) repeats: FxHashSet<Operation<'m>>,
+    pub(super) repeated: Vec<Operation<'m>>,
+}
+
+impl<'m> Analysis<'m> {
+    pub(super) fn of(function: Operation<'m>, factor: i64) -> Result<Self, Failure> {
+        let mut analysis = Self::new(factor, 1);
+        let Some(entry) = only_block(function)? else { return Ok(analysis) };
+        analysis.arguments(function, entry)?;
+        analysis.block(entry)?;
+        analysis.returns(entry)?;
+        Ok(analysis)
+    }
+
+    /// Does the same for a function that is a part of the one that this is of. Its arguments stand for values of that one, and
+    /// are in the part what these are in the whole.
+    pub(super) fn part(&self, function: Operation<'m>, arguments: &[Value<'m>]) -> Result<Self, Failure> {
+        let mut analysis = Self::new(self.factor, self.unit);
+        let Some(entry) = only_block(function)? else { return Ok(analysis) };
+        for (argument, &outside) in entry.arguments().into_iter().zip(arguments) {
+            match self.batch(outside) {
+                Batch::Same => analysis.contents.extend(self.known(outside).map(|value| (argument, value))),
+                batch => {
+                    analysis.batches.insert(argument, batch);
+                }
+            }
+        }
+        analysis.block(entry)?;
+        analysis.returns(entry)?;
+        Ok(analysis)
+    }
+
+    fn new(factor: i64, unit: i64) -> Self {
+        Self {
+            factor,
+            unit,
+            batches: FxHashMap::default(),
+            contents: FxHashMap::default(),
+            changes: FxHashMap::default(),
+            reshapes: FxHashSet::default(),
+            frozen: FxHashMap::default(),
+            repeats: FxHashSet::default(),
+            repeated: vec![],
+        }
+    }
+
+    pub(super) fn batch(&self, value: Value<'m>) -> Batch {
+        self.batches.get(&value).copied().unwrap_or(Batch::Same)
+    }
+
+    /// Returns what is known of a value in one run.
+    pub(super) fn known(&self, value: Value<'m>) -> Option<Known> {
+        self.contents.get(&value).cloned().or_else(|| value_of(value))
+    }
+
+    /// Gives a batch to arguments that are as large in front as the first that has a front.
+    fn arguments(&mut self, function: Operation<'m>, entry: Block<'m>) -> Result<(), Failure> {
+        let arguments = entry.arguments();
+        let Some(Dim::Known(unit)) = arguments.iter().find_map(|&argument| first_dimension(argument)) else {
+            return Ok(());
+        };
+        self.unit = unit;
+        for argument in arguments.into_iter().filter(|&argument| first_dimension(argument) == Some(Dim::Known(unit))) {
+            if argument.tensor_type().and_then(|ty| scaled(&ty, 0, self.factor)).is_none() {
+                let name = describe_function(function);
+                error(
+                    function,
+                    &format!("{name} has an argument that {} times its batch makes too large", self.factor),
+                );
+                return Err(Failure);
+            }
+            self.batches.insert(argument, Batch::At(Layout::of(0)));
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, block: Block<'m>) -> Result<(), Failure> {
+        block.operations().into_iter().try_for_each(|operation| self.operation(operation))
+    }
+
+    fn operation(&mut self, operation: Operation<'m>) -> Result<(), Failure> {
+        let name = operation.name();
+        match name {
+            ONNX_CONSTANT | "onnx.NoValue" | op::RETURN | "onnx.Return" | op::YIELD => return Ok(()),
+            op::CLUSTER => return self.cluster(operation),
+            op::TRANSFER => {
+                if operation.operands().into_iter().any(|operand| self.batch(operand) == Batch::Apart) {
+                    return self.repeat(operation);
+                }
+                self.hand_on(&operation.operands(), &operation.results());
+                return Ok(());
+            }
+            _ => {}
+        }
+        let op = Op::from_operation(name).filter(|op| op.is_inferred());
+        if !self.takes_batch(operation) {
+            if let Some(op) = op {
+                self.fold(operation, op);
+            }
+            return Ok(());
+        }
+        if let Some(op) = op {
+            if matches!(op, Op::Shape | Op::Size) && self.freeze(operation, op) {
+                return Ok(());
+            }
+            if let Some(flow) = self.flow(operation, op) {
+                self.apply(operation, flow);
+                return Ok(());
+            }
+        }
+        self.repeat(operation)
+    }
+
+    /// Returns true if an operation, or something inside it, uses a batched value.
+    fn takes_batch(&self, operation: Operation<'m>) -> bool {
+        let batched =
+            |operation: Operation<'m>| operation.operands().into_iter().any(|value| self.batch(value) != Batch::Same);
+        if batched(operation) {
+            return true;
+        }
+        let mut found = false;
+        if !operation.blocks().is_empty() {
+            operation.walk(|inner| found |= batched(inner));
+        }
+        found
+    }
+
+    /// Follows a cluster's body like the function's; if a member repeats, the cluster does, and inside it one run is
+    /// as it is in the module.
+    fn cluster(&mut self, cluster: Operation<'m>) -> Result<(), Failure> {
+        let Some(&body) = cluster.blocks().first() else { return Ok(()) };
+        let repeated = self.repeated.len();
+        self.hand_on(&cluster.operands(), &body.arguments());
+        let apart = body.arguments().into_iter().any(|argument| self.batch(argument) == Batch::Apart);
+        if !apart {
+            self.block(body)?;
+        }
+        if !apart && self.repeated.len() == repeated {
+            let yielded = body.terminator().map(Operation::operands).unwrap_or_default();
+            self.hand_on(&yielded, &cluster.results());
+            return Ok(());
+        }
+        self.repeated.truncate(repeated);
+        cluster.walk(|member| {
+            for argument in member.blocks().into_iter().flat_map(Block::arguments) {
+                self.batches.remove(&argument);
+            }
+            self.repeats.insert(member);
+            self.reshapes.remove(&member);
+            self.frozen.remove(&member);
+            for index in 0..member.operand_count() {
+                self.changes.remove(&(member, index));
+            }
+            for result in member.results() {
+                self.batches.remove(&result);
+            }
+        });
+        self.repeat(cluster)
+    }
+
+    fn hand_on(&mut self, from: &[Value<'m>], to: &[Value<'m>]) {
+        for (&from, &to) in from.iter().zip(to) {
+            match self.batch(from) {
+                Batch::Same => {
+                    if let Some(value) = self.known(from).filter(|value| value.content.is_some()) {
+                        self.contents.insert(to, value);
+                    }
+                }
+                batch => {
+                    self.batches.insert(to, batch);
+                }
+            }
+        }
+    }
+
+    /// Calls `f` with the operator as it is in one run. `None` if it takes something that is no tensor.
+    fn with_node<R>(&self, operation: Operation<'m>, op: Op, f: impl FnOnce(&Node<'_>) -> R) -> Option<R> {
+        let mut values = vec![];
+        for operand in operation.operands() {
+            match self.known(operand) {
+                Some(value) => values.push(Some(value)),
+                None if operand.is_none() => values.push(None),
+                None => return None,
+            }
+        }
+        let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
+        let attributes = attributes_of(operation);
+        Some(f(&Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) }))
+    }
+
+    /// Shape arithmetic that nobody has folded yet.
+    fn fold(&mut self, operation: Operation<'m>, op: Op) {
+        let operands = operation.operands();
+        let known = |&operand: &Value<'m>| {
+            operand.is_none() || self.known(operand).is_some_and(|value| value.content.is_some())
+        };
+        if !matches!(op, Op::Shape | Op::Size) && (operands.is_empty() || !operands.iter().all(known)) {
+            return;
+        }
+        for (result, value) in self.folded(operation, op) {
+            self.contents.insert(result, value);
+        }
+    }
+
+    /// Returns the results of an operator whose elements are known in one run.
+    fn folded(&self, operation: Operation<'m>, op: Op) -> Vec<(Value<'m>, Known)> {
+        let contents = self.with_node(operation, op, |node| {
+            let types = infer::infer(node).ok()?;
+            let contents = fold::fold(node, &types);
+            Some(types.into_iter().zip(contents).map(|(ty, content)| Known { ty, content }).collect::<Vec<_>>())
+        });
+        let values = contents.flatten().unwrap_or_default();
+        operation.results().into_iter().zip(values).filter(|(_, value)| value.content.is_some()).collect()
+    }
+
+    /// Makes a constant of the shape of a batched value: it is, in one run, what it is in the module.
+    fn freeze(&mut self, operation: Operation<'m>, op: Op) -> bool {
+        match &self.folded(operation, op)[..] {
+            [(result, value)] if matches!(value.content, Some(Content::Constant(_))) => {
+                self.contents.insert(*result, value.clone());
+                self.frozen.insert(operation, value.clone());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns what a rule says of an operator, if inference at the new batch agrees.
+    fn flow(&self, operation: Operation<'m>, op: Op) -> Option<Flow> {
+        let operands = operation.operands();
+        let batch = operands.iter().map(|&operand| match self.batch(operand) {
+            Batch::Same => Some(None),
+            Batch::At(layout) => Some(Some(layout)),
+            Batch::Apart => None,
+        });
+        let batch: Vec<Option<Layout>> = batch.collect::<Option<_>>()?;
+        let results = operation.results();
+        let types: Vec<TensorType> = results
+            .iter()
+            .take(present_results(operation))
+            .map(|&result| match result.tensor_type() {
+                Some(ty) => Some(ty),
+                // Nobody asks for it.
+                None => result.is_none().then(|| TensorType::unranked(DType::F32)),
+            })
+            .collect::<Option<_>>()?;
+        self.with_node(operation, op, |node| {
+            let site = Site { node, batch: &batch, results: &types, factor: self.factor, unit: self.unit };
+            let flow = flow(&site)?;
+            let scale = |ty: &TensorType, layout: Option<Layout>| match layout {
+                Some(layout) => scaled(ty, layout.axis, self.factor),
+                None => Some(ty.clone()),
+            };
+            let expected: Vec<_> = types
+                .iter()
+                .zip(&flow.results)
+                .map(|(ty, &layout)| if ty.shape.is_none() { Some(ty.clone()) } else { scale(ty, layout) })
+                .collect::<Option<_>>()?;
+            // A batch is taken apart by its dimension's size.
+            let countable = |(ty, layout): (&TensorType, &Option<Layout>)| match (layout, &ty.shape) {
+                (Some(layout), Some(shape)) => shape[layout.axis].known().is_some(),
+                _ => true,
+            };
+            if !types.iter().zip(&flow.results).all(countable) {
+                return None;
+            }
+            if flow.as_reshape {
+                return expected.iter().all(TensorType::is_static).then_some(flow);
+            }
+            let mut values = vec![];
+            for (i, (input, &layout)) in node.inputs.iter().zip(&batch).enumerate() {
+                let change = flow.changes.iter().find(|(operand, _)| *operand == i).map(|(_, change)| change);
+                values.push(match (input, change) {
+                    (None, _) => None,
+                    (Some(_), Some(Change::Constant(tensor))) => Some(Known::constant(tensor.clone())),
+                    (Some(value), Some(&Change::Spread(axis))) => {
+                        Some(Known::new(scaled(&value.ty, axis, self.factor)?))
+                    }
+                    (Some(value), None) if layout.is_some() => Some(Known::new(scale(&value.ty, layout)?)),
+                    (Some(value), None) => Some(Known::clone(value)),
+                });
+            }
+            let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
+            let inferred = infer::infer(&Node { inputs: &inputs, ..*node }).ok()?;
+            let agrees = |(found, expected): (&TensorType, &TensorType)| {
+                expected.shape.is_none() || found.unify(expected).is_some()
+            };
+            inferred.iter().zip(&expected).all(agrees).then_some(flow)
+        })?
+    }
+
+    fn apply(&mut self, operation: Operation<'m>, flow: Flow) {
+        for (result, layout) in operation.results().into_iter().zip(flow.results) {
+            if let Some(layout) = layout.filter(|_| result.tensor_type().is_some()) {
+                self.batches.insert(result, Batch::At(layout));
+            }
+        }
+        for (index, change) in flow.changes {
+            self.changes.insert((operation, index), change);
+        }
+        if flow.as_reshape {
+            self.reshapes.insert(operation);
+        }
+    }
+
+    /// Gives each run results of its own. They are put together on the axis that the operand's batch has, or else on the
+    /// first.
+    fn repeat(&mut self, operation: Operation<'m>) -> Result<(), Failure> {
+        let leader = operation.operands().into_iter().find_map(|operand| match self.batch(operand) {
+            Batch::At(layout) => Some((layout.axis, operand.tensor_type()?.rank()?)),
+            _ => None,
+        });
+        for result in operation.results().into_iter().filter(|&result| !result.is_none()) {
+            let shape = result.tensor_type().and_then(|ty| ty.shape).unwrap_or_default();
+            let axis = leader.filter(|&(_, rank)| rank == shape.len()).map_or(0, |(axis, _)| axis);
+            let batch = match shape.get(axis) {
+                Some(Dim::Known(size)) if *size > 0 => Batch::At(Layout::of(axis)),
+                _ => Batch::Apart,
+            };
+            if batch != Batch::Apart && result.tensor_type().and_then(|ty| scaled(&ty, axis, self.factor)).is_none() {
+                error(
+                    operation,
+                    &format!(
+                        "{} has a result that {} times its batch makes too large",
+                        describe(operation),
+                        self.factor
+                    ),
+                );
+                return Err(Failure);
+            }
+            self.batches.insert(result, batch);
+        }
+        self.repeats.insert(operation);
+        self.repeated.push(operation);
+        Ok(())
+    }
+
+    /// Checks that what the function returns is one tensor each.
+    fn returns(&self, entry: Block<'m>) -> Result<(), Failure> {
+        let Some(terminator) = entry.terminator() else { return Ok(()) };
+        for (i, value) in terminator.operands().into_iter().enumerate() {
+            if self.batch(value) == Batch::Apart && value.tensor_type().and_then(|ty| ty.shape).is_none() {
+                let name = describe(terminator);
+                error(
+                    terminator,
+                    &format!(
+                        "{name} returns operand {i}, which each input of a batch has one of, but which is no tensor of \
+                         known rank: several cannot be put together"
+                    ),
+                );
+                return Err(Failure);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the block of a function, if it has a body.
+fn only_block(function: Operation<'_>) -> Result<Option<Block<'_>>, Failure> {
+    match function.blocks()[..] {
+        [] => Ok(None),
+        [entry] => Ok(Some(entry)),
+        [..] => {
+            let (name, count) = (describe_function(function), function.blocks().len());
+            error(function, &format!("{name} has {count} blocks: a batch is followed through one only"));
+            Err(Failure)
+        }
+    }
+}
+
+/// Returns the argument of a cluster's body that one of its operands is.
+pub(super) fn cluster_argument(user: Operation<'_>, index: usize) -> Option<Value<'_>> {
+    if user.name() != op::CLUSTER {
+        return None;
+    }
+    user.blocks().first()?.arguments().get(index).copied()
+}
+
+/// Returns true if a value is a constant, or an argument, which may stand for one.
+pub(super) fn may_be_constant(value: Value<'_>) -> bool {
+    value.definer().is_none_or(|definer| definer.name() == ONNX_CONSTANT)
+}

@@ -1,0 +1,44 @@
+//! Building operators of the `onnx` dialect.
+
+use crate::ir::ONNX_CONSTANT;
+use divi_dialect::{NamedAttribute, NewOperation, Operation, Value, attr, dense_elements};
+use divi_onnx::Tensor;
+use melior::ir::Type;
+
+/// Puts operators in front of one, at its location.
+pub(crate) struct Builder<'m> {
+    pub(crate) before: Operation<'m>,
+}
+
+impl<'m> Builder<'m> {
+    /// Creates an attribute as the dialect writes integers.
+    pub(crate) fn int(&self, name: &str, value: i64) -> NamedAttribute<'m> {
+        NamedAttribute::named(name, attr::signed_integer(self.before.context(), value))
+    }
+
+    /// Returns the result of a new operator.
+    pub(crate) fn result(
+        &self,
+        op: &str,
+        operands: &[Value<'m>],
+        r#type: Type<'m>,
+        attributes: &[NamedAttribute<'m>],
+        name: Option<&str>,
+    ) -> Value<'m> {
+        let mut attributes = attributes.to_vec();
+        attributes.extend(name.map(|name| attr::NODE_NAME.named(self.before.context(), name)));
+        let operation = NewOperation {
+            operands,
+            results: &[r#type],
+            attributes: &attributes,
+            ..NewOperation::new(op, self.before.location())
+        };
+        operation.create().insert_before(self.before).result(0)
+    }
+
+    pub(crate) fn constant(&self, tensor: &Tensor, name: Option<&str>) -> Value<'m> {
+        let context = self.before.context();
+        let value = dense_elements(context, tensor);
+        self.result(ONNX_CONSTANT, &[], attr::of_type(value), &[attr::VALUE.named(context, value)], name)
+    }
+}

@@ -1,0 +1,352 @@
+//! Follows values through launches, transfers, slices and gathers.
+
+use super::{
+    stage::Stage,
+    value::{Located, Part, list},
+};
+use crate::{
+    ir::{describe, value_bytes},
+    tasks::{is_constant_value, reads},
+    verify_plan::{
+        Findings,
+        buses::{Buses, too_short},
+        certificate::{Certificate, Objective},
+        exceeds,
+        machine::{Contention, Machine},
+        memory::Life,
+        micros,
+    },
+};
+use divi_dialect::{Operation, Value, attr};
+use divi_planner::units::Micros;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+
+pub(super) struct Stream<'a, 'm> {
+    machine: &'a Machine,
+    certificate: &'a Certificate<'m>,
+    pub(super) stages: Vec<Stage<'m>>,
+    /// Constants are none of them: they are everywhere.
+    values: FxHashMap<Value<'m>, Located>,
+    /// What each origin is called, however many launches make it; `None` where the model has no name for it.
+    origins: Vec<Option<String>>,
+    /// Where parts are, or have been moved to.
+    there: BTreeSet<(Part, usize)>,
+    buffers: Vec<Life>,
+    buses: Buses<'a, 'm>,
+    /// Tasks that do the same for all inputs.
+    pub(super) shared: FxHashSet<Operation<'m>>,
+    /// When all outputs are there.
+    done: Micros,
+}
+
+impl<'a, 'm> Stream<'a, 'm> {
+    pub(super) fn new(arguments: &[Value<'m>], machine: &'a Machine, certificate: &'a Certificate<'m>) -> Self {
+        let mut stream = Self {
+            machine,
+            certificate,
+            stages: vec![],
+            values: FxHashMap::default(),
+            origins: vec![],
+            there: BTreeSet::new(),
+            buffers: vec![],
+            buses: Buses::new(machine),
+            shared: FxHashSet::default(),
+            done: 0.0,
+        };
+        // The batch is the first dimension of the first argument that has one, and of all that are as long.
+        let first = |value: Value<'m>| value.tensor_type()?.shape?.first().copied();
+        let batch = arguments.iter().copied().find_map(first);
+        for (i, &argument) in arguments.iter().enumerate() {
+            let is_queued = certificate.objective != Objective::Batch || first(argument) == batch;
+            let origin = stream.origin(Some(format!("argument {i}")));
+            let inputs: Vec<i64> = (0..certificate.inputs).collect();
+            let value = stream.made(argument, origin, is_queued.then_some(&inputs[..]), machine.host, (0.0, 0.0));
+            stream.values.insert(argument, value);
+        }
+        stream
+    }
+
+    fn origin(&mut self, name: Option<String>) -> usize {
+        self.origins.push(name);
+        self.origins.len() - 1
+    }
+
+    /// A value that is new: its memory is taken from one time on, and it is there at another.
+    fn made(
+        &mut self,
+        value: Value<'m>,
+        origin: usize,
+        inputs: Option<&[i64]>,
+        device: usize,
+        (from, ready): (Micros, Micros),
+    ) -> Located {
+        let parts: Vec<Part> = match inputs {
+            Some(inputs) => inputs.iter().map(|&input| Part { origin, input: Some(input) }).collect(),
+            None => vec![Part { origin, input: None }],
+        };
+        self.there.extend(parts.iter().map(|&part| (part, device)));
+        let buffers = vec![self.buffer(value, device, from, ready)];
+        Located { device, parts, buffers, ready }
+    }
+
+    fn buffer(&mut self, value: Value<'m>, device: usize, from: Micros, until: Micros) -> usize {
+        self.buffers.push(Life { device, bytes: value_bytes(value) as f64, from, until });
+        self.buffers.len() - 1
+    }
+
+    fn hold(&mut self, buffers: &[usize], until: Micros) {
+        for &buffer in buffers {
+            self.buffers[buffer].until = self.buffers[buffer].until.max(until);
+        }
+    }
+
+    fn operand(&self, operation: Operation<'m>, index: usize) -> Option<Located> {
+        self.values.get(operation.operands().get(index)?).cloned()
+    }
+
+    fn set(&mut self, operation: Operation<'m>, index: usize, value: Located) {
+        if let Some(&result) = operation.results().get(index) {
+            self.values.insert(result, value);
+        }
+    }
+
+    pub(super) fn transfer(&mut self, operation: Operation<'m>, findings: &mut Findings) {
+        let end = |key| operation.get(key).and_then(|name| self.machine.find(name));
+        let (Some(value), Some(from), Some(to)) = (self.operand(operation, 0), end(attr::FROM), end(attr::TO)) else {
+            if operation.operands().into_iter().all(is_constant_value) {
+                findings.add(operation, "moves what needs not be moved: a constant is wherever it is read");
+            }
+            // Of what is no constant, it has been said what is wrong with it.
+            return;
+        };
+        let (here, there) = (self.machine.label(from), self.machine.label(to));
+        let time = self.machine.transfer(from, to, value_bytes(operation.operand(0)) as f64);
+        if time.is_none() {
+            let message = format!(
+                "moves a tensor from {here} to {there}, but no link leads there: declare 'divi.link {here} -> {there} {{…}}'"
+            );
+            findings.add(operation, &message);
+        }
+        let start = operation.get(attr::START);
+        if start.is_none() {
+            findings.add(operation, "moves a tensor, but has no divi.start: outline again");
+        }
+        let start = start.unwrap_or(value.ready);
+        if exceeds(value.ready, start) {
+            let message = format!(
+                "moves {} from {here} at {}, but it is there at {}: start it {} later",
+                self.called(&value),
+                micros(start),
+                micros(value.ready),
+                micros(value.ready - start)
+            );
+            findings.add(operation, &message);
+        }
+        if value.parts.iter().any(|&part| self.there.contains(&(part, to))) {
+            let message = format!("moves {} to {there}, where it is already: use it from there", self.called(&value));
+            findings.add(operation, &message);
+        }
+        self.there.extend(value.parts.iter().map(|&part| (part, to)));
+        let ready = self.arrival(operation, (from, to), (start, time.unwrap_or(0.0)), &value, findings);
+        self.hold(&value.buffers, ready);
+        let buffers = vec![self.buffer(operation.operand(0), to, start, ready)];
+        self.set(operation, 0, Located { device: to, parts: value.parts, buffers, ready });
+    }
+
+    /// When a transfer ends that starts at a time and takes so long: at once where it is by itself, else as it says. In a
+    /// pipeline all that go over a bus are counted instead.
+    fn arrival(
+        &mut self,
+        operation: Operation<'m>,
+        (from, to): (usize, usize),
+        (start, time): (Micros, Micros),
+        value: &Located,
+        findings: &mut Findings,
+    ) -> Micros {
+        if self.machine.contention == Contention::Off || self.certificate.objective == Objective::Pipeline {
+            return start + time;
+        }
+        let Some(end) = operation.get(attr::END).filter(|end| end.is_finite()) else {
+            findings
+                .add(operation, "moves a tensor, but has no divi.end, though others may be on its bus: outline again");
+            return start + time;
+        };
+        let (here, there) = (self.machine.label(from), self.machine.label(to));
+        let what = format!("the transfer of {} from {here} to {there}", self.called(value));
+        if let Some(problem) = too_short((start, end), time) {
+            findings.add(operation, &format!("{what} goes {problem}"));
+        }
+        let bytes = value_bytes(operation.operand(0)) as f64;
+        self.buses.take((from, to), bytes, (start, end), operation, what);
+        end
+    }
+
+    /// What transfers take of buses.
+    pub(super) fn take_buses(&mut self) -> Buses<'a, 'm> {
+        std::mem::replace(&mut self.buses, Buses::new(self.machine))
+    }
+
+    pub(super) fn slice(&mut self, operation: Operation<'m>, findings: &mut Findings) {
+        let Some(value) = self.operand(operation, 0) else { return };
+        let count = operation.attribute("count").and_then(attr::as_integer).unwrap_or(0);
+        let positions = operation.attribute("positions").and_then(attr::as_integers).unwrap_or_default();
+        if let Some(message) = self.miscounted(&value, count) {
+            findings.add(operation, &message);
+            return;
+        }
+        // The dialect's own verifier has seen that positions are below the count.
+        let parts = positions.iter().filter_map(|&at| value.parts.get(usize::try_from(at).ok()?).copied()).collect();
+        self.set(operation, 0, Located { parts, ..value });
+    }
+
+    pub(super) fn gather(&mut self, operation: Operation<'m>, findings: &mut Findings) {
+        let counts = operation.attribute("counts").and_then(attr::as_integers).unwrap_or_default();
+        let mut together: Option<Located> = None;
+        for (i, &count) in counts.iter().enumerate() {
+            let Some(value) = self.operand(operation, i) else { return };
+            if let Some(message) = self.miscounted(&value, count) {
+                findings.add(operation, &message);
+                return;
+            }
+            let Some(all) = &mut together else {
+                together = Some(value);
+                continue;
+            };
+            if all.device != value.device {
+                let (here, there) = (self.machine.label(all.device), self.machine.label(value.device));
+                let message = format!("puts together what is on {here} and what is on {there}: move one of them first");
+                findings.add(operation, &message);
+            }
+            all.parts.extend(value.parts);
+            all.buffers.extend(value.buffers);
+            all.ready = all.ready.max(value.ready);
+        }
+        let Some(together) = together else { return };
+        let mut names = together.parts.iter().filter_map(|part| self.origins[part.origin].as_ref());
+        if let Some(a) = names.next()
+            && let Some(b) = names.find(|b| *b != a)
+        {
+            findings.add(operation, &format!("puts together different tensors, {a} and {b}: outline again"));
+        }
+        self.set(operation, 0, together);
+    }
+
+    fn miscounted(&self, value: &Located, count: i64) -> Option<String> {
+        match value.inputs() {
+            None => Some(format!("takes inputs of {}, which is the same for all: use it as it is", self.called(value))),
+            Some(inputs) if inputs.len() as i64 != count => Some(format!(
+                "takes {} for {count} inputs, but it is for {}: {}",
+                self.called(value),
+                inputs.len(),
+                list(&inputs)
+            )),
+            Some(_) => None,
+        }
+    }
+
+    /// Runs a stage on what it is given.
+    pub(super) fn launch(&mut self, stage: Stage<'m>, findings: &mut Findings) {
+        let mut bound: FxHashMap<Value<'m>, Located> = FxHashMap::default();
+        for (i, &argument) in stage.arguments.iter().enumerate() {
+            let Some(value) = self.operand(stage.launch, i) else { continue };
+            self.check_operand(&stage, i, &value, findings);
+            bound.insert(argument, value);
+        }
+        for step in &stage.steps {
+            let (mut is_queued, operation) = (false, step.task.operation);
+            for value in reads(operation) {
+                let Some(read) = bound.get(&value) else { continue };
+                is_queued |= read.inputs().is_some();
+                let buffers = read.buffers.clone();
+                self.hold(&buffers, step.end);
+            }
+            if !is_queued {
+                self.shared.insert(operation);
+            }
+            for (i, result) in operation.results().into_iter().enumerate() {
+                let name = format!("result {i} of '{}'", step.name);
+                let origin = self.origin((!step.is_help).then_some(name));
+                let inputs = is_queued.then_some(&stage.inputs[..]);
+                let made = self.made(result, origin, inputs, stage.device, (step.start, step.end));
+                bound.insert(result, made);
+            }
+            let bytes = step.task.scratch * stage.inputs.len() as f64;
+            self.buffers.push(Life { device: stage.device, bytes, from: step.start, until: step.end });
+        }
+        for (i, value) in stage.returned.iter().enumerate() {
+            if let Some(mut value) = bound.get(value).cloned() {
+                value.ready = stage.end;
+                self.hold(&value.buffers, stage.end);
+                self.set(stage.launch, i, value);
+            }
+        }
+        self.stages.push(stage);
+    }
+
+    /// What a launch is given is there, and for its inputs.
+    fn check_operand(&self, stage: &Stage<'m>, index: usize, value: &Located, findings: &mut Findings) {
+        let (name, on) = (stage.name(), self.machine.label(stage.device));
+        let mut wrong = |message: String| findings.add(stage.launch, &message);
+        if exceeds(value.ready, stage.start) {
+            wrong(format!(
+                "@{name} starts at {} on {on}, but its operand {index}, {}, is there at {}: start it {} later",
+                micros(stage.start),
+                self.called(value),
+                micros(value.ready),
+                micros(value.ready - stage.start)
+            ));
+        }
+        // The function's type is the value's: with another number of inputs, it is one that does not depend on them.
+        let is_other = |inputs: &Vec<i64>| *inputs != stage.inputs && inputs.len() == stage.inputs.len();
+        if let Some(inputs) = value.inputs().filter(is_other) {
+            wrong(format!(
+                "@{name} is for inputs {}, but its operand {index}, {}, is for inputs {}: slice and gather these",
+                list(&stage.inputs),
+                self.called(value),
+                list(&inputs)
+            ));
+        }
+    }
+
+    /// What the function returns is on the host, and for all inputs in their order.
+    pub(super) fn returned(&mut self, end: Operation<'m>, function: Operation<'m>, findings: &mut Findings) {
+        let all: Vec<i64> = (0..self.certificate.inputs).collect();
+        for i in 0..end.operand_count() {
+            let Some(value) = self.operand(end, i) else { continue };
+            if value.device != self.machine.host {
+                let message = format!(
+                    "{} returns result {i} from {}: move it to {}, where outputs belong",
+                    describe(function),
+                    self.machine.label(value.device),
+                    self.machine.label(self.machine.host)
+                );
+                findings.add(end, &message);
+            }
+            if let Some(inputs) = value.inputs().filter(|inputs| *inputs != all) {
+                let message = format!(
+                    "{} returns result {i} for inputs {}: it must be for inputs {}, in that order",
+                    describe(function),
+                    list(&inputs),
+                    list(&all)
+                );
+                findings.add(end, &message);
+            }
+            self.hold(&value.buffers, value.ready);
+            self.done = self.done.max(value.ready);
+        }
+    }
+
+    /// What messages call a value.
+    fn called(&self, value: &Located) -> &str {
+        value.parts.first().and_then(|part| self.origins[part.origin].as_deref()).unwrap_or("a tensor")
+    }
+
+    pub(super) fn lives(&self) -> &[Life] {
+        &self.buffers
+    }
+
+    pub(super) fn makespan(&self) -> Micros {
+        self.stages.iter().map(|stage| stage.end).fold(self.done, f64::max)
+    }
+}

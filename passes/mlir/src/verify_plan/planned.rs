@@ -1,0 +1,134 @@
+//! Plans as `divi-partition` writes them: every task says where and when it runs.
+
+use super::{
+    Findings,
+    buses::Buses,
+    certificate::{Certificate, Objective},
+    copies::{self, Placed},
+    edited, flow,
+    graph::Graph,
+    machine::{Contention, Machine},
+    memory,
+    moves::Moves,
+    pipeline::Pipeline,
+    runs::{Runs, check_groups},
+};
+use crate::{
+    decisions,
+    ir::{Failure, describe},
+    tasks::Tasks,
+};
+use divi_dialect::{Operation, attr};
+use divi_planner::units::Micros;
+
+pub(super) fn verify(
+    module: Operation<'_>,
+    function: Operation<'_>,
+    machine: &Machine,
+    certificate: &Certificate<'_>,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
+    let tasks = Tasks::of(function)?;
+    let is_moved =
+        certificate.decisions.as_ref().is_some_and(|known| *known != decisions::fingerprint(&tasks.operations));
+    let is_proven = certificate.is_bound_proven(findings);
+    let is_edited = is_moved || !is_proven;
+    if is_edited && machine.is_cold {
+        let message = "was edited since it was planned, and parameters are copied to where they were needed then: run \
+                       divi-partition again";
+        findings.add(module, message);
+        return Ok(());
+    }
+    let graph = Graph::of(&tasks, findings);
+    let Some(runs) = Runs::of(&graph, machine, certificate, findings) else { return Ok(()) };
+    let placed = runs.all.iter().filter_map(|run| Some((graph.nodes[run.node].task()?, run.device, &run.inputs[..])));
+    check_groups(placed, machine, findings);
+    let found = match certificate.objective {
+        Objective::Pipeline => pipeline(module, &graph, &runs, is_edited, machine, certificate, findings),
+        Objective::Latency | Objective::Batch => {
+            let moves = (machine.contention != Contention::Off).then(|| Moves::of(&tasks, &graph, machine));
+            Some(schedule(module, &graph, runs, moves, is_edited, machine, findings))
+        }
+    };
+    let Some(found) = found else { return Ok(()) };
+    if !is_edited {
+        certificate.check(found, findings);
+    } else if !findings.is_failed && is_proven {
+        certificate.tell_edited(found);
+    } else if !findings.is_failed {
+        certificate.tell_unproven(found, "divi-outline");
+    }
+    Ok(())
+}
+
+/// The makespan of runs whose starts hold, or are found anew. Where transfers hinder each other, it is said when they are.
+fn schedule(
+    module: Operation<'_>,
+    graph: &Graph<'_>,
+    mut runs: Runs,
+    moves: Option<Moves<'_>>,
+    is_edited: bool,
+    machine: &Machine,
+    findings: &mut Findings,
+) -> Micros {
+    let mut buses = Buses::new(machine);
+    let mut handed = flow::handed(graph, &runs, machine, findings);
+    moves.iter().for_each(|moves| moves.apply(&runs, &mut handed));
+    if is_edited && moves.is_some() {
+        flow::settle_outputs(graph, &mut runs, &handed);
+        edited::retime_on_buses(graph, &mut runs, &mut handed, machine);
+    } else if is_edited {
+        edited::retime(graph, &mut runs, &handed, machine.devices.len());
+    } else {
+        moves.iter().for_each(|moves| moves.check(graph, &runs, &handed, machine, &mut buses, findings));
+        flow::settle_outputs(graph, &mut runs, &handed);
+        flow::check_arrivals(graph, &runs, &handed, machine, findings);
+        flow::check_overlaps(graph, &runs, machine, findings);
+    }
+    let work: Vec<_> = runs
+        .all
+        .iter()
+        .filter_map(|run| {
+            let task = graph.nodes[run.node].task()?;
+            Some(memory::Work { task, device: run.device, start: run.start })
+        })
+        .collect();
+    let mut lives = memory::lives(graph, &runs, &handed);
+    for run in &runs.all {
+        if let Some(task) = graph.nodes[run.node].task() {
+            let placed = Placed { task, device: run.device, start: run.start, end: run.end };
+            copies::check(&placed, machine, &mut buses, &mut lives, findings);
+        }
+    }
+    buses.check(findings);
+    memory::check(&lives, &work, machine, module, findings);
+    runs.makespan()
+}
+
+/// The bottleneck of a pipeline; `None` where a task has no stage.
+fn pipeline(
+    module: Operation<'_>,
+    graph: &Graph<'_>,
+    runs: &Runs,
+    is_edited: bool,
+    machine: &Machine,
+    certificate: &Certificate<'_>,
+    findings: &mut Findings,
+) -> Option<Micros> {
+    let mut stage = vec![None; graph.nodes.len()];
+    let mut is_complete = true;
+    for (node, task) in graph.tasks() {
+        stage[node] = task.operation.get(attr::STAGE);
+        if stage[node].is_none() {
+            let name = describe(task.operation);
+            findings.add(task.operation, &format!("{name} has no divi.stage: give it one, or run divi-partition"));
+            is_complete = false;
+        }
+    }
+    let pipeline = Pipeline { graph, runs, stage: &stage, machine, certificate };
+    let found = is_complete.then(|| pipeline.verify(module, findings))?;
+    if !is_edited {
+        pipeline.check_starts(findings);
+    }
+    Some(found)
+}

@@ -1,0 +1,153 @@
+//! What runs when and where, as the tasks of a function say.
+
+use super::{
+    Findings,
+    certificate::{Certificate, Objective},
+    graph::{Graph, Node},
+    machine::Machine,
+    task::Task,
+};
+use crate::ir::describe;
+use divi_dialect::{Operation, attr};
+use divi_planner::units::Micros;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A node on a device, for some of the queued inputs.
+pub(super) struct Run {
+    pub(super) node: usize,
+    pub(super) device: usize,
+    /// In increasing order.
+    pub(super) inputs: Vec<i64>,
+    pub(super) start: Micros,
+    pub(super) end: Micros,
+}
+
+pub(super) struct Runs {
+    pub(super) all: Vec<Run>,
+    /// Of each node, which of them.
+    pub(super) of_node: Vec<Vec<usize>>,
+}
+
+impl Runs {
+    /// `None` where a task's decision is missing, so that there is no more to say.
+    pub(super) fn of(
+        graph: &Graph<'_>,
+        machine: &Machine,
+        certificate: &Certificate<'_>,
+        findings: &mut Findings,
+    ) -> Option<Self> {
+        let mut runs = Self { all: vec![], of_node: vec![vec![]; graph.nodes.len()] };
+        let mut is_complete = true;
+        for (node, kind) in graph.nodes.iter().enumerate() {
+            let decisions = match kind {
+                // Inputs wait on the host; when outputs are there follows from all else.
+                Node::Input | Node::Output => Some(vec![(machine.host, (0..certificate.inputs).collect(), 0.0)]),
+                Node::Task(task) if certificate.objective == Objective::Batch => {
+                    batches(task, machine, certificate.inputs, findings)
+                }
+                Node::Task(task) => place(task.operation, machine, findings).map(|(on, at)| vec![(on, vec![0], at)]),
+            };
+            is_complete &= decisions.is_some();
+            for (device, inputs, start) in decisions.unwrap_or_default() {
+                let time = kind.task().map_or(0.0, |task| task.time(machine, device, inputs.len(), findings));
+                runs.of_node[node].push(runs.all.len());
+                runs.all.push(Run { node, device, inputs, start, end: start + time });
+            }
+        }
+        is_complete.then_some(runs)
+    }
+
+    /// When everything has run, and the outputs are where they belong.
+    pub(super) fn makespan(&self) -> Micros {
+        self.all.iter().map(|run| run.end).fold(0.0, f64::max)
+    }
+}
+
+/// The device and the start of a task for one input.
+pub(super) fn place(task: Operation<'_>, machine: &Machine, findings: &mut Findings) -> Option<(usize, Micros)> {
+    let device = task.get(attr::DEVICE).and_then(|name| machine.find(name));
+    let start = task.get(attr::START);
+    match (device, start) {
+        (Some(device), Some(start)) if start.is_finite() => Some((device, start)),
+        (Some(_), Some(_)) => {
+            findings.add(task, &format!("{} starts at a time that is not finite", describe(task)));
+            None
+        }
+        (None, _) => {
+            let message = format!("{} has no divi.device: give it one, or run divi-partition", describe(task));
+            findings.add(task, &message);
+            None
+        }
+        (_, None) => {
+            findings.add(task, &format!("{} has no divi.start: give it one, or run divi-partition", describe(task)));
+            None
+        }
+    }
+}
+
+/// Device, inputs and start of each batch. Every queued input is in one, and a device has one at most.
+fn batches(
+    task: &Task<'_>,
+    machine: &Machine,
+    queued: i64,
+    findings: &mut Findings,
+) -> Option<Vec<(usize, Vec<i64>, Micros)>> {
+    let name = describe(task.operation);
+    let mut wrong = |message: String| findings.add(task.operation, &message);
+    let Some(batches) = task.operation.get(attr::BATCHES) else {
+        wrong(format!("{name} has no divi.batches: give it some, or run divi-partition"));
+        return None;
+    };
+    let mut decisions = vec![];
+    let mut taken = BTreeSet::new();
+    for batch in batches {
+        let device = machine.find(batch.device())?;
+        if decisions.iter().any(|(other, _, _)| *other == device) {
+            wrong(format!("{name} has two batches on {}: a task runs once on a device", machine.label(device)));
+        }
+        for input in batch.inputs() {
+            if input >= queued {
+                wrong(format!("{name} runs for input {input}, but {queued} are queued, counted from 0"));
+            }
+            taken.insert(input);
+        }
+        decisions.push((device, batch.inputs(), batch.start()));
+    }
+    let missing: Vec<i64> = (0..queued).filter(|input| !taken.contains(input)).collect();
+    match missing[..] {
+        [] => {}
+        [input] => wrong(format!("{name} does not run for input {input}: add it to one of its divi.batches")),
+        [first, ..] => wrong(format!(
+            "{name} does not run for {} inputs, {first} among them: add them to its divi.batches",
+            missing.len()
+        )),
+    }
+    Some(decisions)
+}
+
+/// Tasks of a group share a device, for each input.
+pub(super) fn check_groups<'a>(
+    placed: impl Iterator<Item = (&'a Task<'a>, usize, &'a [i64])>,
+    machine: &Machine,
+    findings: &mut Findings,
+) {
+    let mut of_group: BTreeMap<(&str, i64), (usize, Operation<'_>)> = BTreeMap::new();
+    for (task, device, inputs) in placed {
+        let apart = task.groups.iter().find_map(|group| {
+            let others = inputs
+                .iter()
+                .map(|&input| *of_group.entry((group.as_str(), input)).or_insert((device, task.operation)));
+            others.filter(|(other, _)| *other != device).last().map(|(other, with)| (group, other, with))
+        });
+        if let Some((group, other, with)) = apart {
+            let message = format!(
+                "{} runs on {}, but shares a device with {}, which runs on {} (divi.colocate \"{group}\")",
+                describe(task.operation),
+                machine.label(device),
+                describe(with),
+                machine.label(other)
+            );
+            findings.add(task.operation, &message);
+        }
+    }
+}

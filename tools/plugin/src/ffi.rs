@@ -1,0 +1,37 @@
+//! The entry points that MLIR looks for.
+
+use std::{ffi::c_char, mem::MaybeUninit};
+
+/// The layout of MLIR's `PassPluginLibraryInfo` and `DialectPluginLibraryInfo`.
+#[repr(C)]
+pub struct PluginInfo {
+    api_version: u32,
+    name: *const c_char,
+    version: *const c_char,
+    register: *const (),
+}
+
+unsafe extern "C" {
+    fn diviPassPluginInfo(info: *mut PluginInfo);
+    fn diviDialectPluginInfo(info: *mut PluginInfo);
+}
+
+/// Asked for by `mlir-opt --load-pass-plugin`.
+#[unsafe(no_mangle)]
+pub extern "C" fn mlirGetPassPluginInfo() -> PluginInfo {
+    let mut info = MaybeUninit::uninit();
+    // SAFETY: there is room for the structure.
+    unsafe { diviPassPluginInfo(info.as_mut_ptr()) };
+    // SAFETY: the function has filled the structure.
+    unsafe { info.assume_init() }
+}
+
+/// Asked for by `mlir-opt --load-dialect-plugin`.
+#[unsafe(no_mangle)]
+pub extern "C" fn mlirGetDialectPluginInfo() -> PluginInfo {
+    let mut info = MaybeUninit::uninit();
+    // SAFETY: there is room for the structure.
+    unsafe { diviDialectPluginInfo(info.as_mut_ptr()) };
+    // SAFETY: the function has filled the structure.
+    unsafe { info.assume_init() }
+}
