@@ -134,15 +134,14 @@ fn run_in(
             Buffer::Constant(i) => constants[i].pointer(0),
         });
         let buffers: Vec<_> = buffers.collect();
-        // SAFETY: kernels have this type, and buffers of the sizes that they were made for.
-        unsafe {
-            let kernel: libloading::Symbol<'_, Kernel> = library.get(&call.kernel).unwrap();
-            let pieces = if call.extent >= 2 * call.grain { 2 } else { 1 };
-            let middle = call.extent / pieces;
-            let first = kernel(buffers.as_ptr(), 0, middle);
-            let second = kernel(buffers.as_ptr(), middle, call.extent);
-            first.max(second)
-        }
+        // SAFETY: kernels have this type.
+        let kernel: libloading::Symbol<'_, Kernel> = unsafe { library.get(&call.kernel) }.unwrap();
+        let pieces = if call.extent >= 2 * call.grain { 2 } else { 1 };
+        let middle = call.extent / pieces;
+        // SAFETY: the buffers have the sizes that the kernel was made for.
+        let run = |begin, end| unsafe { kernel(buffers.as_ptr(), begin, end) };
+        let first = run(0, middle);
+        first.max(run(middle, call.extent))
     };
     for call in prepare.iter().chain(&lowered.calls) {
         check_writes(call)?;

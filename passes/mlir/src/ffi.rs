@@ -47,7 +47,9 @@ unsafe extern "C" fn diviRunCheckOutputs(
 ) -> bool {
     run(module, |module| {
         // SAFETY: the caller's strings outlive the call.
-        let (ir_folder, files, folder) = unsafe { (path(ir_folder), bytes(files), path(folder)) };
+        let [ir_folder, folder] = [ir_folder, folder].map(|folder| unsafe { path(folder) });
+        // SAFETY: as above.
+        let files = unsafe { bytes(files) };
         let files = files.split(|&byte| byte == 0).filter(|file| !file.is_empty());
         let files: Vec<_> = files.map(|file| Path::new(OsStr::from_bytes(file))).collect();
         check_outputs(module, ir_folder, &files, (!folder.as_os_str().is_empty()).then_some(folder))
@@ -114,5 +116,7 @@ unsafe fn texts(strings: *const MlirStringRef, length: usize) -> Vec<String> {
         return vec![];
     }
     // SAFETY: the caller's promise.
-    unsafe { slice::from_raw_parts(strings, length).iter().map(|&string| text(string).to_owned()).collect() }
+    let strings = unsafe { slice::from_raw_parts(strings, length) };
+    // SAFETY: the caller's promise.
+    strings.iter().map(|&string| unsafe { text(string) }.to_owned()).collect()
 }

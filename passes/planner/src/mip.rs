@@ -6,7 +6,7 @@
 //! bound would be a solution in exact arithmetic, too.
 
 mod deadline;
-mod highs;
+mod ffi;
 mod propagate;
 mod safe;
 mod tree;
@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use crate::model::error::Error;
 pub use deadline::exit_past_solvers;
-pub(crate) use highs::Relaxation;
-pub use highs::version as highs_version;
+pub(crate) use ffi::Relaxation;
+pub use ffi::version as highs_version;
 use propagate::Propagator;
 
 /// More than what rounding of coefficients makes of a bound, in parts of it, and less than what makes two times differ.
@@ -189,7 +189,7 @@ impl Program {
     ) -> Result<Outcome, Error> {
         match limits.seconds {
             Some(seconds) => deadline::solve(self, limits, seconds, start, observer),
-            None => highs::solve(self, limits, start, observer),
+            None => ffi::solve(self, limits, start, observer),
         }
     }
 }

@@ -25,17 +25,17 @@ pub fn clean_up_on_signals() -> io::Result<()> {
     let [reader, _] = ends;
     thread::Builder::new().name("signals".to_owned()).spawn(move || wait(reader))?;
     for signal in SIGNALS {
-        // SAFETY: the handler only writes to a pipe, which may be done at any time.
-        unsafe {
-            let mut action: libc::sigaction = mem::zeroed();
-            let mut before: libc::sigaction = mem::zeroed();
-            action.sa_sigaction = handle as extern "C" fn(libc::c_int) as usize;
-            action.sa_flags = libc::SA_RESTART;
-            libc::sigemptyset(&mut action.sa_mask);
-            libc::sigaction(signal, ptr::null(), &mut before);
-            if before.sa_sigaction != libc::SIG_IGN {
-                libc::sigaction(signal, &action, ptr::null_mut());
-            }
+        // SAFETY: zeros are a valid value of the C structure.
+        let [mut action, mut before]: [libc::sigaction; 2] = [(); 2].map(|()| unsafe { mem::zeroed() });
+        action.sa_sigaction = handle as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = libc::SA_RESTART;
+        // SAFETY: there is room for the set.
+        unsafe { libc::sigemptyset(&mut action.sa_mask) };
+        // SAFETY: there is room for the action.
+        unsafe { libc::sigaction(signal, ptr::null(), &mut before) };
+        if before.sa_sigaction != libc::SIG_IGN {
+            // SAFETY: the handler only writes to a pipe, which may be done at any time.
+            unsafe { libc::sigaction(signal, &action, ptr::null_mut()) };
         }
     }
     Ok(())
@@ -43,12 +43,14 @@ pub fn clean_up_on_signals() -> io::Result<()> {
 
 extern "C" fn handle(signal: libc::c_int) {
     let byte = signal as u8;
-    // SAFETY: it is one byte, and errno is restored for the code that was interrupted.
-    unsafe {
-        let errno = *libc::__errno_location();
-        libc::write(PIPE.load(Ordering::SeqCst), (&raw const byte).cast(), 1);
-        *libc::__errno_location() = errno;
-    }
+    // SAFETY: every thread has an errno for itself.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: the pointer is that of this thread.
+    let before = unsafe { *errno };
+    // SAFETY: it is one byte.
+    unsafe { libc::write(PIPE.load(Ordering::SeqCst), (&raw const byte).cast(), 1) };
+    // SAFETY: as above. The code that was interrupted finds its errno unchanged.
+    unsafe { *errno = before };
 }
 
 fn wait(reader: libc::c_int) {
@@ -56,9 +58,10 @@ fn wait(reader: libc::c_int) {
     // SAFETY: there is room for one byte.
     while unsafe { libc::read(reader, (&raw mut signal).cast(), 1) } != 1 {}
     discard_all();
+    // SAFETY: it sets a signal to its default.
+    unsafe { libc::signal(signal.into(), libc::SIG_DFL) };
+    // SAFETY: it takes nothing.
+    let process = unsafe { libc::getpid() };
     // SAFETY: the process ends by the signal, as without a handler.
-    unsafe {
-        libc::signal(signal.into(), libc::SIG_DFL);
-        libc::kill(libc::getpid(), signal.into());
-    }
+    unsafe { libc::kill(process, signal.into()) };
 }

@@ -30,13 +30,13 @@ fn interrupted_by(signal: i32, folder: &Path) -> Vec<String> {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "process_with_drafts"]).env(FOLDER, folder).stdout(Stdio::null()).stderr(Stdio::null());
     // A test that runs in the background may have inherited signals that are ignored, and those stay so.
-    // SAFETY: it only sets signals to their defaults, which may be done between fork and exec.
-    unsafe {
-        command.pre_exec(move || {
-            libc::signal(signal, libc::SIG_DFL);
-            Ok(())
-        })
+    let reset = move || {
+        // SAFETY: it sets a signal to its default.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        Ok(())
     };
+    // SAFETY: signals may be set between fork and exec.
+    unsafe { command.pre_exec(reset) };
     let mut child = command.spawn().unwrap();
     while !folder.join("ready").exists() {
         thread::sleep(Duration::from_millis(2));

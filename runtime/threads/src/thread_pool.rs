@@ -216,7 +216,9 @@ mod tests {
     /// Adds the numbers of its iterations up, in its only buffer.
     unsafe extern "C" fn sum(buffers: *const *mut u8, begin: i64, end: i64) -> i32 {
         // SAFETY: the buffer is an atomic integer.
-        let total = unsafe { &*(*buffers).cast::<AtomicI64>() };
+        let total = unsafe { *buffers };
+        // SAFETY: as above.
+        let total = unsafe { &*total.cast::<AtomicI64>() };
         total.fetch_add((begin..end).sum(), Ordering::SeqCst);
         if begin > 50 { 2 } else { 0 }
     }

@@ -4,7 +4,7 @@ use crate::scan::{Allowed, check, code, quoted};
 use std::path::Path;
 
 /// The compiler. The runtime is about memory and drivers, and has unsafe code in many places.
-const COMPILER: &[&str] = &["dialect", "passes", "tools"];
+const COMPILER: &[&str] = &["dialect", "passes", "tools/opt", "tools/plugin"];
 
 const UNSAFE: Allowed = &[
     ("passes/mlir/build/rust.rs", "generates the entry points that src/ffi.rs includes"),

@@ -27,12 +27,13 @@ impl Signals {
         // SAFETY: a set of signals is bits, and is made empty before it is used.
         let mut set: libc::sigset_t = unsafe { mem::zeroed() };
         // SAFETY: the set outlives the calls, and threads that are started from here on inherit what is blocked.
-        unsafe {
-            libc::sigemptyset(&mut set);
-            libc::sigaddset(&mut set, libc::SIGINT);
-            libc::sigaddset(&mut set, libc::SIGTERM);
-            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        unsafe { libc::sigemptyset(&mut set) };
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            // SAFETY: the set is initialised.
+            unsafe { libc::sigaddset(&mut set, signal) };
         }
+        // SAFETY: as above.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) };
         let theirs = signals.clone();
         let wait = move || {
             loop {

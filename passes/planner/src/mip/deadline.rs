@@ -4,7 +4,6 @@
 //! take longer than the whole limit. So it runs in a thread of its own. A thread that has not returned shortly after the limit
 //! is left behind: it owns everything that it works on, its stop flag is set, and its solutions and bounds so far are the answer.
 
-use std::ffi::c_int;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Event, Limits, Outcome, Program, highs};
+use super::{Event, Limits, Outcome, Program, ffi};
 use crate::model::error::Error;
 use crate::model::units::deadline;
 
@@ -23,18 +22,13 @@ const GRACE: Duration = Duration::from_millis(50);
 /// Threads that were left behind and still run.
 static LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
 
-unsafe extern "C" {
-    fn _exit(status: c_int) -> !;
-}
-
 /// Ends the process at once if a solver that did not stop in time is still running: exit handlers would destroy what the
 /// solver's library uses. Programs call it last, with everything written; without such a solver it returns.
 pub fn exit_past_solvers(status: u8) {
     if LEFT_BEHIND.load(Ordering::Acquire) > 0 {
         // Exit handlers could not write more than this either.
         let _ = (io::stdout().flush(), io::stderr().flush());
-        // SAFETY: it takes a number and does not return.
-        unsafe { _exit(c_int::from(status)) };
+        ffi::exit_now(status);
     }
 }
 
@@ -126,7 +120,7 @@ fn spawn(
                 ControlFlow::Break(())
             }
         };
-        let outcome = highs::solve(&program, &limits, start.as_deref(), &mut relay);
+        let outcome = ffi::solve(&program, &limits, start.as_deref(), &mut relay);
         if shared.is_done.swap(true, Ordering::AcqRel) {
             LEFT_BEHIND.fetch_sub(1, Ordering::AcqRel);
         }

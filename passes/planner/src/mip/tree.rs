@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use super::highs::Relaxation;
+use super::ffi::Relaxation;
 use super::propagate::Propagator;
 use super::safe::{self, Bounds};
 use super::{Limits, Program, Verified};

@@ -40,13 +40,13 @@ impl Code {
         // it is loaded.
         let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
         let library = library.map_err(|error| Error::Code { path: path.clone(), reason: error.to_string() })?;
-        // SAFETY: code that has the symbol has text there that ends with a NUL.
-        let signatures = unsafe {
-            let text = library.get::<*const c_char>(SIGNATURES).ok();
-            text.map(|text| {
-                CStr::from_ptr(text.into_raw().cast()).to_string_lossy().lines().map(str::to_owned).collect()
-            })
-        };
+        // SAFETY: the type is that of the symbol.
+        let text = unsafe { library.get::<*const c_char>(SIGNATURES) }.ok();
+        let signatures = text.map(|text| {
+            // SAFETY: code that has the symbol has text there that ends with a NUL.
+            let text = unsafe { CStr::from_ptr(text.into_raw().cast()) };
+            text.to_string_lossy().lines().map(str::to_owned).collect()
+        });
         Ok(Self { path, library, signatures: Signatures::new(signatures) })
     }
 

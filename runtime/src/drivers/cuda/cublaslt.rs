@@ -39,8 +39,9 @@ impl CublasLt {
     pub(super) fn new() -> Option<Arc<Self>> {
         let mut handle = ptr::null_mut();
         // SAFETY: the library is there if it is called, and the pointer outlives the call.
-        let is_there =
-            unsafe { sys::is_culib_present() && sys::cublasLtCreate(&mut handle) == Status::CUBLAS_STATUS_SUCCESS };
+        let is_there = unsafe { sys::is_culib_present() }
+                // SAFETY: the library is there.
+                && unsafe { sys::cublasLtCreate(&mut handle) } == Status::CUBLAS_STATUS_SUCCESS;
         is_there.then(|| Arc::new(Self { handle }))
     }
 

@@ -33,8 +33,9 @@ impl Cudnn {
     pub(super) fn new() -> Option<Arc<Self>> {
         let mut handle = ptr::null_mut();
         // SAFETY: the library is there if it is called, and the pointer outlives the call.
-        let is_there =
-            unsafe { sys::is_culib_present() && sys::cudnnCreate(&mut handle) == Status::CUDNN_STATUS_SUCCESS };
+        let is_there = unsafe { sys::is_culib_present() }
+                // SAFETY: the library is there.
+                && unsafe { sys::cudnnCreate(&mut handle) } == Status::CUDNN_STATUS_SUCCESS;
         is_there.then(|| Arc::new(Self { handle: Mutex::new(Handle(handle)) }))
     }
 
@@ -143,21 +144,14 @@ impl Shapes {
         let [groups] = numbers([it.groups])?;
         let own = convolution.0;
         // SAFETY: the descriptor was made above.
-        unsafe {
-            check(sys::cudnnSetConvolution2dDescriptor(
-                own,
-                top,
-                left,
-                down,
-                right,
-                dilated_down,
-                dilated_right,
-                mode,
-                FLOAT,
-            ))?;
-            check(sys::cudnnSetConvolutionMathType(own, math))?;
-            check(sys::cudnnSetConvolutionGroupCount(own, groups))?;
-        }
+        let status = unsafe {
+            sys::cudnnSetConvolution2dDescriptor(own, top, left, down, right, dilated_down, dilated_right, mode, FLOAT)
+        };
+        check(status)?;
+        // SAFETY: as above.
+        check(unsafe { sys::cudnnSetConvolutionMathType(own, math) })?;
+        // SAFETY: as above.
+        check(unsafe { sys::cudnnSetConvolutionGroupCount(own, groups) })?;
         let activation: Descriptor<_> =
             Descriptor::new(sys::cudnnCreateActivationDescriptor, sys::cudnnDestroyActivationDescriptor)?;
         let mode = match it.epilogue {
@@ -262,11 +256,12 @@ impl Plan for Way {
         let of_residual = if *has_residual { one } else { zero };
         let [input, filters, bias, residual] = [input, filters, bias, residual].map(|it| raw::<c_void>(it as usize));
         let (output, workspace) = (raw::<c_void>(output as usize), raw::<c_void>(workspace as usize));
-        // SAFETY: descriptors live in `self`; buffers are as long as they say, by the caller.
-        unsafe {
-            check(sys::cudnnSetStream(handle, raw(stream.0)))?;
-            if self.is_fused {
-                return check(sys::cudnnConvolutionBiasActivationForward(
+        // SAFETY: the stream is alive.
+        check(unsafe { sys::cudnnSetStream(handle, raw(stream.0)) })?;
+        if self.is_fused {
+            // SAFETY: descriptors live in `self`; buffers are as long as they say, by the caller.
+            let status = unsafe {
+                sys::cudnnConvolutionBiasActivationForward(
                     handle,
                     one,
                     x.0,
@@ -285,9 +280,13 @@ impl Plan for Way {
                     activation.0,
                     y.0,
                     output,
-                ));
-            }
-            check(sys::cudnnConvolutionForward(
+                )
+            };
+            return check(status);
+        }
+        // SAFETY: as above.
+        let status = unsafe {
+            sys::cudnnConvolutionForward(
                 handle,
                 one,
                 x.0,
@@ -301,9 +300,11 @@ impl Plan for Way {
                 zero,
                 y.0,
                 output,
-            ))?;
-            check(sys::cudnnAddTensor(handle, one, b.0, bias, one, y.0, output))
-        }
+            )
+        };
+        check(status)?;
+        // SAFETY: as above.
+        check(unsafe { sys::cudnnAddTensor(handle, one, b.0, bias, one, y.0, output) })
     }
 }
 
@@ -311,7 +312,9 @@ fn check(code: Status) -> Outcome<()> {
     if code == Status::CUDNN_STATUS_SUCCESS {
         return Ok(());
     }
+    // SAFETY: it takes a number.
+    let text = unsafe { sys::cudnnGetErrorString(code) };
     // SAFETY: cuDNN's texts end with a zero and stay.
-    let text = unsafe { CStr::from_ptr(sys::cudnnGetErrorString(code)) };
+    let text = unsafe { CStr::from_ptr(text) };
     Err(Fault::Other(format!("cuDNN: {}", text.to_string_lossy())))
 }

@@ -398,13 +398,13 @@ impl Drop for RealGpu {
             self.cudnn.take();
             self.cublaslt.take();
             for made in self.made.lock().drain(..) {
-                // SAFETY: it was made here, and is not used any more.
-                let _ = unsafe {
-                    match made {
-                        Made::Stream(stream) => sys::cuStreamDestroy_v2(raw(stream.0)),
-                        Made::Event(event) => sys::cuEventDestroy_v2(raw(event.0)),
-                        Made::Module(module) => sys::cuModuleUnload(raw(module.0)),
-                    }
+                let _ = match made {
+                    // SAFETY: it was made here, and is not used any more.
+                    Made::Stream(stream) => unsafe { sys::cuStreamDestroy_v2(raw(stream.0)) },
+                    // SAFETY: as above.
+                    Made::Event(event) => unsafe { sys::cuEventDestroy_v2(raw(event.0)) },
+                    // SAFETY: as above.
+                    Made::Module(module) => unsafe { sys::cuModuleUnload(raw(module.0)) },
                 };
             }
         }

@@ -15,11 +15,7 @@ use divi_passes::{
     restrict::{Output, exclude_unsupported},
     verify_plan::verify_plan,
 };
-use melior::{
-    Context,
-    diagnostic::DiagnosticSeverity,
-    ir::{BlockLike, Module},
-};
+use melior::{Context, diagnostic::DiagnosticSeverity, ir::Module};
 use std::{
     cell::RefCell,
     path::{Path, PathBuf},

@@ -159,11 +159,8 @@ fn unrolled(tasks: &[Operation<'_>], inputs: usize) -> usize {
             (None, None) => first_name.is_none() && task_name(operation) == task_name(same[0]),
             _ => false,
         };
-        let reads_another = || {
-            same.iter()
-                .flat_map(|&other| other.results())
-                .any(|result| reads(operation).iter().any(|value| *value == result))
-        };
+        let reads_another =
+            || same.iter().flat_map(|&other| other.results()).any(|result| reads(operation).contains(&result));
         is_named
             && operation.name() == same[0].name()
             && operation.has(attr::COST)

@@ -14,8 +14,20 @@ const TOLERANCE: f64 = 1e-9;
 
 /// Version of the library that is linked, as "1.15.0".
 pub fn version() -> String {
-    // SAFETY: the library returns a text that lives as long as the process.
-    unsafe { CStr::from_ptr(Highs_version()) }.to_string_lossy().into_owned()
+    // SAFETY: it takes nothing.
+    let version = unsafe { Highs_version() };
+    // SAFETY: the text lives as long as the process.
+    unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned()
+}
+
+unsafe extern "C" {
+    fn _exit(status: c_int) -> !;
+}
+
+/// Ends the process without running exit handlers.
+pub(super) fn exit_now(status: u8) -> ! {
+    // SAFETY: it takes a number and does not return.
+    unsafe { _exit(c_int::from(status)) }
 }
 
 type Observer<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
@@ -41,23 +53,22 @@ pub(super) fn solve(
     let mut context = Context { observer, columns, most, bound: f64::NEG_INFINITY, stop: false };
     let data: *mut Context<'_, '_> = &mut context;
     // SAFETY: the context outlives the run, which is the only caller; callbacks come one at a time, from this thread.
-    unsafe {
-        check(Highs_setCallback(solver.0, Some(called), data.cast()), "take a callback")?;
-        for kind in [
-            kHighsCallbackMipImprovingSolution,
-            kHighsCallbackMipLogging,
-            kHighsCallbackMipInterrupt,
-            kHighsCallbackCallbackMipUserSolution,
-        ] {
-            check(Highs_startCallback(solver.0, kind), "call back")?;
-        }
-        if Highs_run(solver.0) == kHighsStatusError {
-            // It has been seen to fail at what its presolve made of a program, and not at the program.
-            let off = Highs_setStringOptionValue(solver.0, c"presolve".as_ptr(), c"off".as_ptr());
-            check(off, "leave out presolve")?;
-            check(Highs_clearSolver(solver.0), "begin anew")?;
-            check(Highs_run(solver.0), "solve")?;
-        }
+    check(unsafe { Highs_setCallback(solver.0, Some(called), data.cast()) }, "take a callback")?;
+    for kind in [
+        kHighsCallbackMipImprovingSolution,
+        kHighsCallbackMipLogging,
+        kHighsCallbackMipInterrupt,
+        kHighsCallbackCallbackMipUserSolution,
+    ] {
+        // SAFETY: the instance is alive.
+        check(unsafe { Highs_startCallback(solver.0, kind) }, "call back")?;
+    }
+    if solver.run() == kHighsStatusError {
+        // It has been seen to fail at what its presolve made of a program, and not at the program.
+        solver.skip_presolve()?;
+        // SAFETY: the instance is alive.
+        check(unsafe { Highs_clearSolver(solver.0) }, "begin anew")?;
+        check(solver.run(), "solve")?;
     }
     if program.whole.contains(&true) {
         solver.outcome(program.columns(), c"mip_dual_bound")
@@ -83,22 +94,15 @@ impl Relaxation {
     }
 
     pub(crate) fn solve(&mut self) -> Result<Outcome, Error> {
-        // SAFETY: the instance has a program.
-        check(unsafe { Highs_run(self.solver.0) }, "solve")?;
+        check(self.solver.run(), "solve")?;
         self.solver.linear_outcome(self.columns, self.rows)
     }
 
     /// Solves as it is, without presolve, until the cost is above `most`: for programs of which only some limits of columns
     /// change from one time to the next.
     pub(super) fn until(&mut self, most: f64) -> Result<(), Error> {
-        // SAFETY: names and values end with zero, and HiGHS copies them.
-        unsafe {
-            check(
-                Highs_setStringOptionValue(self.solver.0, c"presolve".as_ptr(), c"off".as_ptr()),
-                "leave out presolve",
-            )?;
-            check(Highs_setDoubleOptionValue(self.solver.0, c"objective_bound".as_ptr(), most), "take an option")
-        }
+        self.solver.skip_presolve()?;
+        self.solver.set_number(c"objective_bound", most)
     }
 
     /// Other limits of some columns.
@@ -155,31 +159,48 @@ impl Solver {
 
     fn set(&self, limits: &Limits) -> Result<(), Error> {
         let seed = c_int::try_from(limits.seed % (1 << 31)).unwrap_or(0);
-        // SAFETY: the names end with zero, and HiGHS copies what it is given.
-        unsafe {
-            check(Highs_setBoolOptionValue(self.0, c"output_flag".as_ptr(), 0), "be quiet")?;
-            check(Highs_setIntOptionValue(self.0, c"threads".as_ptr(), 1), "use one thread")?;
-            check(Highs_setIntOptionValue(self.0, c"random_seed".as_ptr(), seed), "take a seed")?;
-            for (name, value) in [
-                (c"mip_rel_gap", 0.0),
-                (c"mip_abs_gap", TOLERANCE),
-                (c"mip_feasibility_tolerance", TOLERANCE),
-                (c"primal_feasibility_tolerance", TOLERANCE),
-                (c"dual_feasibility_tolerance", TOLERANCE),
-                (c"time_limit", limits.seconds.unwrap_or(f64::INFINITY)),
-            ] {
-                check(Highs_setDoubleOptionValue(self.0, name.as_ptr(), value), "take an option")?;
-            }
+        // SAFETY: the name ends with zero.
+        check(unsafe { Highs_setBoolOptionValue(self.0, c"output_flag".as_ptr(), 0) }, "be quiet")?;
+        self.set_integer(c"threads", 1)?;
+        self.set_integer(c"random_seed", seed)?;
+        for (name, value) in [
+            (c"mip_rel_gap", 0.0),
+            (c"mip_abs_gap", TOLERANCE),
+            (c"mip_feasibility_tolerance", TOLERANCE),
+            (c"primal_feasibility_tolerance", TOLERANCE),
+            (c"dual_feasibility_tolerance", TOLERANCE),
+            (c"time_limit", limits.seconds.unwrap_or(f64::INFINITY)),
+        ] {
+            self.set_number(name, value)?;
         }
         Ok(())
     }
 
+    fn set_integer(&self, option: &CStr, value: c_int) -> Result<(), Error> {
+        // SAFETY: the name ends with zero.
+        check(unsafe { Highs_setIntOptionValue(self.0, option.as_ptr(), value) }, "take an option")
+    }
+
+    fn set_number(&self, option: &CStr, value: f64) -> Result<(), Error> {
+        // SAFETY: the name ends with zero.
+        check(unsafe { Highs_setDoubleOptionValue(self.0, option.as_ptr(), value) }, "take an option")
+    }
+
+    fn skip_presolve(&self) -> Result<(), Error> {
+        // SAFETY: name and value end with zero, and HiGHS copies them.
+        let status = unsafe { Highs_setStringOptionValue(self.0, c"presolve".as_ptr(), c"off".as_ptr()) };
+        check(status, "leave out presolve")
+    }
+
+    /// Solves the program that was passed. Returns HiGHS's status.
+    fn run(&self) -> HighsInt {
+        // SAFETY: the instance has a program.
+        unsafe { Highs_run(self.0) }
+    }
+
     /// Limits the iterations of linear programs; those of integer programs are counted in callbacks.
     fn limit_simplex(&self, limits: &Limits) -> Result<(), Error> {
-        let most = c_int::try_from(limits.iterations).unwrap_or(c_int::MAX);
-        // SAFETY: the name ends with zero.
-        let status = unsafe { Highs_setIntOptionValue(self.0, c"simplex_iteration_limit".as_ptr(), most) };
-        check(status, "take a limit")
+        self.set_integer(c"simplex_iteration_limit", c_int::try_from(limits.iterations).unwrap_or(c_int::MAX))
     }
 
     fn pass(&self, program: &Program) -> Result<(), Error> {

@@ -1,0 +1,291 @@
+//! The CUDA driver, loaded if it is there. Only questions that need no context are asked, so no GPU is woken for long.
+
+use super::super::attributes::{Attributes, Gpu, Pcie, Peer};
+use crate::{device::detect::text, system::units::Bytes};
+use libloading::Library;
+use std::{
+    ffi::{CStr, c_char, c_int, c_uint},
+    fmt,
+    path::Path,
+    sync::mpsc,
+    time::Duration,
+};
+
+const LIBRARY: &str = "libcuda.so.1";
+
+/// A machine with many GPUs that sleep takes seconds to answer; one that takes longer never will.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// No machine has more, whatever a driver says.
+const MAX_GPUS: c_int = 64;
+
+/// Why a driver that is there is of no use.
+#[derive(Debug, PartialEq)]
+pub(in super::super) enum DriverError {
+    Library(String),
+    Function { name: &'static str, reason: String },
+    Call { function: &'static str, result: c_int },
+    Nonsense { what: &'static str, value: i64 },
+    Silent { patience: Duration },
+    Thread(String),
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Library(reason) => write!(f, "the CUDA driver cannot be loaded: {reason}"),
+            Self::Function { name, reason } => write!(f, "the CUDA driver has no '{name}': {reason}"),
+            Self::Call { function, result } => write!(f, "'{function}' of the CUDA driver failed with error {result}"),
+            Self::Nonsense { what, value } => write!(f, "the CUDA driver says that {what} is {value}"),
+            Self::Silent { patience } => write!(f, "the CUDA driver did not answer within {} s", patience.as_secs()),
+            Self::Thread(reason) => write!(f, "asking the CUDA driver failed: {reason}"),
+        }
+    }
+}
+
+/// The GPUs that the driver shows; none without a driver. `CUDA_VISIBLE_DEVICES` is the driver's to heed.
+pub(in super::super) fn gpus() -> Result<Vec<Gpu>, DriverError> {
+    patiently(PATIENCE, || match Api::load(LIBRARY)? {
+        Some(api) => api.gpus(),
+        None => Ok(Vec::new()),
+    })
+}
+
+/// Newest version of CUDA that the driver supports, as "12.9"; `None` without a driver.
+pub(in super::super) fn version() -> Result<Option<String>, DriverError> {
+    patiently(PATIENCE, || {
+        let Some(api) = Api::load(LIBRARY)? else { return Ok(None) };
+        let version = api.integer("cuDriverGetVersion", |value| {
+            // SAFETY: the driver writes one integer, whether it is initialised or not.
+            unsafe { (api.version)(value) }
+        })?;
+        Ok(Some(format!("{}.{}", version / 1000, version % 1000 / 10)))
+    })
+}
+
+/// Asks on a thread of its own, which is left behind if it never comes back.
+fn patiently<T: Send + 'static>(
+    patience: Duration,
+    ask: impl FnOnce() -> Result<T, DriverError> + Send + 'static,
+) -> Result<T, DriverError> {
+    let (sender, receiver) = mpsc::channel();
+    let thread = std::thread::Builder::new().name("cuda-detection".to_owned()).spawn(move || {
+        // Nobody listens any more if this took too long.
+        let _ = sender.send(ask());
+    });
+    thread.map_err(|error| DriverError::Thread(error.to_string()))?;
+    match receiver.recv_timeout(patience) {
+        Ok(answer) => answer,
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(DriverError::Silent { patience }),
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err(DriverError::Thread("its thread panicked".to_owned())),
+    }
+}
+
+const SUCCESS: c_int = 0;
+/// `CUDA_ERROR_NO_DEVICE`: a driver without GPUs is as good as none.
+const NO_DEVICE: c_int = 100;
+
+/// Numbers of `CUdevice_attribute`, which are part of the driver's binary interface.
+mod attribute {
+    use std::ffi::c_int;
+    pub(super) const CLOCK_RATE: c_int = 13;
+    pub(super) const MULTIPROCESSOR_COUNT: c_int = 16;
+    pub(super) const PCI_BUS_ID: c_int = 33;
+    pub(super) const PCI_DEVICE_ID: c_int = 34;
+    pub(super) const MEMORY_CLOCK_RATE: c_int = 36;
+    pub(super) const GLOBAL_MEMORY_BUS_WIDTH: c_int = 37;
+    pub(super) const PCI_DOMAIN_ID: c_int = 50;
+    pub(super) const COMPUTE_CAPABILITY_MAJOR: c_int = 75;
+    pub(super) const COMPUTE_CAPABILITY_MINOR: c_int = 76;
+    pub(super) const SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: c_int = 87;
+    /// Of `CUdevice_P2PAttribute`: NVLink has them, PCI Express has not.
+    pub(super) const P2P_NATIVE_ATOMIC_SUPPORTED: c_int = 3;
+}
+
+/// The functions of the driver that are used here. The library stays loaded, as it may have started threads.
+#[derive(Clone, Copy)]
+struct Api {
+    version: unsafe extern "C" fn(*mut c_int) -> c_int,
+    init: unsafe extern "C" fn(c_uint) -> c_int,
+    device_count: unsafe extern "C" fn(*mut c_int) -> c_int,
+    device: unsafe extern "C" fn(*mut c_int, c_int) -> c_int,
+    name: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int,
+    total_memory: unsafe extern "C" fn(*mut usize, c_int) -> c_int,
+    attribute: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int,
+    can_access_peer: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int,
+    peer_attribute: unsafe extern "C" fn(*mut c_int, c_int, c_int, c_int) -> c_int,
+}
+
+impl Api {
+    /// Loads the driver; none is no error, one that cannot be loaded is.
+    fn load(name: &str) -> Result<Option<Self>, DriverError> {
+        // SAFETY: loading runs the initialisers of the driver, which expect to be run in any process, on any thread.
+        let library = match unsafe { Library::new(name) } {
+            Ok(library) => library,
+            Err(error) if is_absent(&reason(&error), name) => return Ok(None),
+            Err(error) => return Err(DriverError::Library(reason(&error))),
+        };
+        macro_rules! function {
+            ($name:literal) => {
+                // SAFETY: the field's type is the one that the driver's interface gives to the function of this name, and the library
+                // is never unloaded (see below).
+                unsafe { function(&library, $name) }?
+            };
+        }
+        let api = Self {
+            init: function!("cuInit"),
+            device_count: function!("cuDeviceGetCount"),
+            device: function!("cuDeviceGet"),
+            name: function!("cuDeviceGetName"),
+            total_memory: function!("cuDeviceTotalMem_v2"),
+            attribute: function!("cuDeviceGetAttribute"),
+            can_access_peer: function!("cuDeviceCanAccessPeer"),
+            peer_attribute: function!("cuDeviceGetP2PAttribute"),
+            version: function!("cuDriverGetVersion"),
+        };
+        std::mem::forget(library);
+        Ok(Some(api))
+    }
+
+    fn gpus(&self) -> Result<Vec<Gpu>, DriverError> {
+        // SAFETY: the driver may be initialised again and on any thread; the flags must be zero.
+        match unsafe { (self.init)(0) } {
+            SUCCESS => {}
+            NO_DEVICE => return Ok(Vec::new()),
+            result => return Err(DriverError::Call { function: "cuInit", result }),
+        }
+        let count = self.integer("cuDeviceGetCount", |value| {
+            // SAFETY: the driver is initialised and writes one integer.
+            unsafe { (self.device_count)(value) }
+        })?;
+        if !(0..=MAX_GPUS).contains(&count) {
+            return Err(DriverError::Nonsense { what: "the number of GPUs", value: count.into() });
+        }
+        let devices = (0..count).map(|ordinal| {
+            self.integer("cuDeviceGet", |value| {
+                // SAFETY: the ordinal is less than the count, and the driver writes one handle.
+                unsafe { (self.device)(value, ordinal) }
+            })
+        });
+        let devices = devices.collect::<Result<Vec<_>, _>>()?;
+        let gpu = |&device: &c_int| {
+            let peers = devices.iter().map(|&other| self.peer(device, other)).collect();
+            Ok(Gpu { attributes: self.attributes(device)?, peers })
+        };
+        devices.iter().map(gpu).collect()
+    }
+
+    fn attributes(&self, device: c_int) -> Result<Attributes, DriverError> {
+        let attribute = |number| self.attribute(device, number);
+        let mut memory = 0;
+        // SAFETY: the handle comes from the driver, which writes one size.
+        check("cuDeviceTotalMem_v2", unsafe { (self.total_memory)(&mut memory, device) })?;
+        let (major, minor) =
+            (attribute(attribute::COMPUTE_CAPABILITY_MAJOR), attribute(attribute::COMPUTE_CAPABILITY_MINOR));
+        let capability = major.saturating_mul(10).saturating_add(minor);
+        if !(10..1000).contains(&capability) {
+            return Err(DriverError::Nonsense { what: "a compute capability, times ten,", value: capability.into() });
+        }
+        let memory = i64::try_from(memory).unwrap_or(i64::MAX);
+        if memory == 0 {
+            return Err(DriverError::Nonsense { what: "a GPU's memory", value: 0 });
+        }
+        Ok(Attributes {
+            name: self.name(device)?,
+            memory: Bytes(memory.unsigned_abs()),
+            capability,
+            multiprocessors: attribute(attribute::MULTIPROCESSOR_COUNT),
+            clock_khz: attribute(attribute::CLOCK_RATE),
+            memory_clock_khz: attribute(attribute::MEMORY_CLOCK_RATE),
+            memory_bus_bits: attribute(attribute::GLOBAL_MEMORY_BUS_WIDTH),
+            f64_ratio: attribute(attribute::SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO),
+            pcie: pcie(
+                attribute(attribute::PCI_DOMAIN_ID),
+                attribute(attribute::PCI_BUS_ID),
+                attribute(attribute::PCI_DEVICE_ID),
+            ),
+        })
+    }
+
+    /// An attribute, or zero: drivers do not know each other's newest ones.
+    fn attribute(&self, device: c_int, number: c_int) -> u32 {
+        let value = self.integer("cuDeviceGetAttribute", |value| {
+            // SAFETY: the handle comes from the driver, which writes one integer or fails.
+            unsafe { (self.attribute)(value, number, device) }
+        });
+        value.ok().and_then(|value| u32::try_from(value).ok()).unwrap_or(0)
+    }
+
+    fn name(&self, device: c_int) -> Result<String, DriverError> {
+        let mut name = [0u8; 256];
+        // The last byte stays zero whatever the driver does with the length it is given.
+        let length = name.len() as c_int - 1;
+        // SAFETY: the handle comes from the driver, which writes at most as many bytes as it is told.
+        check("cuDeviceGetName", unsafe { (self.name)(name.as_mut_ptr().cast(), length, device) })?;
+        let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
+        Ok(name.to_string_lossy().into_owned())
+    }
+
+    fn peer(&self, device: c_int, other: c_int) -> Peer {
+        if device == other {
+            return Peer::None;
+        }
+        let can_access = self.integer("cuDeviceCanAccessPeer", |value| {
+            // SAFETY: both handles come from the driver, which writes one integer or fails.
+            unsafe { (self.can_access_peer)(value, device, other) }
+        });
+        let has_atomics = self.integer("cuDeviceGetP2PAttribute", |value| {
+            // SAFETY: as above.
+            unsafe { (self.peer_attribute)(value, attribute::P2P_NATIVE_ATOMIC_SUPPORTED, device, other) }
+        });
+        match (can_access, has_atomics) {
+            (Ok(1..), Ok(1..)) => Peer::NvLink,
+            (Ok(1..), _) => Peer::Pcie,
+            _ => Peer::None,
+        }
+    }
+
+    fn integer(&self, function: &'static str, call: impl FnOnce(*mut c_int) -> c_int) -> Result<c_int, DriverError> {
+        let mut value = 0;
+        check(function, call(&mut value))?;
+        Ok(value)
+    }
+}
+
+/// # Safety
+/// `F` is the function's type, and is not called after the library was unloaded.
+unsafe fn function<F: Copy>(library: &Library, name: &'static str) -> Result<F, DriverError> {
+    // SAFETY: the caller knows the type.
+    let symbol = unsafe { library.get::<F>(name) };
+    symbol.map(|symbol| *symbol).map_err(|error| DriverError::Function { name, reason: reason(&error) })
+}
+
+/// What the loader says.
+fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+fn check(function: &'static str, result: c_int) -> Result<(), DriverError> {
+    if result == SUCCESS { Ok(()) } else { Err(DriverError::Call { function, result }) }
+}
+
+/// Whether the loader says that there is no such library, and not that something is wrong with it.
+fn is_absent(message: &str, name: &str) -> bool {
+    message.contains(&format!("{name}: cannot open shared object file: No such file"))
+}
+
+/// The link of a card and the slot it is in, as the kernel knows them. What they can do, not what they do now: idle links
+/// are slowed down.
+fn pcie(domain: u32, bus: u32, device: u32) -> Option<Pcie> {
+    let card =
+        Path::new("/sys/bus/pci/devices").join(format!("{domain:04x}:{bus:02x}:{device:02x}.0")).canonicalize().ok()?;
+    let link = |folder: &Path| {
+        let read = |file| text(folder.join(file));
+        Pcie::parse(&read("max_link_speed")?, &read("max_link_width")?)
+    };
+    let own = link(&card)?;
+    Some(card.parent().and_then(link).map_or(own, |slot| own.slower(slot)))
+}
+
+#[cfg(test)]
+mod tests;
