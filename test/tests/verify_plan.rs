@@ -9,6 +9,7 @@ mod mutants;
 use divi_test::random::Random;
 use graph::random_module;
 use melior::{Context, pass::PassManager, utility::parse_pass_pipeline};
+use std::sync::OnceLock;
 
 /// A way to plan a graph.
 const WAYS: [&str; 11] = [
@@ -24,6 +25,8 @@ const WAYS: [&str; 11] = [
     "algorithm=heft contention=exclusive cold",
     "algorithm=sortinghat iterations=20 contention=shared resident=0.5",
 ];
+/// Random graphs, where `DIVI_GRAPHS` does not say how many.
+const GRAPHS: u64 = 22;
 /// Ways whose parameters come with the input, so that stages cannot be merged.
 const COLD: [&str; 2] = ["cold", "resident"];
 
@@ -44,31 +47,52 @@ fn run(context: &Context, text: &str, passes: &str) -> Result<(String, String), 
     }
 }
 
-/// Calls `check` with plans of random graphs, one way after the other.
-fn for_each_plan(graphs: u64, mut check: impl FnMut(&Context, &mut Random, &str, &str)) {
-    divi_passes::register();
-    let first = number("DIVI_SEED", 1) << 32;
-    for seed in first..first + number("DIVI_GRAPHS", graphs) {
-        let context = divi_test::context();
-        let mut random = Random(seed);
-        let size = [5, 30, 30, 200][random.below(4)];
-        let text = random_module(&mut random, size);
-        let way = WAYS[seed as usize % WAYS.len()];
-        match run(&context, &text, &format!("divi-partition{{{way}}}")) {
-            Ok((planned, _)) => check(&context, &mut random, way, &planned),
-            // Devices may be too small for a random graph, and stages too few for its constraints.
-            Err(said) => {
-                let is_known = ["short", "no plan", "no pipeline"].iter().any(|reason| said.contains(reason));
-                assert!(is_known, "seed {seed}, {way}: {said}\n{text}");
-            }
+/// A plan of a random graph.
+struct Planned {
+    way: &'static str,
+    text: String,
+    /// Continues behind the graph.
+    random: Random,
+}
+
+/// Returns plans of random graphs, one way after the other. All tests look at the same ones: planning takes most of the time.
+fn plans() -> &'static [Planned] {
+    static PLANS: OnceLock<Vec<Planned>> = OnceLock::new();
+    PLANS.get_or_init(|| {
+        divi_passes::register();
+        let first = number("DIVI_SEED", 1) << 32;
+        (first..first + number("DIVI_GRAPHS", GRAPHS)).filter_map(plan).collect()
+    })
+}
+
+fn plan(seed: u64) -> Option<Planned> {
+    let context = divi_test::context();
+    let mut random = Random(seed);
+    let size = [5, 30, 30, 200][random.below(4)];
+    let text = random_module(&mut random, size);
+    let way = WAYS[seed as usize % WAYS.len()];
+    match run(&context, &text, &format!("divi-partition{{{way}}}")) {
+        Ok((text, _)) => Some(Planned { way, text, random }),
+        // Devices may be too small for a random graph, and stages too few for its constraints.
+        Err(said) => {
+            let is_known = ["short", "no plan", "no pipeline"].iter().any(|reason| said.contains(reason));
+            assert!(is_known, "seed {seed}, {way}: {said}\n{text}");
+            None
         }
+    }
+}
+
+/// Calls `check` with plans of random graphs.
+fn for_each_plan(mut check: impl FnMut(&Context, &mut Random, &str, &str)) {
+    for Planned { way, text, random } in plans() {
+        check(&divi_test::context(), &mut random.clone(), way, text);
     }
 }
 
 #[test]
 fn what_is_planned_and_outlined_is_accepted() {
     let mut plans = 0;
-    for_each_plan(22, |context, random, way, planned| {
+    for_each_plan(|context, random, way, planned| {
         let must = |text: &str, passes: &str| {
             run(context, text, passes).unwrap_or_else(|said| panic!("{way}, {passes}: {said}\n{text}")).0
         };
@@ -91,7 +115,7 @@ fn what_is_planned_and_outlined_is_accepted() {
 #[test]
 fn what_is_broken_is_found() {
     let mut tried = std::collections::BTreeMap::<&str, usize>::new();
-    for_each_plan(22, |context, random, way, planned| {
+    for_each_plan(|context, random, way, planned| {
         let outlined = match run(context, planned, "divi-outline") {
             Ok((outlined, _)) => outlined,
             Err(said) => panic!("{way}: {said}\n{planned}"),
@@ -110,7 +134,7 @@ fn what_is_broken_is_found() {
 #[test]
 fn what_is_edited_is_refused_or_goes_on() {
     let (mut refused, mut accepted) = (0, 0);
-    for_each_plan(22, |context, random, way, planned| {
+    for_each_plan(|context, random, way, planned| {
         if way.contains("batch") {
             return;
         }

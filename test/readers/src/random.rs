@@ -1,6 +1,7 @@
 //! Reproducible numbers.
 
 /// A small generator (SplitMix64): tests need reproducible numbers, not good ones.
+#[derive(Clone)]
 pub struct Random(pub u64);
 
 impl Random {
