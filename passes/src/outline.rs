@@ -13,10 +13,8 @@ use crate::{
     partition::{Marks, planned_inputs, read_plan, remove_decisions, write_certificate},
     session::Session,
 };
-use divi_planner::{
-    Objective,
-    stages::{StageOptions, Staged, stages},
-};
+use divi_planner::Objective;
+use divi_stages::{StageOptions, Staged, stages};
 use melior::ContextRef;
 use mlir_sys::*;
 use model::Model;

@@ -18,7 +18,8 @@ use crate::{
     session::Session,
     tasks::task_kind,
 };
-use divi_planner::{Objective, Plan, Problem, problem::Contention, stages::retime};
+use divi_planner::{Objective, Plan, Problem, problem::Contention};
+use divi_stages::retime;
 use melior::ContextRef;
 use mlir_sys::*;
 

@@ -9,18 +9,16 @@
 //! - [`solvers`]: one module for each family of algorithms;
 //! - [`infeasible`]: what would make a plan possible where there is none;
 //! - `portfolio`: `auto`, which runs solvers beside each other;
-//! - [`api`]: the table of algorithms, and [`solve`]; [`stages`]: from a plan of tasks to stages.
+//! - [`api`]: the table of algorithms, and [`solve`].
 
 pub mod api;
 pub mod bounds;
-pub mod explain;
 pub mod infeasible;
 mod mip;
 pub mod model;
 mod portfolio;
 pub mod random;
 pub mod solvers;
-pub mod stages;
 #[cfg(test)]
 mod testing;
 mod verify;
@@ -37,6 +35,7 @@ pub use model::problem::{self, Problem};
 pub use model::units;
 pub use portfolio::contention::timed_anew;
 pub use portfolio::replicated_ways;
+pub use solvers::contention::{Timed, time_as_it_is};
 pub use solvers::edge;
 pub use solvers::milp::queue_program_size;
 pub use solvers::{Algorithm, Solution};

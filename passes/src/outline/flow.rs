@@ -14,10 +14,8 @@ use crate::{
     tasks::{definer, is_constant},
 };
 use divi_dialect::node::is_none;
-use divi_planner::{
-    Objective,
-    stages::{Move, Source, Stage},
-};
+use divi_planner::Objective;
+use divi_stages::{Move, Source, Stage};
 use mlir_sys::*;
 use rustc_hash::FxHashMap;
 

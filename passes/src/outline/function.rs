@@ -11,7 +11,8 @@ use crate::{
     tasks::{definer, is_constant, reads},
 };
 use divi_dialect::node::is_none;
-use divi_planner::{Objective, stages::Stage};
+use divi_planner::Objective;
+use divi_stages::Stage;
 use mlir_sys::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ffi::c_void;

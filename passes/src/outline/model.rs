@@ -10,11 +10,8 @@ use crate::{
     tasks::{Tasks, definer, entry, task_name},
 };
 use divi_dialect::node::is_none;
-use divi_planner::{
-    Objective, Problem,
-    problem::Tensor,
-    stages::{Stage, Staged},
-};
+use divi_planner::{Objective, Problem, problem::Tensor};
+use divi_stages::{Stage, Staged};
 use melior::Context;
 use mlir_sys::*;
 use rustc_hash::FxHashMap;

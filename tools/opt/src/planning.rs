@@ -1,8 +1,8 @@
 //! What the driver shows of a plan.
 
 use divi_passes::session::Session;
-use divi_planner::{SolverEvent, explain::explain};
-use divi_report::{About, Event, Found, Progress, Report};
+use divi_planner::SolverEvent;
+use divi_report::{About, Event, Found, Progress, Report, explain::explain};
 use mlir_sys::MlirStringRef;
 use std::{
     any::Any,

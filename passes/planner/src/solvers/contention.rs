@@ -38,10 +38,10 @@ const MOST_TRIALS: u64 = 400_000;
 
 /// A schedule with its transfers and copies.
 #[derive(Clone, Debug)]
-pub(crate) struct Timed {
-    pub(crate) schedule: Schedule,
-    pub(crate) transfers: Vec<Transfer>,
-    pub(crate) copies: Vec<Copy>,
+pub struct Timed {
+    pub schedule: Schedule,
+    pub transfers: Vec<Transfer>,
+    pub copies: Vec<Copy>,
 }
 
 /// A schedule with its transfers, and a lower bound on every schedule.
@@ -96,7 +96,7 @@ pub(crate) fn time(
 }
 
 /// Times a schedule anew: nothing but times changes. Buses are given out in the order of starts.
-pub(crate) fn time_as_it_is(problem: &Problem, start: &Schedule) -> Result<Timed, Error> {
+pub fn time_as_it_is(problem: &Problem, start: &Schedule) -> Result<Timed, Error> {
     time_and(problem, start, |_| {})
 }
 
