@@ -3,6 +3,7 @@
 pub mod error;
 pub mod instance;
 pub mod json;
+mod named;
 pub mod observer;
 pub mod options;
 pub mod plan;

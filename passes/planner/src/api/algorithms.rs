@@ -102,7 +102,7 @@ pub fn algorithms() -> &'static [Algorithm] {
 pub fn algorithm(name: &str, objective: Objective) -> Result<(&'static Algorithm, Solver), Error> {
     let Some(algorithm) = ALGORITHMS.iter().find(|algorithm| algorithm.name == name) else {
         let names: Vec<&str> = ALGORITHMS.iter().map(|algorithm| algorithm.name).collect();
-        return Err(Error::Unsupported(format!("there is no algorithm '{name}'; there are {}", names.join(", "))));
+        return Err(Error::Unsupported(format!("unknown algorithm '{name}'; expected one of {}", names.join(", "))));
     };
     if let Some(solver) = algorithm.solver(objective) {
         return Ok((algorithm, solver));

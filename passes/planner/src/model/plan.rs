@@ -4,12 +4,9 @@ mod bound;
 mod read;
 mod write;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::Deserialize;
 
-use crate::model::error::Error;
+use crate::model::named::named;
 use crate::model::problem::{Contention, Problem};
 use crate::model::units::{Micros, short_number};
 
@@ -18,7 +15,7 @@ pub use bound::{Bound, Proof, closes};
 /// The name of the format, and its version.
 pub const FORMAT: &str = "divi-plan/2";
 
-/// What is minimised.
+/// Value that is minimised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
@@ -30,34 +27,7 @@ pub enum Objective {
     Pipeline,
 }
 
-impl Objective {
-    pub const ALL: [Self; 3] = [Self::Latency, Self::Batch, Self::Pipeline];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Latency => "latency",
-            Self::Batch => "batch",
-            Self::Pipeline => "pipeline",
-        }
-    }
-}
-
-impl fmt::Display for Objective {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Objective {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|objective| objective.name() == name).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::Unsupported(format!("there is no objective '{name}'; there are {names}"))
-        })
-    }
-}
+named!(Objective, "objective", Latency = "latency", Batch = "batch", Pipeline = "pipeline");
 
 /// A plan: the schedule, and the certificate that goes with it.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,12 +12,10 @@ mod view;
 mod write;
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::model::error::Error;
+use crate::model::named::named;
 use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
 pub use check::MOST_INPUTS;
@@ -304,35 +302,8 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Contention {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Off => "off",
-            Self::Exclusive => "exclusive",
-            Self::Shared => "shared",
-        })
-    }
-}
-
-impl FromStr for Contention {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let all = [Self::Off, Self::Exclusive, Self::Shared];
-        all.into_iter().find(|contention| contention.to_string() == name).ok_or_else(|| {
-            Error::Unsupported(format!("there is no contention '{name}'; there are off, exclusive, shared"))
-        })
-    }
-}
-
-impl fmt::Display for MemoryModel {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Static => "static",
-            Self::Liveness => "liveness",
-        })
-    }
-}
+named!(Contention, "contention", Off = "off", Exclusive = "exclusive", Shared = "shared");
+named!(MemoryModel, "memory model", Static = "static", Liveness = "liveness");
 
 fn one() -> u32 {
     1
