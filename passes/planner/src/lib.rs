@@ -4,7 +4,7 @@
 //! Layers, each of which imports only those before it:
 //!
 //! - [`model`]: [`Problem`] is the file, [`Instance`] the dense form that solvers work on, [`Plan`] the answer;
-//! - `mip`: integer programs through HiGHS;
+//! - [`mip`]: integer programs through HiGHS;
 //! - `verify`: whether a plan holds, which shares no code with a solver; [`bounds`]: lower bounds on every plan;
 //! - [`solvers`]: one module for each family of algorithms;
 //! - [`infeasible`]: what would make a plan possible where there is none;
@@ -14,7 +14,7 @@
 pub mod api;
 pub mod bounds;
 pub mod infeasible;
-mod mip;
+pub mod mip;
 pub mod model;
 mod portfolio;
 pub mod random;

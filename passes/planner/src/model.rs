@@ -1,5 +1,6 @@
 //! The planning problem and its answer: what every layer above speaks of.
 
+pub(crate) mod budget;
 pub mod error;
 pub mod instance;
 pub mod json;

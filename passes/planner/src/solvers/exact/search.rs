@@ -108,7 +108,7 @@ pub(crate) fn search<const WORDS: usize>(
     mut effort: Effort<'_>,
     observer: &Observer,
 ) -> Found {
-    let allowed = effort.extensions;
+    let allowed = effort.budget.iterations;
     let classes = Classes::new(graph);
     let whole = graph.is_whole();
     let mut directions =
@@ -175,7 +175,7 @@ pub(crate) fn search<const WORDS: usize>(
         }
         width = if width < most_width { most_width.min(width * GROWTH) } else { most_width + 1 };
     }
-    found.extensions = allowed - effort.extensions;
+    found.extensions = allowed - effort.budget.iterations;
     found
 }
 

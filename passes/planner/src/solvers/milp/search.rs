@@ -7,11 +7,12 @@ use super::cuts;
 use super::latency::Latency;
 use super::{Formulation, times};
 use crate::mip::{self, Column, Event, Limits, Program};
+use crate::model::budget::Budget;
 use crate::model::error::{Error, Finding};
 use crate::model::instance::Instance;
 use crate::model::observer::Observer;
 use crate::model::options::Options;
-use crate::model::plan::{Batch, Bound, Limit, Objective, Proof, Schedule, closes};
+use crate::model::plan::{Batch, Bound, Objective, Proof, Schedule, closes};
 use crate::model::problem::MemoryModel;
 use crate::model::units::Micros;
 use crate::solvers::Solution;
@@ -32,8 +33,8 @@ const ITERATIONS: u64 = 200_000;
 pub(super) struct Search<'a> {
     instance: &'a Instance,
     objective: Objective,
-    limits: Limits,
-    clock: Instant,
+    seed: u64,
+    budget: Budget,
     /// No schedule that is looked for ends later.
     pub(super) horizon: Micros,
     best: Option<(Micros, Vec<Batch>)>,
@@ -58,20 +59,14 @@ impl<'a> Search<'a> {
         clock: Instant,
         start: Option<&Schedule>,
     ) -> Self {
-        let (iterations, seconds) = match options.limit {
-            None => (options.worth(ITERATIONS), None),
-            Some(Limit::Iterations(count)) => (count, None),
-            Some(Limit::Seconds(seconds)) => (u64::MAX, Some(seconds)),
-        };
-        let limits = Limits { seed: options.seed, iterations, seconds };
         let best = start.map(|start| (start.value(), timing::launches(start)));
         let horizon = best.as_ref().map_or_else(|| times::longest(instance), |(value, _)| *value);
         let horizon = if horizon > 0.0 { horizon } else { 1.0 };
         Self {
             instance,
             objective,
-            limits,
-            clock,
+            seed: options.seed,
+            budget: Budget::new(options.limit, clock, options.worth(ITERATIONS)),
             horizon,
             best,
             claimed: 0.0,
@@ -161,14 +156,13 @@ impl<'a> Search<'a> {
     }
 
     fn spend(&mut self, iterations: u64) {
-        self.limits.iterations = self.limits.iterations.saturating_sub(iterations);
+        self.budget.iterations = self.budget.iterations.saturating_sub(iterations);
     }
 
     /// What is left of the limits; none where that is nothing.
     fn left(&self) -> Option<Limits> {
-        let seconds = self.limits.seconds.map(|seconds| seconds - self.clock.elapsed().as_secs_f64());
-        let some = self.limits.iterations > 0 && seconds.is_none_or(|seconds| seconds > 0.0);
-        some.then_some(Limits { seconds, ..self.limits })
+        let limits = Limits::new(self.seed, &self.budget);
+        (limits.iterations > 0 && limits.seconds.is_none_or(|seconds| seconds > 0.0)).then_some(limits)
     }
 
     /// A plan whose value the bound reaches up to rounding, when everything was looked at, is the best.
