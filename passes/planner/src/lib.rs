@@ -23,7 +23,7 @@ pub mod solvers;
 mod testing;
 mod verify;
 
-pub use api::{DEFAULT_ALGORITHM, algorithms, check, solve};
+pub use api::{DEFAULT_ALGORITHM, algorithm, algorithms, check, register, solve};
 pub use mip::{exit_past_solvers, highs_version};
 pub use model::error::{self, Error, Finding};
 pub use model::instance::{self, Instance};

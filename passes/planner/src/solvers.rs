@@ -12,7 +12,7 @@ pub mod edge;
 pub mod exact;
 pub(crate) mod incumbent;
 pub mod list;
-pub(crate) mod milp;
+pub mod milp;
 pub mod pipeline;
 pub mod placement;
 pub mod replicated;

@@ -23,6 +23,7 @@ unsafe extern "C" {
 }
 
 fn main() -> ExitCode {
+    divi_papers::register();
     let arguments: Vec<CString> =
         env::args_os().map(|argument| CString::new(argument.into_vec()).expect("arguments have no NUL")).collect();
     let mut pointers: Vec<*mut c_char> = arguments.iter().map(|argument| argument.as_ptr().cast_mut()).collect();

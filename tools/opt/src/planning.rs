@@ -87,7 +87,7 @@ fn event((seconds, event): (f64, SolverEvent)) -> Option<Event> {
     let (part, found) = match event {
         SolverEvent::Plan(value, part) => (part, Found::Plan(value)),
         SolverEvent::Bound(value, part) => (part, Found::Bound(value)),
-        SolverEvent::Taken(_) | SolverEvent::Explored(..) => return None,
+        SolverEvent::Taken(_) | SolverEvent::Explored(..) | SolverEvent::Failed(_) => return None,
     };
     Some(Event { seconds, part: part.to_owned(), found })
 }

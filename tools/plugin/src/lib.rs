@@ -25,6 +25,7 @@ unsafe extern "C" {
 /// Asked for by `mlir-opt --load-pass-plugin`.
 #[unsafe(no_mangle)]
 pub extern "C" fn mlirGetPassPluginInfo() -> PluginInfo {
+    divi_papers::register();
     let mut info = MaybeUninit::uninit();
     // SAFETY: the function fills the structure.
     unsafe {
