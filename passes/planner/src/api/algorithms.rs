@@ -87,11 +87,6 @@ static ALGORITHMS: &[Algorithm] = &[
         &[(Pipeline, edge::branch_and_bound)],
     )
     .on_views(edge::VIEWS, DevicePipelines::SharedOverlap),
-    Algorithm::new(
-        "evolve",
-        "the (1+1) evolutionary algorithm from met",
-        &[(Latency, search::evolve), (Batch, search::evolve)],
-    ),
 ];
 
 /// Rows of other crates.

@@ -9,6 +9,7 @@ mod auto;
 mod bounds;
 mod brkga;
 mod cost;
+mod equal;
 mod evolution;
 mod fleet;
 mod known;
@@ -37,6 +38,7 @@ use crate::model::problem::{Pipeline, Problem, View, ViewKind};
 use crate::solvers::Solution;
 
 use cost::Blocks;
+pub(crate) use fleet::{all_bounds as bounds_on_devices, auto as auto_on_devices};
 use known::Known;
 use meeting::Meeting;
 use model::Model;
@@ -68,7 +70,7 @@ pub(crate) fn anneal(problem: &Problem, _: Objective, options: &Options) -> Resu
     };
     let model = Model::new(problem, view, options)?;
     let mut known = Known::start(&model, options);
-    known.anneal(&model, options, &Meeting::new(&known), 0);
+    known.anneal(&model, options, &Meeting::new(&known.best), 0);
     Ok(answer(problem, view, &model, known))
 }
 
@@ -80,7 +82,7 @@ pub(crate) fn milp(problem: &Problem, _: Objective, options: &Options) -> Result
     let since = Instant::now();
     let model = Model::new(problem, view, options)?;
     let mut known = Known::start(&model, &brief(options));
-    let meeting = Meeting::new(&known);
+    let meeting = Meeting::new(&known.best);
     known.anneal(&model, &brief(options), &meeting, 0);
     milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options, &meeting)?;
     Ok(answer(problem, view, &model, known))
@@ -91,23 +93,13 @@ pub(crate) fn auto(problem: &Problem, view: &Pipeline, options: &Options) -> Res
     let since = Instant::now();
     let model = Model::new(problem, view, options)?;
     let known = auto::solve(&model, options, since);
-    options.observer.taken(known.value, known.by);
+    options.observer.taken(known.best.value(), known.best.by());
     Ok(answer(problem, view, &model, known))
 }
 
-/// A portfolio for the problem's devices.
-pub(crate) fn auto_on_devices(problem: &Problem, options: &Options) -> Result<Solution, Error> {
-    fleet::auto(problem, options)
-}
-
-/// Whether some pipeline is found, on devices of their own.
+/// True if some pipeline is found, on devices of their own.
 pub(crate) fn has_plan(problem: &Problem, options: &Options) -> bool {
     problem.mtpp.is_none() && fleet::has_plan(problem, options)
-}
-
-/// Every bound for the problem's devices by name, weakest first, each with its share of the limit.
-pub(crate) fn bounds_on_devices(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
-    fleet::all_bounds(problem, options)
 }
 
 /// Every bound for equal devices by name, weakest first, each with its share of the limit.
@@ -115,7 +107,7 @@ pub(crate) fn all_bounds(problem: &Problem, view: &Pipeline, options: &Options) 
     let since = Instant::now();
     let model = Model::new(problem, view, options)?;
     let mut known = Known::start(&model, &brief(options));
-    let meeting = Meeting::new(&known);
+    let meeting = Meeting::new(&known.best);
     known.anneal(&model, &brief(options), &meeting, 0);
     let simple = bounds::simple(&model);
     let mut all = vec![simple.clone()];
@@ -124,10 +116,10 @@ pub(crate) fn all_bounds(problem: &Problem, view: &Pipeline, options: &Options) 
     all.push(milp::bottleneck(&model, &known, &milp::limits(options, since, 0.2))?);
     all.push(milp::bottleneck_guess(&model, &known, &milp::limits(options, since, 0.3))?);
     let mut effort = proof::effort(options, since, 0.5, &meeting);
-    all.extend(priced::priced(&model, simple.value, known.value, &mut effort, &mut |_| {})?);
+    all.extend(priced::priced(&model, simple.value, known.best.value(), &mut effort, &mut |_| {})?);
     milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options, &meeting)?;
-    if all.iter().all(|bound| bound.by != known.bound.by) {
-        all.push(known.bound);
+    if all.iter().all(|bound| bound.by != known.best.bound().by) {
+        all.push(known.best.bound().clone());
     }
     Ok(all)
 }
@@ -157,7 +149,7 @@ fn share_of(seconds: f64, since: Instant, share: f64) -> f64 {
 }
 
 fn answer(problem: &Problem, view: &Pipeline, model: &Model, known: Known) -> Solution {
-    solution(problem, view, model, &known.blocks, &known.order, known.bound)
+    solution(problem, view, model, known.blocks(), &known.order, known.best.bound().clone())
 }
 
 /// The plan for blocks whose tasks run in this order.

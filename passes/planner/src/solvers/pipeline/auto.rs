@@ -19,10 +19,11 @@ const SEARCH_SHARE: f64 = 0.6;
 /// Beside a proof, the search begins anew with the best of both: what of the time that is left each part takes.
 const PARTS: [f64; 2] = [0.3, 1.0];
 
-/// Returns the best pipeline that is found, and the best bound. A proof that the solver fails at leaves both as they are.
+/// Returns the best pipeline that is found, and the best bound. A proof that the solver fails at is reported and leaves both
+/// as they are.
 pub(super) fn solve(model: &Model, options: &Options, since: Instant) -> Known {
     let mut known = Known::start(model, &brief(options));
-    let meeting = Meeting::new(&known);
+    let meeting = Meeting::new(&known.best);
     known.anneal(model, &brief(options), &meeting, 0);
     match options.limit {
         Some(Limit::Seconds(_)) if cores() > 1 && is_tried(model, options) => {
@@ -36,27 +37,29 @@ pub(super) fn solve(model: &Model, options: &Options, since: Instant) -> Known {
 /// A first attempt at a proof, which is enough for many models; else a longer search, and what time is left for a proof or
 /// at least a bound. With a limit in iterations it is the same every time.
 fn in_turn(model: &Model, options: &Options, since: Instant, known: &mut Known, meeting: &Meeting) {
-    prove(model, known, &worth(options, known), since, PROOF_SHARE, meeting).ok();
+    let observer = options.observer.of("milp");
+    observer.unless_failed(prove(model, known, &worth(options, known), since, PROOF_SHARE, meeting));
     let share = if is_tried(model, options) { SEARCH_SHARE } else { 1.0 };
     known.anneal(model, &left(&worth(options, known), since, share), meeting, 0);
-    prove(model, known, &worth(options, known), since, 1.0, meeting).ok();
+    observer.unless_failed(prove(model, known, &worth(options, known), since, 1.0, meeting));
 }
 
 /// The options with an effort that is worth what can still be gained.
 fn worth(options: &Options, known: &Known) -> Options {
-    options.for_gap(known.value, known.bound.value)
+    options.for_gap(known.best.value(), known.best.bound().value)
 }
 
 /// One core proves while the others search.
 fn beside(model: &Model, options: &Options, since: Instant, known: &mut Known, meeting: &Meeting) {
     let (mut proven, mut searched) = (known.clone(), known.clone());
     thread::scope(|scope| {
-        let proof = scope.spawn(|| prove(model, &mut proven, options, since, 1.0, meeting).ok());
+        let proof = scope.spawn(|| prove(model, &mut proven, options, since, 1.0, meeting));
         for share in PARTS {
             searched.anneal(model, &left(options, since, share), meeting, 1);
         }
-        proof.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let proof = proof.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        options.observer.of("milp").unless_failed(proof);
     });
-    known.prove(proven.bound);
+    known.best.prove(proven.best.bound().clone());
     known.learn(meeting);
 }

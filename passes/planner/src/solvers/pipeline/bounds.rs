@@ -32,7 +32,7 @@ pub(super) fn best(model: &Model, options: &Options) -> Bound {
     let best = if windows.value > simple.value { windows } else { simple };
     let mut effort = Effort::nodes(CUT_NODES);
     if let Some(Limit::Seconds(seconds)) = options.limit {
-        effort.until = deadline(since, seconds * CUT_SHARE);
+        effort.budget.deadline = deadline(since, seconds * CUT_SHARE);
     }
     priced::cut(model, best.value, &mut effort).unwrap_or(best)
 }

@@ -34,7 +34,8 @@ use crate::model::units::{Bytes, Micros};
 
 use loads::Loads;
 use pipe::Pipe;
-pub(super) use plan::{all_bounds, annealed, auto, exact, has_plan, slicegraph};
+pub(crate) use plan::{all_bounds, auto};
+pub(super) use plan::{annealed, exact, has_plan, slicegraph};
 
 /// Sums of bytes that are added up in another order may be larger by this factor.
 const ROUNDED: f64 = 1.0 + 1e-12;

@@ -144,7 +144,7 @@ impl<'a> Packer<'a> {
         self.search(count);
         // What had to be inside from the beginning is not the first of anything.
         self.found.extend(self.best.take().map(|(_, tasks)| tasks));
-        effort.nodes = self.effort.nodes;
+        effort.budget.iterations = self.effort.budget.iterations;
         match std::mem::take(&mut self.found) {
             found if !found.is_empty() => Packed::Blocks(found),
             _ if self.over => Packed::Unknown,
@@ -158,8 +158,9 @@ impl<'a> Packer<'a> {
     }
 
     fn search(&mut self, count: usize) {
-        self.effort.nodes = self.effort.nodes.saturating_sub(1);
-        self.over |= self.effort.nodes.is_multiple_of(STRIDE) && self.effort.is_spent();
+        let nodes = &mut self.effort.budget.iterations;
+        *nodes = nodes.saturating_sub(1);
+        self.over |= nodes.is_multiple_of(STRIDE) && self.effort.is_spent();
         self.patience = self.patience.saturating_sub(1);
         let mark = self.trail.len();
         let Some(next) = self.narrow() else { return self.undo(mark) };

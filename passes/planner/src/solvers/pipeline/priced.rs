@@ -3,8 +3,6 @@
 //! found as the dual of a linear program over blocks: as long as a block of the threshold's cost has too high a price,
 //! prices must change; where none has, no pipeline reaches the threshold.
 
-use std::time::Instant;
-
 use super::milp;
 use super::model::Model;
 use super::pack::{Effort, Packed, Packer, cost};
@@ -206,7 +204,6 @@ impl<'a> Market<'a> {
 fn empty(model: &Model, effort: &Effort) -> Result<(Relaxation, Vec<Column>), Error> {
     let mut program = Program::default();
     let columns = (0..model.tasks()).map(|_| program.column(0.0, 1.0, -1.0)).collect();
-    let seconds = effort.until.map(|until| until.saturating_duration_since(Instant::now()).as_secs_f64());
-    let limits = Limits { seed: 0, iterations: u64::MAX, seconds };
+    let limits = Limits { seed: 0, iterations: u64::MAX, seconds: effort.budget.seconds_left() };
     Ok((program.relaxation(&limits)?, columns))
 }

@@ -8,11 +8,10 @@ use super::milp;
 use super::model::Model;
 use super::pack::Effort;
 use super::priced::{is_priced, priced};
-use super::share_of;
+use crate::model::budget::Budget;
 use crate::model::error::Error;
 use crate::model::options::Options;
 use crate::model::plan::{Bound, Limit};
-use crate::model::units::deadline;
 
 /// From so many stages on prices prove more than the program in the same time, and from so many on it proves nothing of what
 /// it does not prove at once.
@@ -63,10 +62,10 @@ pub(super) fn prove(
         let mut effort = effort(options, since, if has_program { share * PRICED_SHARE } else { share }, meeting);
         let mut tell = |bound: &Bound| {
             options.observer.bound(bound.value, "priced");
-            meeting.proven(bound.value);
+            meeting.proven(bound);
         };
-        let bound = priced(model, known.bound.verified_value(), known.value, &mut effort, &mut tell)?;
-        bound.into_iter().for_each(|bound| known.prove(bound));
+        let bound = priced(model, known.best.bound().verified_value(), known.best.value(), &mut effort, &mut tell)?;
+        bound.into_iter().for_each(|bound| known.best.prove(bound));
     }
     if has_program && !meeting.incumbent.is_over() {
         milp::exact(model, known, &program_limits(share * PROGRAM_SHARE), options, meeting)?;
@@ -95,10 +94,6 @@ fn edges(model: &Model) -> usize {
 
 /// Effort of the search for prices: as many nodes as iterations, a share of the remaining time, or a share of the default.
 pub(super) fn effort(options: &Options, since: Instant, share: f64, meeting: &Meeting) -> Effort {
-    let (nodes, until) = match options.limit {
-        None => (options.worth((NODES as f64 * share) as u64), None),
-        Some(Limit::Iterations(count)) => (count, None),
-        Some(Limit::Seconds(seconds)) => (u64::MAX, deadline(Instant::now(), share_of(seconds, since, share))),
-    };
-    Effort { nodes, until, incumbent: meeting.incumbent.clone() }
+    let budget = Budget::new(options.limit, since, options.worth((NODES as f64 * share) as u64));
+    Effort { budget: budget.share_of_time(share), incumbent: meeting.incumbent.clone() }
 }

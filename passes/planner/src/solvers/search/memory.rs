@@ -6,7 +6,7 @@ use crate::model::units::Bytes;
 
 /// How memory limits a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limits {
+pub enum Limits {
     /// Everything fits everywhere.
     None,
     /// What tasks take adds up: each change is checked by itself.
@@ -16,7 +16,7 @@ pub(super) enum Limits {
 }
 
 impl Limits {
-    pub(super) fn of(instance: &Instance) -> Self {
+    pub fn of(instance: &Instance) -> Self {
         match (instance.memory_binds(), instance.memory_model()) {
             (false, _) => Self::None,
             (true, MemoryModel::Static) => Self::Sums,
@@ -35,6 +35,6 @@ impl Limits {
 }
 
 /// Whether what devices hold fits into them.
-pub(super) fn fits(instance: &Instance, held: &[Bytes]) -> bool {
+pub fn fits(instance: &Instance, held: &[Bytes]) -> bool {
     held.iter().enumerate().all(|(device, held)| *held <= instance.capacity_bytes(device))
 }

@@ -1,4 +1,4 @@
-//! How windows are searched: by which method, how hot, and what they must know of the rest of the schedule.
+//! Search of windows: the method, the temperature, and the rest of the schedule as far as a window depends on it.
 
 use crate::model::units::{Bytes, Micros};
 use crate::random::Random;
@@ -19,7 +19,7 @@ pub(super) fn temperature(mean_time: Micros, spent: f64, sweeps: u32) -> Micros 
 
 /// How a schedule is improved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub enum Method {
     /// Steps of one task and of several.
     Anneal,
     /// Steps of several tasks only.
@@ -28,7 +28,7 @@ pub(super) enum Method {
 
 /// What happens inside a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// Random changes of one task at a time, taken or not by temperature.
     One,
     /// Several tasks are moved at random, then each to where it is best; all of that taken or not by temperature.
@@ -52,7 +52,7 @@ pub(super) fn exponential_samples() -> Vec<f64> {
 
 /// What lies around a window.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Around {
+pub struct Around {
     /// The places of the order that the window takes.
     pub(super) first: usize,
     pub(super) last: usize,
@@ -68,7 +68,7 @@ pub(super) struct Around {
 
 /// What a window does with its share of the search.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heat<'a> {
+pub struct Heat<'a> {
     /// In µs of makespan.
     pub(super) temperature: Micros,
     pub(super) trials: usize,

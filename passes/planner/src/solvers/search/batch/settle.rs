@@ -2,11 +2,11 @@
 
 use super::cut::{Menu, suggest};
 use super::links::Peer;
-use super::model::Model;
-use super::schedule::{Schedule, later};
+use super::model::{Model, later};
 use super::window::Window;
 use crate::model::units::Micros;
 use crate::random::Random;
+use crate::solvers::search::schedule::Schedule;
 
 /// What counts beside the makespan when a task is put back, in shares of it: what its parts are worth, so that tasks with
 /// slack leave time and memory to others, and the longest path through it, so that slack is left. Memory makes the first
@@ -45,7 +45,7 @@ impl Scales {
         &mut self,
         window: &mut Window,
         model: &Model,
-        schedule: &Schedule,
+        schedule: &Schedule<Model>,
         local: usize,
         random: &mut Random,
     ) {
@@ -80,7 +80,7 @@ impl Scales {
     }
 
     /// What each part on the menu would wait for, and what would wait for it.
-    fn find_routes(&mut self, window: &Window, model: &Model, schedule: &Schedule, local: usize, menu: &Menu) {
+    fn find_routes(&mut self, window: &Window, model: &Model, schedule: &Schedule<Model>, local: usize, menu: &Menu) {
         window.gather(schedule, local, &mut self.sources, &mut self.readers);
         self.routes.clear();
         for &(device, part) in &menu.parts {

@@ -6,12 +6,12 @@
 
 use super::cut;
 use super::model::Model;
-use super::schedule::Schedule;
 use super::settle::Scales;
 use super::state::State;
 use super::window::Window;
 use crate::random::Random;
 use crate::solvers::search::method::Heat;
+use crate::solvers::search::schedule::Schedule;
 
 /// How many tasks change at once: at least, and at most.
 const HANDFUL: (usize, usize) = (2, 4);
@@ -33,7 +33,7 @@ impl Shaker {
         &mut self,
         window: &mut Window,
         model: &Model,
-        schedule: &Schedule,
+        schedule: &Schedule<Model>,
         heat: Heat<'_>,
         random: &mut Random,
     ) -> u64 {
