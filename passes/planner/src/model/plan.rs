@@ -71,7 +71,7 @@ pub struct Plan {
     pub dropped: Vec<Bound>,
 }
 
-/// How much effort was allowed.
+/// Effort that was allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Limit {
@@ -81,7 +81,17 @@ pub enum Limit {
     Seconds(f64),
 }
 
-/// Who runs what, by objective.
+impl Limit {
+    /// The limit with other seconds. Iterations are each part's own, and stay.
+    pub(crate) fn with_seconds(self, seconds: impl FnOnce(f64) -> f64) -> Self {
+        match self {
+            Self::Seconds(all) => Self::Seconds(seconds(all)),
+            Self::Iterations(_) => self,
+        }
+    }
+}
+
+/// Places and times, by objective.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
     Latency { device: Vec<usize>, start: Vec<Micros>, makespan: Micros },

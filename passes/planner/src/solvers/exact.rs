@@ -178,13 +178,13 @@ pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     Answer { schedule, bound, bound_by }
 }
 
-/// Whether the devices hold all that the schedule puts on them at the same time.
+/// True if the devices hold all that the schedule puts on them at the same time.
 pub(crate) fn fits(instance: &Instance, schedule: &Timetable) -> bool {
     let held = match instance.memory_model() {
         crate::model::problem::MemoryModel::Static => instance.static_use(&schedule.device),
         crate::model::problem::MemoryModel::Liveness => instance.peak_use(&schedule.device, &schedule.start),
     };
-    held.iter().enumerate().all(|(device, held)| *held <= instance.capacity_bytes(device))
+    instance.fits(&held)
 }
 
 /// Tasks in the order of their starts.

@@ -81,9 +81,7 @@ pub(crate) fn milp(problem: &Problem, _: Objective, options: &Options) -> Result
     };
     let since = Instant::now();
     let model = Model::new(problem, view, options)?;
-    let mut known = Known::start(&model, &brief(options));
-    let meeting = Meeting::new(&known.best);
-    known.anneal(&model, &brief(options), &meeting, 0);
+    let (mut known, meeting) = Known::briefly(&model, options);
     milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options, &meeting)?;
     Ok(answer(problem, view, &model, known))
 }
@@ -106,9 +104,7 @@ pub(crate) fn has_plan(problem: &Problem, options: &Options) -> bool {
 pub(crate) fn all_bounds(problem: &Problem, view: &Pipeline, options: &Options) -> Result<Vec<Bound>, Error> {
     let since = Instant::now();
     let model = Model::new(problem, view, options)?;
-    let mut known = Known::start(&model, &brief(options));
-    let meeting = Meeting::new(&known.best);
-    known.anneal(&model, &brief(options), &meeting, 0);
+    let (mut known, meeting) = Known::briefly(&model, options);
     let simple = bounds::simple(&model);
     let mut all = vec![simple.clone()];
     all.extend((model.tasks() <= bounds::MOST_TASKS).then(|| bounds::windows(&model, simple.value)));
@@ -132,20 +128,6 @@ fn brief(options: &Options) -> Options {
         None => Limit::Iterations(BRIEF_MOVES),
     };
     Options { limit: Some(limit), ..options.clone() }
-}
-
-/// The same options with a share of the time that is left; iterations are each part's own.
-fn left(options: &Options, since: Instant, share: f64) -> Options {
-    let limit = options.limit.map(|limit| match limit {
-        Limit::Seconds(seconds) => Limit::Seconds(share_of(seconds, since, share)),
-        Limit::Iterations(count) => Limit::Iterations(count),
-    });
-    Options { limit, ..options.clone() }
-}
-
-/// A share of what is left of so many seconds.
-fn share_of(seconds: f64, since: Instant, share: f64) -> f64 {
-    (seconds - since.elapsed().as_secs_f64()).max(0.0) * share
 }
 
 fn answer(problem: &Problem, view: &Pipeline, model: &Model, known: Known) -> Solution {

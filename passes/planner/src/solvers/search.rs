@@ -14,9 +14,8 @@ pub mod schedule;
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::Options;
-use crate::model::plan::{Batch, Objective, Schedule};
+use crate::model::plan::{Objective, Schedule};
 use crate::model::problem::Problem;
-use crate::model::units::Micros;
 use crate::solvers::Solution;
 use crate::solvers::baseline;
 use crate::solvers::cuts::{Stretch, stretches};
@@ -42,11 +41,11 @@ pub(crate) fn neighbourhoods(problem: &Problem, objective: Objective, options: &
 
 /// The same from a schedule of one input that is known. None where nothing better was found.
 pub(crate) fn neighbourhoods_from(instance: &Instance, start: &Timetable, allowance: &Allowance) -> Option<Timetable> {
-    let found = anneal_latency(instance, &start.device, &start.start, allowance, Method::Neighbourhoods)?;
+    let found = improve_from(instance, &start.clone().into_schedule(), allowance, Method::Neighbourhoods)?;
     Timetable::new(&found).filter(|found| found.value < start.value)
 }
 
-/// What large neighbourhoods may spend as part of a portfolio.
+/// Effort of large neighbourhoods as part of a portfolio.
 pub(crate) fn neighbourhoods_allowance(options: &Options) -> Allowance {
     Allowance::new(&options.named("lns"), ANNEAL_TRIALS)
 }
@@ -55,30 +54,23 @@ fn improve(problem: &Problem, objective: Objective, options: &Options, method: M
     let instance = Instance::new(problem, objective)?;
     let (start, _) = baseline::best(problem, objective)?;
     let allowance = Allowance::new(options, if objective == Objective::Batch { QUEUE_TRIALS } else { ANNEAL_TRIALS });
-    let found = match &start {
-        Schedule::Latency { device, start, .. } => anneal_latency(&instance, device, start, &allowance, method),
-        Schedule::Batch { batches, .. } => anneal_queue(&instance, batches, &allowance, method),
-        Schedule::Pipeline { .. } | Schedule::Edge { .. } => None,
-    };
+    let found = improve_from(&instance, &start, &allowance, method);
     Ok(better(start, found))
 }
 
-/// Improves a schedule of one input. None where it cannot be searched.
-fn anneal_latency(
-    instance: &Instance,
-    device: &[usize],
-    start: &[Micros],
-    allowance: &Allowance,
-    method: Method,
-) -> Option<Schedule> {
-    let model = latency::Model::new(instance)?;
-    anneal::improve(instance, &model, &latency::Model::choice(instance, device, start), allowance, method)
-}
-
-/// Improves a schedule of a queue. None where it cannot be searched.
-fn anneal_queue(instance: &Instance, start: &[Batch], allowance: &Allowance, method: Method) -> Option<Schedule> {
-    let model = batch::Model::new(instance)?;
-    anneal::improve(instance, &model, &model.choice(instance, start)?, allowance, method)
+/// Improves a schedule. None where it cannot be searched.
+fn improve_from(instance: &Instance, start: &Schedule, allowance: &Allowance, method: Method) -> Option<Schedule> {
+    match start {
+        Schedule::Latency { device, start, .. } => {
+            let (model, choice) = (latency::Model::new(instance)?, latency::Model::choice(instance, device, start));
+            anneal::improve(instance, &model, &choice, allowance, method)
+        }
+        Schedule::Batch { batches, .. } => {
+            let model = batch::Model::new(instance)?;
+            anneal::improve(instance, &model, &model.choice(instance, batches)?, allowance, method)
+        }
+        Schedule::Pipeline { .. } | Schedule::Edge { .. } => None,
+    }
 }
 
 /// Searches a queue stretch by stretch between cuts of the network, then the whole.

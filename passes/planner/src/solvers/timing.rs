@@ -91,7 +91,7 @@ pub(crate) fn fits(instance: &Instance, launches: &[Batch]) -> bool {
         }
         MemoryModel::Liveness => instance.peak_use_of(launches),
     };
-    held.iter().enumerate().all(|(device, held)| *held <= instance.capacity_bytes(device))
+    instance.fits(&held)
 }
 
 /// Launches as the objective's schedule.

@@ -1,4 +1,4 @@
-//! What devices must hold, under both memory models.
+//! Memory that devices must have, under both memory models.
 
 use super::Instance;
 use crate::model::problem::MemoryModel;
@@ -9,9 +9,14 @@ impl Instance {
         self.memory_model
     }
 
-    /// What a device can hold; infinite where nothing is said.
+    /// Memory of a device; infinite where nothing is said.
     pub fn capacity_bytes(&self, device: usize) -> Bytes {
         self.capacity[device]
+    }
+
+    /// True if devices can hold so much.
+    pub(crate) fn fits(&self, held: &[Bytes]) -> bool {
+        held.iter().zip(&self.capacity).all(|(held, capacity)| held <= capacity)
     }
 
     pub fn weight_bytes(&self, task: usize) -> Bytes {
@@ -39,7 +44,7 @@ impl Instance {
         self.weight[task] + (self.input[task] + self.output[task]) * f64::from(count)
     }
 
-    /// Whether some placement might not fit, under either model. Where it is false, memory can be left out.
+    /// True if some placement might not fit, under either model. Where it is false, memory can be left out.
     pub fn memory_binds(&self) -> bool {
         (0..self.devices).any(|device| {
             let here = |task: &usize| self.allowed[*task].contains(&device);

@@ -22,7 +22,7 @@ const FAR: usize = 40;
 const LONG: usize = 12;
 
 /// The best choice of several chains; none where nothing better was found.
-pub(crate) fn anneal(model: &Model<'_>, start: &Choice, allowance: &Allowance) -> Option<Choice> {
+pub(super) fn anneal(model: &Model<'_>, start: &Choice, allowance: &Allowance) -> Option<Choice> {
     let before = Simulator::of(model, start).value;
     let (value, best) = allowance.best_of(|random| {
         let mut chain = Chain::new(model, start.clone(), 0, start.order.len(), random);

@@ -75,10 +75,8 @@ impl View<'_> {
 
 /// Kind of a change.
 pub(super) enum Change {
-    /// A task to another stage.
-    Move(usize),
-    /// The same, and another task in exchange where that is possible.
-    Exchange(usize),
+    /// A task to another stage, and another task in exchange if that is wanted and possible.
+    Move(usize, bool),
     /// A task to the next or the last stage, and with it all that have to come along.
     Draw(usize),
     /// One of the pipeline's own kinds.
@@ -137,8 +135,7 @@ impl<S: Stages> Chain<S> {
     fn trial(&mut self, heat: f64) {
         self.made.clear();
         match self.stages.choose(&mut self.random) {
-            Change::Move(task) => self.step(task, false),
-            Change::Exchange(task) => self.step(task, true),
+            Change::Move(task, exchanges) => self.step(task, exchanges),
             Change::Draw(task) => self.draw(task),
             Change::Own(kind) => {
                 let Some(undo) = self.stages.change_own(kind, &mut self.random) else { return };

@@ -8,7 +8,6 @@ use super::known::Known;
 use super::meeting::Meeting;
 use super::model::Model;
 use super::proof::{is_tried, prove};
-use super::{brief, left};
 use crate::model::options::Options;
 use crate::model::plan::Limit;
 use crate::solvers::chains::cores;
@@ -22,9 +21,7 @@ const PARTS: [f64; 2] = [0.3, 1.0];
 /// Returns the best pipeline that is found, and the best bound. A proof that the solver fails at is reported and leaves both
 /// as they are.
 pub(super) fn solve(model: &Model, options: &Options, since: Instant) -> Known {
-    let mut known = Known::start(model, &brief(options));
-    let meeting = Meeting::new(&known.best);
-    known.anneal(model, &brief(options), &meeting, 0);
+    let (mut known, meeting) = Known::briefly(model, options);
     match options.limit {
         Some(Limit::Seconds(_)) if cores() > 1 && is_tried(model, options) => {
             beside(model, options, since, &mut known, &meeting)
@@ -40,7 +37,7 @@ fn in_turn(model: &Model, options: &Options, since: Instant, known: &mut Known, 
     let observer = options.observer.of("milp");
     observer.unless_failed(prove(model, known, &worth(options, known), since, PROOF_SHARE, meeting));
     let share = if is_tried(model, options) { SEARCH_SHARE } else { 1.0 };
-    known.anneal(model, &left(&worth(options, known), since, share), meeting, 0);
+    known.anneal(model, &worth(options, known).share_since(since, share), meeting, 0);
     observer.unless_failed(prove(model, known, &worth(options, known), since, 1.0, meeting));
 }
 
@@ -55,7 +52,7 @@ fn beside(model: &Model, options: &Options, since: Instant, known: &mut Known, m
     thread::scope(|scope| {
         let proof = scope.spawn(|| prove(model, &mut proven, options, since, 1.0, meeting));
         for share in PARTS {
-            searched.anneal(model, &left(options, since, share), meeting, 1);
+            searched.anneal(model, &options.share_since(since, share), meeting, 1);
         }
         let proof = proof.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         options.observer.of("milp").unless_failed(proof);

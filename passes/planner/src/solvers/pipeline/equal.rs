@@ -65,8 +65,7 @@ impl Stages for State<'_> {
         let task = random.below(self.block.len());
         match random.below(8) {
             0 => Change::Draw(task),
-            1..4 => Change::Exchange(task),
-            _ => Change::Move(task),
+            kind => Change::Move(task, kind < 4),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::meeting::Meeting;
 use super::model::Model;
 use super::state::State;
-use super::{anneal, bounds, brkga, milp};
+use super::{anneal, bounds, brief, brkga, milp};
 use crate::model::options::Options;
 use crate::model::plan::Limit;
 use crate::solvers::chains::Allowance;
@@ -35,6 +35,14 @@ impl Known {
         options.observer.plan(sliced.slicing.value);
         best.take(sliced.slicing.value, sliced.blocks(), "slicegraph");
         Self { best, order: sliced.order }
+    }
+
+    /// A short search, for proofs to start from.
+    pub(super) fn briefly(model: &Model, options: &Options) -> (Self, Meeting) {
+        let mut known = Self::start(model, &brief(options));
+        let meeting = Meeting::new(&known.best);
+        known.anneal(model, &brief(options), &meeting, 0);
+        (known, meeting)
     }
 
     pub(super) fn blocks(&self) -> &[u32] {

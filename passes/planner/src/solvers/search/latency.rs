@@ -56,11 +56,13 @@ impl Model {
     }
 
     /// Time of a task on a device in µs, infinite where it may not run.
+    #[inline]
     fn time(&self, task: usize, device: usize) -> Micros {
         self.time[task * self.graph.devices + device]
     }
 
     /// Time in µs to bring an arc's tensor from one device to another.
+    #[inline]
     fn hop(&self, arc: Arc, from: usize, to: usize) -> Micros {
         self.hops[arc.hop as usize + from * self.graph.devices + to]
     }
@@ -88,6 +90,7 @@ impl super::model::Model for Model {
     /// A check takes no longer than a few of a window's many trials.
     const TASKS_A_TRIAL: usize = usize::MAX;
 
+    #[inline]
     fn graph(&self) -> &Graph {
         &self.graph
     }
@@ -144,7 +147,7 @@ impl super::model::Model for Model {
     }
 
     fn step(method: Method, random: &mut Random) -> Step {
-        method.of_sweep(random)
+        if method == Method::Anneal && random.below(2) == 0 { Step::One } else { Step::Several }
     }
 
     fn plan(&self, schedule: &Schedule<Self>) -> plan::Schedule {

@@ -1,9 +1,8 @@
 //! Search of windows: the method, the temperature, and the rest of the schedule as far as a window depends on it.
 
 use crate::model::units::{Bytes, Micros};
-use crate::random::Random;
 
-/// How many samples of the exponential distribution are drawn from.
+/// Number of samples of the exponential distribution.
 const SAMPLES: u32 = 4096;
 
 /// The temperature at the beginning, in mean times of a task; it falls to nothing.
@@ -17,7 +16,7 @@ pub(super) fn temperature(mean_time: Micros, spent: f64, sweeps: u32) -> Micros 
     mean_time * HOT * (expected / ENOUGH_SWEEPS).min(1.0) * (1.0 - spent)
 }
 
-/// How a schedule is improved.
+/// Method of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Steps of one task and of several.
@@ -26,7 +25,7 @@ pub enum Method {
     Neighbourhoods,
 }
 
-/// What happens inside a window.
+/// Steps inside a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Random changes of one task at a time, taken or not by temperature.
@@ -35,22 +34,12 @@ pub enum Step {
     Several,
 }
 
-impl Method {
-    /// What the windows of one sweep do.
-    pub(super) fn of_sweep(self, random: &mut Random) -> Step {
-        match self {
-            Self::Anneal if random.below(2) == 0 => Step::One,
-            Self::Anneal | Self::Neighbourhoods => Step::Several,
-        }
-    }
-}
-
 /// Samples of the exponential distribution.
 pub(super) fn exponential_samples() -> Vec<f64> {
     (0..SAMPLES).map(|sample| -((f64::from(sample) + 0.5) / f64::from(SAMPLES)).ln()).collect()
 }
 
-/// What lies around a window.
+/// Surroundings of a window.
 #[derive(Clone, Debug, Default)]
 pub struct Around {
     /// The places of the order that the window takes.
@@ -66,7 +55,7 @@ pub struct Around {
     pub(super) room: Vec<Bytes>,
 }
 
-/// What a window does with its share of the search.
+/// Temperature and trials of a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Heat<'a> {
     /// In µs of makespan.
@@ -77,7 +66,7 @@ pub struct Heat<'a> {
 }
 
 impl Heat<'_> {
-    /// How much longer the makespan may become: drawn before the trial, so that it can end as soon as it is too long.
+    /// Time by which the makespan may become longer: drawn before the trial, so that it can end as soon as it is too long.
     pub(super) fn threshold(&self, bits: u64) -> Micros {
         self.temperature * self.exponential[bits as usize & (self.exponential.len() - 1)]
     }

@@ -1,6 +1,6 @@
 //! A schedule under search: places of the tasks and one order of all, with heads and tails.
 
-use super::memory::{Limits, fits};
+use super::memory::Limits;
 use super::model::{Model, WindowState};
 use crate::model::instance::Instance;
 use crate::model::plan;
@@ -182,7 +182,7 @@ impl<M: Model> Schedule<M> {
 
     /// True if what is alive at once fits into memory, where that has to be looked at.
     pub(super) fn alive_fits(&self, instance: &Instance, model: &M, limits: Limits) -> bool {
-        limits != Limits::Lives || fits(instance, &model.peak_use(instance, self))
+        limits != Limits::Lives || instance.fits(&model.peak_use(instance, self))
     }
 
     pub fn into_plan(self, model: &M) -> plan::Schedule {

@@ -82,8 +82,7 @@ impl Stages for Placed<'_> {
         match random.below(KINDS) {
             kind @ (DEVICE | PORT) => Change::Own(kind),
             kind if kind < DRAWS => Change::Draw(random.below(self.fleet.working)),
-            kind if kind < EXCHANGES => Change::Exchange(random.below(self.fleet.working)),
-            _ => Change::Move(random.below(self.fleet.working)),
+            kind => Change::Move(random.below(self.fleet.working), kind < EXCHANGES),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::random::Random;
 use crate::solvers::Solution;
 use crate::solvers::chains::Allowance;
 use crate::solvers::incumbent::Incumbent;
-use crate::solvers::pipeline::{auto as alike, bounds, brief, brkga, left, milp};
+use crate::solvers::pipeline::{auto as alike, bounds, brief, brkga, milp};
 
 /// Moves that annealing tries when nothing is said.
 const MOVES: u64 = 4_000_000;
@@ -54,7 +54,7 @@ struct Plans<'a> {
 pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let mut plans = Plans::new(problem, options)?;
     if options.shared_devices {
-        let alone = Options { shared_devices: false, ..left(options, plans.since, ALONE_SHARE) };
+        let alone = Options { shared_devices: false, ..options.share_since(plans.since, ALONE_SHARE) };
         // Without sharing there may be no plan.
         if let Ok(mut others) = Plans::new(problem, &alone) {
             others.search();
@@ -70,7 +70,7 @@ pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Err
 pub(in crate::solvers::pipeline) fn annealed(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let mut plans = Plans::new(problem, options)?;
     plans.simply()?;
-    plans.anneal(&left(options, plans.since, 1.0));
+    plans.anneal(&options.left_since(plans.since));
     Ok(plans.solution())
 }
 
@@ -166,7 +166,7 @@ impl<'a> Plans<'a> {
         self.evenly();
         self.anneal(&brief(self.options));
         observer.unless_failed(self.exact(PROOF_SHARE));
-        self.anneal(&left(&self.worth(), self.since, SEARCH_SHARE));
+        self.anneal(&self.worth().share_since(self.since, SEARCH_SHARE));
         observer.unless_failed(self.exact(1.0));
     }
 
@@ -210,7 +210,7 @@ impl<'a> Plans<'a> {
 
     fn as_if_equal(&mut self) {
         if !self.is_closed() && !self.fleet.shared && self.fleet.working > 0 {
-            self.best.prove(bounds::best(&self.fleet.at_best(), &left(self.options, self.since, 1.0)));
+            self.best.prove(bounds::best(&self.fleet.at_best(), &self.options.left_since(self.since)));
         }
     }
 
@@ -237,8 +237,10 @@ impl<'a> Plans<'a> {
         }
         let model = self.fleet.at_best();
         // Without ports, bounds hold and values are not those of the plan.
-        let unheard =
-            Options { observer: self.options.observer.of_bounds(), ..left(&self.worth(), self.since, PROOF_SHARE) };
+        let unheard = Options {
+            observer: self.options.observer.of_bounds(),
+            ..self.worth().share_since(self.since, PROOF_SHARE)
+        };
         let known = alike::solve(&model, &unheard, Instant::now());
         self.take_stages(known.blocks(), known.best.by());
         self.best.prove(known.best.bound().clone());
