@@ -66,12 +66,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// How many variables there are: a solution has a value for each.
+    /// Number of variables: a solution has a value for each.
     pub fn columns(&self) -> usize {
         self.cost.len()
     }
 
-    /// How many sums have limits.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.row_lower.len()
     }
@@ -208,7 +208,7 @@ fn added_up(terms: impl IntoIterator<Item = (Column, f64)>) -> Vec<(Column, f64)
     terms
 }
 
-/// How much effort is allowed. One thread works, so that iterations are reproducible.
+/// Effort that is allowed. One thread works, so that iterations are reproducible.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) seed: u64,
@@ -218,7 +218,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// What is left of a budget.
+    /// Limits with the rest of a budget.
     pub(crate) fn new(seed: u64, budget: &Budget) -> Self {
         Self { seed, iterations: budget.iterations, seconds: budget.seconds_left() }
     }
@@ -230,7 +230,7 @@ impl Limits {
     }
 }
 
-/// What happens while a program is solved.
+/// Event while a program is solved.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {
     /// A solution that is better than those before it.
@@ -250,7 +250,7 @@ pub(crate) struct Verified {
     pub(crate) iterations: u64,
 }
 
-/// How a solve ended.
+/// Result of a solve.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     /// The best solution.
@@ -263,7 +263,7 @@ pub(crate) struct Outcome {
     pub(crate) duals: Vec<f64>,
     /// A Farkas ray of a linear program that the solver says has no solution.
     pub(crate) ray: Option<Vec<f64>>,
-    /// Whether everything was looked at.
+    /// True if the search tree was exhausted.
     pub(crate) finished: bool,
     /// Iterations that were spent.
     pub(crate) iterations: u64,

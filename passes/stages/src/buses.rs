@@ -61,7 +61,7 @@ pub(crate) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Opti
     Some((times, timed.transfers.iter().filter_map(transfer).collect()))
 }
 
-/// What passes between nodes; and which tensor goes which way, of those that move.
+/// Tensors between nodes; and which tensor goes which way, of those that move.
 fn tensors(launches: &Launches, line: &Line, node_of: &[usize]) -> (Vec<Tensor>, Vec<Option<Way>>) {
     let on = |launch: usize| line.device_of(launches, launch);
     let (mut tensors, mut ways) = (Vec::new(), Vec::new());

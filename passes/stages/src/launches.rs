@@ -1,4 +1,4 @@
-//! What a plan runs, as launches that hand tensors to each other: one a task for one input, one a batch for a queue.
+//! Launches of a plan, which hand tensors to each other: one a task for one input, one a batch for a queue.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(crate) struct Launch {
     pub(crate) planned: Micros,
 }
 
-/// What passes between two launches, as one of them sees it: the tensors of the inputs that both take.
+/// Tensors between two launches, as one of them sees it: those of the inputs that both take.
 #[derive(Clone, Copy)]
 pub(crate) struct Handed {
     pub(crate) launch: usize,
@@ -50,7 +50,7 @@ impl std::ops::Index<usize> for Handovers {
     }
 }
 
-/// What a launch is.
+/// Role of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Task,
@@ -175,7 +175,7 @@ impl Launches {
         }
     }
 
-    /// How long a launch takes on a device; infinitely long where that does not run it.
+    /// Time of a launch on a device; infinite where that does not run it.
     pub(crate) fn time(&self, launch: usize, device: usize) -> Micros {
         self.times[launch * self.instance.devices() + device]
     }
@@ -283,7 +283,7 @@ fn check(problem: &Problem, instance: &Instance, batches: Vec<Batch>, queued: u3
     if findings.is_empty() { Ok(all) } else { Err(Error::Plan(findings)) }
 }
 
-/// Whether a node takes no time, is pinned, and has nothing before it or nothing behind it.
+/// True if a node takes no time, is pinned, and has nothing before it or nothing behind it.
 fn looks_like_port(node: &Node, instance: &Instance) -> bool {
     let is_end = instance.predecessors(node.id).is_empty() || instance.successors(node.id).is_empty();
     node.pin.is_some() && is_end && node.time.values().flatten().flatten().all(|time| *time == 0.0)

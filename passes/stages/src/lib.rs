@@ -25,7 +25,7 @@ use launches::Launches;
 use line::{Line, Times};
 use merge::{Judge, Merge};
 
-/// What a device runs as one.
+/// Tasks that a device runs as one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
     pub device: usize,
@@ -77,7 +77,7 @@ pub struct Staged {
     pub small: usize,
 }
 
-/// How stages are made.
+/// Options of stages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageOptions {
     /// Stages of fewer tasks are merged with others, or moved, where that is possible.
@@ -308,7 +308,7 @@ fn batches(launches: &Launches, line: &Line, times: &Times) -> Vec<Batch> {
     launches.all.iter().enumerate().map(batch).collect()
 }
 
-/// What a plan for one input or a queue costs: when the last launch ends.
+/// Cost of a plan for one input or a queue: when the last launch ends.
 struct Makespan<'a> {
     launches: &'a Launches,
 }
@@ -338,7 +338,7 @@ impl Judge for Makespan<'_> {
     }
 }
 
-/// What is known when stages are done, beside them.
+/// Results beside the stages.
 struct Made {
     plan: Plan,
     merged: usize,

@@ -34,16 +34,16 @@ pub(crate) struct Times {
     pub(crate) makespan: Micros,
 }
 
-/// That a piece becomes part of another.
+/// Change that makes a piece part of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) piece: usize,
     pub(crate) into: usize,
-    /// Whether its launches come before the other's.
+    /// True if its launches come before the other's.
     pub(crate) in_front: bool,
 }
 
-/// What a change has replaced.
+/// State that a change has replaced.
 pub(crate) struct Before {
     change: Change,
     /// The device that the piece was on, and where in its line.

@@ -15,12 +15,12 @@ const FEW: usize = 2;
 /// After so many merges, how long it takes to the end is counted anew where there are very many stages.
 const OUT_OF_DATE: usize = 16;
 
-/// What makes one line better than another.
+/// Criterion by which one line is better than another.
 pub(crate) trait Judge {
-    /// What a line costs.
+    /// Cost of a line.
     fn value(&self, line: &Line, times: &Times) -> Micros;
 
-    /// Whether devices have the memory for it.
+    /// True if devices have the memory for it.
     fn fits(&self, line: &Line, times: &Times) -> bool;
 }
 
@@ -166,7 +166,7 @@ impl Merge<'_> {
         changes
     }
 
-    /// Whether the other stage's device may run all of a stage, as far as that does not depend on when.
+    /// True if the other stage's device may run all of a stage, as far as that does not depend on when.
     fn may_run(&self, line: &Line, change: Change) -> bool {
         let (from, to) = (line.pieces[change.piece].device, line.pieces[change.into].device);
         if from == to {

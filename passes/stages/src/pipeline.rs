@@ -47,7 +47,7 @@ pub(crate) fn blocks(launches: &Launches, schedule: &Schedule) -> Result<Line, E
     Ok(Line::new(launches, pieces))
 }
 
-/// What a line costs as a pipeline: what the slowest device takes, or the slowest link where transfers overlap; or the slowest
+/// Cost of a line as a pipeline: what the slowest device takes, or the slowest link where transfers overlap; or the slowest
 /// bus, where transfers are in each other's way.
 pub(crate) struct Bottleneck<'a> {
     pub(crate) launches: &'a Launches,

@@ -52,15 +52,15 @@ pub struct Plan {
     pub gap: f64,
     pub seed: u64,
     pub limit: Option<Limit>,
-    /// How many inputs were asked for, where that is not what the problem queues.
+    /// Number of inputs that was asked for, where that is not what the problem queues.
     pub inputs: Option<u32>,
     /// The contention that it is for: none is that of the problem.
     pub contention: Option<Contention>,
     /// The pipeline's cost model: `serial` or `overlap`.
     pub pipeline_cost: Option<String>,
-    /// Whether a device may have several stages of a pipeline.
+    /// True if a device may have several stages of a pipeline.
     pub shared_devices: bool,
-    /// How often a pipeline of an edge network may change its machine, where that is not what the problem says.
+    /// Maximum number of changes of the machine in a pipeline of an edge network, where that is not what the problem says.
     pub splits: Option<u32>,
     pub schedule: Schedule,
     /// When tensors move, where contention matters.
@@ -101,7 +101,7 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// What the schedule costs.
+    /// Value of the schedule.
     pub fn value(&self) -> Micros {
         match self {
             Self::Latency { makespan, .. } | Self::Batch { makespan, .. } => *makespan,
@@ -110,7 +110,7 @@ impl Schedule {
         }
     }
 
-    /// Whether tensors go over the links between the problem's devices.
+    /// True if tensors go over the links between the problem's devices.
     pub(crate) fn uses_links(&self) -> bool {
         match self {
             Self::Latency { .. } | Self::Batch { .. } => true,

@@ -53,7 +53,7 @@ pub(crate) fn has_plan(problem: &Problem, objective: Objective) -> bool {
     ALL.iter().rev().any(|(_, solver)| solver(problem, objective, &options).is_ok())
 }
 
-/// How a list scheduler works: in which order it takes tasks, by what it chooses, whether it fills gaps.
+/// Rule of a list scheduler: the order of tasks, the choice of a device, and whether gaps are filled.
 struct Rule {
     order: Vec<usize>,
     choice: Choice,
@@ -62,7 +62,7 @@ struct Rule {
     effort: f64,
 }
 
-/// What a scheduler looks at when it chooses where a task goes.
+/// Criterion of a scheduler for the device of a task.
 #[derive(Clone, Copy)]
 enum Choice {
     /// One device for everything that it can run; others for the rest.

@@ -42,7 +42,7 @@ enum Effort {
 }
 
 impl Allowance {
-    /// What the options allow; with no limit, so many trials.
+    /// Effort that the options allow; with no limit, so many trials.
     pub fn new(options: &Options, trials: u64) -> Self {
         let (chains, effort) = match options.limit {
             Some(Limit::Seconds(seconds)) => (cores(), Effort::Time { since: Instant::now(), seconds }),

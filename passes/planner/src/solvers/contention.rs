@@ -180,7 +180,7 @@ pub(crate) fn each_once(instance: &Instance) -> Vec<Batch> {
     (0..instance.tasks()).map(|node| Batch { node, device: 0, inputs: vec![0], start: 0.0 }).collect()
 }
 
-/// What a schedule has chosen; launches that cannot get their parameters where they are go where they can.
+/// Choice that a schedule has made; launches that cannot get their parameters where they are go where they can.
 pub(crate) fn as_it_is(model: &Model<'_>, batches: &[Batch]) -> Choice {
     let mut placed: Vec<&Batch> = batches.iter().collect();
     placed.sort_by_key(|batch| (batch.node, batch.device));

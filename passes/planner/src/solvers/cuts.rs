@@ -17,9 +17,9 @@ const LEAST_OUTSIDE: usize = 3;
 pub(crate) struct Stretch {
     /// Places in the order.
     pub(crate) places: Range<usize>,
-    /// Whether the first task is the cut that the stretch before ends with.
+    /// True if the first task is the cut that the stretch before ends with.
     pub(crate) entered: bool,
-    /// Whether the last task is the cut that the next stretch begins with.
+    /// True if the last task is the cut that the next stretch begins with.
     pub(crate) left: bool,
 }
 

@@ -69,7 +69,7 @@ mod tests {
     use crate::random::Random;
     use crate::testing::{Rwnn, rwnn};
 
-    /// Whether a path leads from one end to the other without a task.
+    /// True if a path leads from one end to the other without a task.
     fn is_passed_by(task: usize, count: usize, edges: &[(usize, usize)]) -> bool {
         let is_first = |node: usize| edges.iter().all(|(_, to)| *to != node);
         let is_last = |node: usize| edges.iter().all(|(from, _)| *from != node);

@@ -42,18 +42,18 @@ use sweep::Effort;
 pub(crate) const MOST_TASKS: usize = 1024;
 const MOST_DEVICES: usize = 255;
 
-/// How much effort is allowed.
+/// Effort that is allowed.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// How often a task may be put at the end of a partial schedule.
+    /// Number of times that a task may be put at the end of a partial schedule.
     pub extensions: u64,
     /// Results that depend on it are not reproducible.
     pub deadline: Option<Instant>,
-    /// How many threads may work on independent parts; the result does not depend on it.
+    /// Number of threads that may work on independent parts; the result does not depend on it.
     pub threads: usize,
-    /// Who is told of schedules of the whole, and of bounds.
+    /// Observer of schedules of the whole, and of bounds.
     pub observer: Observer,
-    /// What others have found, and whether they need no more.
+    /// Incumbent of all searches, and whether it is optimal.
     pub incumbent: SharedIncumbent,
     pub pruning: Pruning,
 }
@@ -87,7 +87,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What a user allows. Where that is nothing in particular, about a minute of one core at most.
+    /// Effort that a user allows; without a limit, about a minute of one core at most.
     pub(crate) fn new(instance: &Instance, limit: Option<Limit>, observer: Observer) -> Self {
         // What an extension costs grows with the tasks that it looks ahead to, and with their devices.
         let cost = instance.tasks().clamp(1, 256) * instance.devices();
@@ -122,7 +122,7 @@ pub struct Answer {
     pub schedule: Option<Timetable>,
     /// No schedule ends before this; infinite if none fits.
     pub bound: Micros,
-    /// What proves it.
+    /// Method that proves it.
     pub bound_by: &'static str,
 }
 
@@ -147,7 +147,7 @@ impl Timetable {
 }
 
 impl Answer {
-    /// Whether no schedule is better.
+    /// True if no schedule is better.
     pub fn is_optimal(&self) -> bool {
         self.schedule.as_ref().is_some_and(|schedule| closes(self.bound, schedule.value))
     }

@@ -16,7 +16,7 @@ const MANY: f64 = 100.0;
 const ROUND: u64 = 100;
 /// In how many parts the jobs are cut, at one of which a round begins.
 const PARTS: usize = 4;
-/// How far a job moves in the order at most.
+/// Maximum distance that a job moves in the order.
 const FAR: usize = 40;
 /// So many launches in a row move together at most.
 const LONG: usize = 12;
@@ -50,7 +50,7 @@ pub(crate) struct Chain<'a> {
     trials: u64,
 }
 
-/// What a trial has changed, so that it can be undone.
+/// Changes of a trial, so that it can be undone.
 #[derive(Default)]
 struct Undo {
     placed: Vec<(usize, u16, Way)>,
@@ -275,7 +275,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// Whether a job must come after another.
+/// True if a job must come after another.
 fn waits(model: &Model<'_>, job: Job, other: Job) -> bool {
     match (job, other) {
         (Job::Run(launch), Job::Fetch(of)) => launch == of,

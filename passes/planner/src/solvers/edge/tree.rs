@@ -12,7 +12,7 @@ use crate::model::units::Micros;
 
 /// Nodes of the tree between two looks at the clock.
 const STEPS: u64 = 1024;
-/// What is smaller by less than this share is no better.
+/// A period that is smaller by less than this share is no better.
 const BETTER: f64 = 1.0 - 1e-9;
 
 /// A placement by layers, and its period.
@@ -55,13 +55,13 @@ pub(super) enum End {
     Stopped,
 }
 
-/// What is looked for.
+/// Goal of a search.
 #[derive(Clone, Copy)]
 pub(super) struct Goal {
     /// Only smaller periods.
     pub(super) below: Micros,
     pub(super) splits: usize,
-    /// Whether the first such is enough.
+    /// True if the first such is enough.
     pub(super) any: bool,
     pub(super) until: Budget,
 }
@@ -78,7 +78,7 @@ pub(super) struct Tree<'a> {
 /// The machines that are still to be tried for a layer, the next one last.
 struct Choices {
     machines: Vec<u32>,
-    /// Whether there never was but one: that is no node of the tree.
+    /// True if there never was but one: that is no node of the tree.
     forced: bool,
 }
 
@@ -166,7 +166,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// What a placement has to be below to be better than one that is known.
+/// Period that a placement has to be below to be better than one that is known.
 pub(super) fn better_than(period: Micros) -> Micros {
     period * BETTER
 }

@@ -8,7 +8,7 @@ use crate::model::budget::Budget;
 use crate::model::units::Micros;
 use crate::solvers::incumbent::SharedIncumbent;
 
-/// What is left of the effort allowed.
+/// Rest of the effort that is allowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort<'a> {
     pub(crate) budget: Budget,
@@ -26,16 +26,16 @@ impl Effort<'_> {
     }
 }
 
-/// What a sweep found.
+/// Result of a sweep.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// Tasks and their devices in the order of starts, of the best schedule within the cutoff.
     pub(crate) sequence: Option<Vec<(usize, usize)>>,
     /// No schedule that the sweep has not found is better than this.
     pub(crate) bound: Micros,
-    /// Whether the effort sufficed to reach the last layer.
+    /// True if the effort sufficed to reach the last layer.
     pub(crate) finished: bool,
-    /// How many extensions were tried.
+    /// Number of extensions that were tried.
     pub(crate) extensions: u64,
 }
 

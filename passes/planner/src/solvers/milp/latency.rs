@@ -135,7 +135,7 @@ impl<'a> Latency<'a> {
         Ok(())
     }
 
-    /// What passes between the end of one task and the arrival of its values at another, negative.
+    /// Time between the end of one task and the arrival of its values at another, negative.
     fn delay(
         &mut self,
         program: &mut Program,

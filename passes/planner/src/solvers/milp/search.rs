@@ -161,7 +161,7 @@ impl<'a> Search<'a> {
         self.budget.iterations = self.budget.iterations.saturating_sub(iterations);
     }
 
-    /// What is left of the limits; none where that is nothing.
+    /// Rest of the limits; none where that is nothing.
     fn left(&self) -> Option<Limits> {
         let limits = Limits::new(self.seed, &self.budget);
         (limits.iterations > 0 && limits.seconds.is_none_or(|seconds| seconds > 0.0)).then_some(limits)

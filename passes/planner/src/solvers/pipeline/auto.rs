@@ -1,4 +1,4 @@
-//! What serves pipelines where no algorithm is asked for: a short search, then a longer one and a proof. With a limit in
+//! Portfolio of pipelines on equal devices: a short search, then a longer one and a proof. With a limit in
 //! seconds and more than one core the two run beside each other, and each knows what the other has found.
 
 use std::thread;

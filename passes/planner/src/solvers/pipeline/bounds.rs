@@ -1,4 +1,4 @@
-//! What no pipeline can be better than, without an integer program.
+//! Lower bounds on pipelines without an integer program.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ pub(super) const CUT_NODES: u64 = 20_000;
 const CUT_SHARE: f64 = 0.5;
 /// Bisections: as far as numbers differ.
 const HALVINGS: u32 = 50;
-/// What sums of times differ by when they are added up in another order.
+/// Relative error of sums of times that are added up in another order.
 const ROUNDING: f64 = 1e-9;
 
 /// The better of what is below, and of blocks that are cut out around one task.

@@ -18,7 +18,7 @@ const POPULATION: u64 = 100;
 /// Shares of a generation that live on, and that are new.
 const ELITE: f64 = 0.2;
 const MUTANTS: f64 = 0.15;
-/// How often a child has a key of its better parent.
+/// Probability that a child has a key of its better parent.
 const BIAS: f64 = 0.7;
 
 /// One set of keys, and how good it is: less is better.
@@ -29,10 +29,10 @@ pub(super) struct Member {
 }
 
 pub(super) struct Evolution {
-    /// How many keys a set has.
+    /// Number of keys in a set.
     keys: usize,
     size: usize,
-    /// How many live on; none where all are new.
+    /// Number of members that live on; none where all are new.
     elite: usize,
     /// The best first.
     population: Vec<Member>,

@@ -19,12 +19,12 @@ use crate::model::plan::{Bound, Proof};
 use crate::model::units::Micros;
 use crate::solvers::chains::cores;
 
-/// What bounds may be off by, in parts of the best value: tolerances of the solver.
+/// Error of bounds, in parts of the best value: tolerances of the solver.
 pub(super) const SLACK: f64 = 1e-7;
 /// Simplex iterations when nothing is said.
 const ITERATIONS: u64 = 200_000;
 
-/// Whether nothing is better than a value but by what solvers do not tell apart.
+/// True if nothing is better than a value but by what solvers do not tell apart.
 pub(super) fn closes(bound: Micros, value: Micros) -> bool {
     bound >= value * (1.0 - 2.0 * SLACK)
 }
@@ -167,7 +167,7 @@ fn step(model: &Model, scale: Micros) -> Micros {
     grain(model, scale).unwrap_or(scale * SLACK)
 }
 
-/// What all costs are multiples of: found where all numbers are whole, and told apart by the solver.
+/// Number that all costs are multiples of: found where all numbers are whole, and told apart by the solver.
 fn grain(model: &Model, scale: Micros) -> Option<Micros> {
     const MOST: f64 = 1e12;
     let numbers = model.work.iter().copied().chain(model.tensors.iter().map(|tensor| tensor.time));

@@ -1,4 +1,4 @@
-//! What proves how good pipelines are: prices of tasks where there are many stages, the integer program where there are few.
+//! Proofs for pipelines: prices of tasks where there are many stages, the integer program where there are few.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::model::plan::{Bound, Limit};
 /// it does not prove at once.
 const PRICED_FROM: usize = 4;
 const PRICED_ONLY: usize = 8;
-/// What of the time the program has before prices, if it is small enough to see the clock in time: more where models are
+/// Share of the time that the program has before prices, if it is small enough to see the clock in time: more where models are
 /// narrow, with few tensors for their tasks, which it is quick at. And what of the rest prices have where it follows.
 const FIRST_SHARE: f64 = 0.15;
 const NARROW_SHARE: f64 = 0.6;
@@ -73,7 +73,7 @@ pub(super) fn prove(
     Ok(())
 }
 
-/// Whether there is anything to try at all.
+/// True if there is anything to try at all.
 pub(super) fn is_tried(model: &Model, options: &Options) -> bool {
     has_program(model, options) || (model.k >= PRICED_FROM && is_priced(model))
 }
@@ -83,7 +83,7 @@ fn has_program(model: &Model, options: &Options) -> bool {
     places(model) <= MOST_PLACES && !(is_timed && model.k >= PRICED_ONLY && is_priced(model))
 }
 
-/// How large the program is.
+/// Size of the program.
 fn places(model: &Model) -> usize {
     edges(model) * model.k
 }

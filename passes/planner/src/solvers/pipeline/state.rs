@@ -22,7 +22,7 @@ pub(super) struct State<'a> {
     pub(super) energy: f64,
 }
 
-/// How a move changes the two blocks that it changes.
+/// Change of the two blocks of a move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Change {
     pub(super) from_io: Micros,
@@ -83,7 +83,7 @@ impl<'a> State<'a> {
         memory.overflow(self.model, &tasks)
     }
 
-    /// What a move would change: only the two blocks, as to all others it is elsewhere before and after.
+    /// Change by a move: only the two blocks, as to all others it is elsewhere before and after.
     pub(super) fn change(&self, task: usize, to: usize) -> Change {
         let (model, k, from) = (self.model, self.model.k, self.block[task] as usize);
         let (mut from_io, mut to_io) = (0.0, 0.0);
@@ -117,7 +117,7 @@ impl<'a> State<'a> {
         Change { from_io, to_io }
     }
 
-    /// What both blocks would cost.
+    /// Costs of both blocks after a move.
     pub(super) fn costs_after(&mut self, task: usize, to: usize, change: Change) -> (Micros, Micros) {
         let (from, work) = (self.block[task] as usize, self.model.work[task]);
         let (mut from_overflow, mut to_overflow) = (0.0, 0.0);

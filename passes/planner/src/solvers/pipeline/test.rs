@@ -63,7 +63,7 @@ fn options(random: &mut Random) -> Options {
     Options { pipeline_cost: Some(PipelineCost::ALL[random.below(2)]), ..Options::default() }
 }
 
-/// What the definition says of a slicing.
+/// Value of a slicing by its definition.
 fn defined(problem: &Problem, model: &Model, order: &[u32], slicing: &Slicing) -> f64 {
     let blocks = Sliced { order: order.to_vec(), slicing: slicing.clone() }.blocks();
     value(problem, model, &blocks, order)

@@ -38,7 +38,7 @@ pub(super) struct Leg {
     /// The share of the budget that is gone when it begins, and when it is over.
     pub(super) begin: f64,
     pub(super) end: f64,
-    /// What the temperature begins with; see [`temperature`].
+    /// Scale of the temperature; see [`temperature`].
     pub(super) hot: Micros,
 }
 

@@ -21,7 +21,7 @@ pub struct Model {
     time: Vec<Micros>,
     /// Transfer times in µs, a `devices × devices` table a tensor, row = producer's device; infinite where no link is.
     hops: Vec<Micros>,
-    /// What each task takes from its device's memory for sure.
+    /// Memory that each task takes for sure.
     bytes: Vec<Bytes>,
     capacity: Vec<Bytes>,
 }
@@ -50,7 +50,7 @@ impl Model {
         })
     }
 
-    /// What a schedule chose: its devices, and its tasks by start.
+    /// Choice of a schedule: its devices, and its tasks by start.
     pub(super) fn choice(instance: &Instance, device: &[usize], start: &[Micros]) -> Choice<u8> {
         Choice::by_start(instance, device.iter().map(|device| *device as u8).collect(), start)
     }

@@ -51,7 +51,7 @@ pub struct Around {
     pub(super) device_tail: Vec<Micros>,
     /// The makespan over paths that do not touch the window.
     pub(super) floor: Micros,
-    /// What is left of each device's memory.
+    /// Memory that is left on each device.
     pub(super) room: Vec<Bytes>,
 }
 

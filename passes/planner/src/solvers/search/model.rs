@@ -162,7 +162,7 @@ pub trait Window<M: Model>: Default {
     /// Ends when the window was loaded.
     fn ends_at_start(&self) -> &[Micros];
 
-    /// What is left of each device's memory.
+    /// Memory that is left on each device.
     fn room(&self) -> &[Bytes];
 }
 

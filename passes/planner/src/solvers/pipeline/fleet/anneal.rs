@@ -8,7 +8,7 @@ use crate::solvers::chains::Allowance;
 use crate::solvers::pipeline::anneal::{self, Change, Stages, View};
 use crate::solvers::pipeline::state::power;
 
-/// What trials do, of so many: one gives a stage another device, one moves a port, a few draw tasks along or exchange two.
+/// Kinds of trials, of so many: one gives a stage another device, one moves a port, a few draw tasks along or exchange two.
 const KINDS: usize = 32;
 const DEVICE: usize = 0;
 const PORT: usize = 1;
@@ -37,7 +37,7 @@ struct Placed<'a> {
     movable: &'a [usize],
     pipe: Pipe,
     loads: Loads<'a>,
-    /// What a load of one is.
+    /// Load that counts as one.
     scale: Micros,
 }
 

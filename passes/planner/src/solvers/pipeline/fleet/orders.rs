@@ -12,10 +12,10 @@ use crate::solvers::pipeline::evolution::Evolution;
 use crate::solvers::pipeline::model::Model;
 use crate::solvers::pipeline::order::{by_keys, length};
 
-/// What is worse than the best by this factor is not told apart.
+/// Pipelines that are worse than the best by this factor are not told apart.
 const FAR: f64 = 1.5;
 
-/// How good keys are, and the pipeline that they stand for, if it is not far from the best.
+/// Fitness of keys, and the pipeline that they stand for, if it is not far from the best.
 type Look = (f64, Option<(Micros, Pipe)>);
 
 impl Fleet {

@@ -1,4 +1,4 @@
-//! How pipelines on devices of their own are planned.
+//! Planning of pipelines on devices of their own.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -38,7 +38,7 @@ const ALONE_SHARE: f64 = 0.3;
 const ANNEAL: &str = "anneal";
 const PROGRAM: &str = "milp";
 
-/// What is known while a pipeline is planned.
+/// State while a pipeline is planned.
 struct Plans<'a> {
     fleet: Fleet,
     options: &'a Options,
@@ -99,7 +99,7 @@ pub(in crate::solvers::pipeline) fn exact(problem: &Problem, options: &Options) 
     Ok(plans.solution())
 }
 
-/// Whether some pipeline is found; of few tasks by a program, too.
+/// True if some pipeline is found; of few tasks by a program, too.
 pub(in crate::solvers::pipeline) fn has_plan(problem: &Problem, options: &Options) -> bool {
     if problem.nodes.len() > FEW_TASKS {
         return Fleet::new(problem, options).is_ok_and(|fleet| fleet.start(options.seed).is_some());

@@ -1,4 +1,4 @@
-//! What integer programs prove: one for each sequence of devices, as long as these are few.
+//! Proofs by integer programs: one for each sequence of devices, as long as these are few.
 
 use std::thread;
 use std::time::Instant;

@@ -17,7 +17,7 @@ pub(super) struct Links {
     /// Tensors from before the window, and to behind it; tasks that are not in the order yet have no cuts to go by.
     pub(super) before: Vec<Arc>,
     pub(super) behind: Vec<Arc>,
-    /// Whether the task's cut may change.
+    /// True if the task's cut must not change.
     pub(super) fixed: bool,
 }
 

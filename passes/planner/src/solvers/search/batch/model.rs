@@ -32,7 +32,7 @@ pub struct Model {
     /// Transfer times of one unit, a `devices × devices` table a tensor; infinite where no link is.
     per_unit: Vec<Micros>,
     latency: Vec<Micros>,
-    /// What a task takes for sure from a device's memory: for being there, and for each unit.
+    /// Memory that a task takes for sure: for being there, and for each unit.
     there: Vec<Bytes>,
     each: Vec<Bytes>,
     capacity: Vec<Bytes>,
@@ -40,7 +40,7 @@ pub struct Model {
     pub(super) tight: bool,
     /// Every cut that there is, unless there are too many.
     pub(super) menu: Option<Menu>,
-    /// What a device's time is worth, and a byte of its memory.
+    /// Worth of a device's time, and of a byte of its memory.
     time_worth: Vec<f64>,
     byte_worth: Vec<f64>,
 }
@@ -100,7 +100,7 @@ impl Model {
         self.time[(task * self.graph.devices + device) * (self.units as usize + 1) + units as usize]
     }
 
-    /// How long a tensor of so many units takes from device to device.
+    /// Time of a tensor of so many units from device to device.
     #[inline]
     pub(super) fn hop(&self, arc: Arc, from: usize, to: usize, units: u32) -> Micros {
         if from == to {
@@ -115,12 +115,12 @@ impl Model {
         cut.iter().enumerate().all(|(device, part)| self.time(task, device, part.count_ones()).is_finite())
     }
 
-    /// What a part takes from its device's memory for sure.
+    /// Memory that a part takes for sure.
     pub(super) fn bytes(&self, task: usize, part: u64) -> Bytes {
         if part == 0 { 0.0 } else { self.there[task] + self.each[task] * f64::from(part.count_ones()) }
     }
 
-    /// What a part costs of all that devices can do.
+    /// Worth of a part's time and memory.
     pub(super) fn worth(&self, task: usize, device: usize, part: u64) -> Micros {
         let time = self.time(task, device, part.count_ones());
         self.time_worth[device] * time + self.byte_worth[device] * self.bytes(task, part)

@@ -8,14 +8,14 @@ use crate::model::units::Micros;
 use crate::random::Random;
 use crate::solvers::search::schedule::Schedule;
 
-/// What counts beside the makespan when a task is put back, in shares of it: what its parts are worth, so that tasks with
+/// Criteria beside the makespan when a task is put back, in shares of it: what its parts are worth, so that tasks with
 /// slack leave time and memory to others, and the longest path through it, so that slack is left. Memory makes the first
 /// count more.
 const WORTH: f64 = 0.1;
 const WORTH_IF_TIGHT: f64 = 0.2;
 const PATH: f64 = 0.02;
 
-/// What is weighed when a task is put back; kept so that nothing is allocated anew.
+/// Tables for putting a task back; kept so that nothing is allocated anew.
 #[derive(Debug, Default)]
 pub(super) struct Scales {
     sources: Vec<Peer>,
@@ -79,7 +79,7 @@ impl Scales {
         self.menu = own;
     }
 
-    /// What each part on the menu would wait for, and what would wait for it.
+    /// Lists what each part on the menu would wait for, and what would wait for it.
     fn find_routes(&mut self, window: &Window, model: &Model, schedule: &Schedule<Model>, local: usize, menu: &Menu) {
         window.gather(schedule, local, &mut self.sources, &mut self.readers);
         self.routes.clear();

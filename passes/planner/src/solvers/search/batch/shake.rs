@@ -13,12 +13,12 @@ use crate::random::Random;
 use crate::solvers::search::method::Heat;
 use crate::solvers::search::schedule::Schedule;
 
-/// How many tasks change at once: at least, and at most.
+/// Number of tasks that change at once: at least, and at most.
 const HANDFUL: (usize, usize) = (2, 4);
 /// So many others of the window are put to where they are best afterwards.
 const OTHERS: usize = 2;
 
-/// What shaking needs, beside the window; kept so that nothing is allocated anew.
+/// Tables of shaking, beside the window; kept so that nothing is allocated anew.
 #[derive(Debug, Default)]
 pub(super) struct Shaker {
     scales: Scales,

@@ -1,4 +1,4 @@
-//! What changes in a window while it is searched.
+//! State of a window that is searched.
 
 use crate::model::units::{Bytes, Micros};
 use crate::solvers::search::method::Around;

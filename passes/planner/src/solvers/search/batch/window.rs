@@ -22,7 +22,7 @@ pub struct Window {
     pub(super) tasks: Vec<u32>,
     pub(super) links: Vec<Links>,
     pub(super) now: State,
-    /// What the window was loaded with, and the best since.
+    /// State that the window was loaded with, and the best since.
     start: State,
     best: State,
     shaker: Shaker,
@@ -157,13 +157,13 @@ impl Window {
         self.remember();
     }
 
-    /// Whether a task can have a cut: it runs, and devices have room for it.
+    /// True if a task can have a cut: it runs, and devices have room for it.
     pub(super) fn takes(&self, model: &Model, local: usize, cut: &[u64]) -> bool {
         let fits = |(device, part): (usize, &u64)| self.fits(model, local, device, *part);
         model.runs(self.tasks[local] as usize, cut) && cut.iter().enumerate().all(fits)
     }
 
-    /// Whether a device has room for a part instead of what it has of the task.
+    /// True if a device has room for a part instead of what it has of the task.
     pub(super) fn fits(&self, model: &Model, local: usize, device: usize, part: u64) -> bool {
         let task = self.tasks[local] as usize;
         let (new, old) = (model.bytes(task, part), model.bytes(task, self.cut(local)[device]));

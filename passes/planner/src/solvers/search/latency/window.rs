@@ -58,7 +58,7 @@ pub struct Window {
     allowed: Vec<u8>,
     allowed_at: Vec<u32>,
     bytes: Vec<Bytes>,
-    /// What is left of each device's memory.
+    /// Memory that is left on each device.
     room: Vec<Bytes>,
 }
 
@@ -123,7 +123,7 @@ impl Window {
         }
     }
 
-    /// How far a task can go from its place, up to `wanted`, without passing one it waits for or that waits for it.
+    /// Place that a task can go to from its place, up to `wanted`, without passing one it waits for or that waits for it.
     fn reach(&self, place: usize, wanted: usize) -> usize {
         let local = usize::from(self.order[place]);
         let mut to = place;
