@@ -24,5 +24,5 @@ func.func @main(%x: tensor<1x64xf32>) -> tensor<1x64xf32> {
 // PRICED: divi.plan = {algorithm = "priced"
 // BUSES: contention = "exclusive"
 // SYMMETRY: divi.plan = {algorithm = "milp"
-// CRITERION: error: symmetry: there is no way to break symmetries 'colour'; there are off, first-use, batches, tasks, time
+// CRITERION: error: symmetry: unknown symmetry criterion 'colour'; expected one of off, first-use, batches, tasks, time
 // LATENCY: error: algorithm 'replicated' has no objective latency

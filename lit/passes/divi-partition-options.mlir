@@ -60,12 +60,12 @@ module {
 // EXCLUDED: error: 'onnx.Relu' op 'fast' is pinned to @gpu0, and excluded from there: take one of the two away
 // NOT-ANYWHERE: error: 'onnx.Relu' op 'fast' is excluded from @gpu0, @cpu0, and no other device supports it: allow one of them
 // GROUPS: error: 'onnx.Relu' op 'fast' is in groups "a" and "b": make them one group
-// OBJECTIVE: error: objective: there is no objective 'speed'; there are latency, batch, pipeline
+// OBJECTIVE: error: objective: unknown objective 'speed'; expected one of latency, batch, pipeline
 // QUEUE: error: objective batch queues inputs: say how many with inputs=L
 // ONE: error: objective latency takes one input, not 2: objective batch queues them
 // NEGATIVE: error: inputs is -1: it must be a number from 1 to 4294967295
 // LIMITS: error: only one of iterations and time-limit can be given
-// ALGORITHM: error: there is no algorithm 'magic'
+// ALGORITHM: error: unknown algorithm 'magic'
 // STAGES: error: a number of stages is for objective pipeline, not latency
 // CONTENTION: error: contention is 'some': it must be off, exclusive or shared
 // RESIDENT: error: resident must be a share from 0 to 1

@@ -14,10 +14,8 @@ use crate::{
     session::Session,
 };
 use divi_dialect::Operation;
-use divi_planner::{
-    Objective,
-    stages::{StageOptions, Staged, stages},
-};
+use divi_planner::Objective;
+use divi_stages::{StageOptions, Staged, stages};
 use model::Model;
 
 //===----------------------------------------------------------------------===//

@@ -19,7 +19,8 @@ use crate::{
     tasks::task_kind,
 };
 use divi_dialect::{Operation, attr};
-use divi_planner::{Objective, Plan, Problem, problem::Contention, stages::retime};
+use divi_planner::{Objective, Plan, Problem, problem::Contention};
+use divi_stages::retime;
 
 pub(crate) use constraints::exclude;
 pub(crate) use moves::{Moved, write as write_moves};

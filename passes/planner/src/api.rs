@@ -15,7 +15,7 @@ use crate::solvers::contention::{self, TimedSolution};
 use crate::solvers::{Algorithm, Effort, Solution, Solver, edge, pipeline};
 use crate::verify::{Terms, verify_under};
 
-pub use algorithms::{DEFAULT_ALGORITHM, algorithm, algorithms};
+pub use algorithms::{DEFAULT_ALGORITHM, algorithm, algorithms, register};
 
 /// Checks that a problem is well-formed and, as far as can be seen without solving, has a plan: for its queued inputs if there
 /// are several, else for one. An error names changes that would make a plan possible.

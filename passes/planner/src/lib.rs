@@ -4,28 +4,26 @@
 //! Layers, each of which imports only those before it:
 //!
 //! - [`model`]: [`Problem`] is the file, [`Instance`] the dense form that solvers work on, [`Plan`] the answer;
-//! - `mip`: integer programs through HiGHS;
+//! - [`mip`]: integer programs through HiGHS;
 //! - `verify`: whether a plan holds, which shares no code with a solver; [`bounds`]: lower bounds on every plan;
 //! - [`solvers`]: one module for each family of algorithms;
 //! - [`infeasible`]: what would make a plan possible where there is none;
 //! - `portfolio`: `auto`, which runs solvers beside each other;
-//! - [`api`]: the table of algorithms, and [`solve`]; [`stages`]: from a plan of tasks to stages.
+//! - [`api`]: the table of algorithms, and [`solve`].
 
 pub mod api;
 pub mod bounds;
-pub mod explain;
 pub mod infeasible;
-mod mip;
+pub mod mip;
 pub mod model;
 mod portfolio;
 pub mod random;
 pub mod solvers;
-pub mod stages;
 #[cfg(test)]
 mod testing;
 mod verify;
 
-pub use api::{DEFAULT_ALGORITHM, algorithms, check, solve};
+pub use api::{DEFAULT_ALGORITHM, algorithm, algorithms, check, register, solve};
 pub use mip::{exit_past_solvers, highs_version};
 pub use model::error::{self, Error, Finding};
 pub use model::instance::{self, Instance};
@@ -37,6 +35,7 @@ pub use model::problem::{self, Problem};
 pub use model::units;
 pub use portfolio::contention::timed_anew;
 pub use portfolio::replicated_ways;
+pub use solvers::contention::{Timed, time_as_it_is};
 pub use solvers::edge;
 pub use solvers::milp::queue_program_size;
 pub use solvers::{Algorithm, Solution};

@@ -14,6 +14,7 @@ mod tree;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use crate::model::budget::Budget;
 use crate::model::error::Error;
 pub use deadline::exit_past_solvers;
 pub(crate) use ffi::Relaxation;
@@ -35,23 +36,23 @@ pub(crate) fn rounded(bound: f64) -> f64 {
 
 /// A variable of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Column(usize);
+pub struct Column(usize);
 
 impl Column {
     /// Its value in a solution.
-    pub(crate) fn of(self, values: &[f64]) -> f64 {
+    pub fn of(self, values: &[f64]) -> f64 {
         values[self.0]
     }
 
     /// Gives it a value in a solution.
-    pub(crate) fn set(self, values: &mut [f64], value: f64) {
+    pub fn set(self, values: &mut [f64], value: f64) {
         values[self.0] = value;
     }
 }
 
 /// `minimise cost · x, lower ≤ x ≤ upper, row.lower ≤ row · x ≤ row.upper`, some of x whole.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Program {
+pub struct Program {
     cost: Vec<f64>,
     lower: Vec<f64>,
     upper: Vec<f64>,
@@ -65,18 +66,18 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// How many variables there are: a solution has a value for each.
-    pub(crate) fn columns(&self) -> usize {
+    /// Number of variables: a solution has a value for each.
+    pub fn columns(&self) -> usize {
         self.cost.len()
     }
 
-    /// How many sums have limits.
-    pub(crate) fn rows(&self) -> usize {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
         self.row_lower.len()
     }
 
     /// A variable between two values that costs so much a unit.
-    pub(crate) fn column(&mut self, lower: f64, upper: f64, cost: f64) -> Column {
+    pub fn column(&mut self, lower: f64, upper: f64, cost: f64) -> Column {
         self.cost.push(cost);
         self.lower.push(lower);
         self.upper.push(upper);
@@ -85,29 +86,29 @@ impl Program {
     }
 
     /// Zero or one.
-    pub(crate) fn choice(&mut self) -> Column {
+    pub fn choice(&mut self) -> Column {
         let column = self.column(0.0, 1.0, 0.0);
         self.whole[column.0] = true;
         column
     }
 
-    /// Takes a variable's freedom.
-    pub(crate) fn fix(&mut self, column: Column, value: f64) {
+    /// Fixes a variable to a value.
+    pub fn fix(&mut self, column: Column, value: f64) {
         (self.lower[column.0], self.upper[column.0]) = (value, value);
     }
 
     /// A sum that is at least so much. A variable may stand in it several times.
-    pub(crate) fn at_least(&mut self, lower: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
+    pub fn at_least(&mut self, lower: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
         self.row(lower, f64::INFINITY, terms);
     }
 
     /// A sum that is at most so much.
-    pub(crate) fn at_most(&mut self, upper: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
+    pub fn at_most(&mut self, upper: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
         self.row(f64::NEG_INFINITY, upper, terms);
     }
 
     /// A sum that is this.
-    pub(crate) fn exactly(&mut self, value: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
+    pub fn exactly(&mut self, value: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
         self.row(value, value, terms);
     }
 
@@ -207,7 +208,7 @@ fn added_up(terms: impl IntoIterator<Item = (Column, f64)>) -> Vec<(Column, f64)
     terms
 }
 
-/// How much effort is allowed. One thread works, so that iterations are reproducible.
+/// Effort that is allowed. One thread works, so that iterations are reproducible.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) seed: u64,
@@ -217,6 +218,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// Limits with the rest of a budget.
+    pub(crate) fn new(seed: u64, budget: &Budget) -> Self {
+        Self { seed, iterations: budget.iterations, seconds: budget.seconds_left() }
+    }
+
     /// Time left since the limits were set.
     pub(crate) fn left_since(&self, since: Instant) -> Self {
         let left = |seconds: f64| (seconds - since.elapsed().as_secs_f64()).max(0.0);
@@ -224,7 +230,7 @@ impl Limits {
     }
 }
 
-/// What happens while a program is solved.
+/// Event while a program is solved.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {
     /// A solution that is better than those before it.
@@ -244,7 +250,7 @@ pub(crate) struct Verified {
     pub(crate) iterations: u64,
 }
 
-/// How a solve ended.
+/// Result of a solve.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     /// The best solution.
@@ -257,7 +263,7 @@ pub(crate) struct Outcome {
     pub(crate) duals: Vec<f64>,
     /// A Farkas ray of a linear program that the solver says has no solution.
     pub(crate) ray: Option<Vec<f64>>,
-    /// Whether everything was looked at.
+    /// True if the search tree was exhausted.
     pub(crate) finished: bool,
     /// Iterations that were spent.
     pub(crate) iterations: u64,

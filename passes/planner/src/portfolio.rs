@@ -11,7 +11,7 @@ use crate::bounds;
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::Options;
-use crate::model::plan::{Bound, Limit, Objective, closes};
+use crate::model::plan::{Bound, Limit, Objective, Schedule};
 use crate::model::problem::{Problem, View};
 use crate::solvers::Solution;
 use crate::solvers::baseline;
@@ -38,46 +38,40 @@ pub(crate) fn latency(problem: &Problem, _: Objective, options: &Options) -> Res
 /// A queue: the best baseline, and unless that cannot be better, a search, and an integer program that proves beside it.
 pub(crate) fn queue(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let started = Instant::now();
-    let (mut start, mut name) = baseline::best(problem, Objective::Batch)?;
+    let (start, name) = baseline::best(problem, Objective::Batch)?;
     options.observer.of(name).plan(start.value());
     let instance = Instance::new(problem, Objective::Batch)?;
-    let repeated = replicated::beside_others(problem, &instance, options, queue);
-    if let Some(repeated) = repeated.filter(|found| found.value() < start.value()) {
-        (start, name) = (repeated, "replicated");
-        options.observer.of(name).plan(start.value());
+    let mut best = Incumbent::new(bounds::best(&instance));
+    best.take(start.value(), start.clone(), name);
+    if let Some(repeated) = replicated::beside_others(problem, &instance, options, queue)
+        && best.take(repeated.value(), repeated.clone(), "replicated")
+    {
+        options.observer.of("replicated").plan(repeated.value());
     }
-    let bound = bounds::best(&instance);
-    if closes(bound.value, start.value()) {
-        options.observer.taken(start.value(), name);
-        return Ok(Solution { schedule: start, bound: Some(bound) });
+    if !best.is_closed() {
+        search_queue(problem, &instance, &options.left_since(started), &mut best);
     }
-    let left = |seconds: f64| (seconds - started.elapsed().as_secs_f64()).max(0.0);
+    options.observer.taken(best.value(), best.by());
+    let (schedule, bound) = best.into_parts();
+    Ok(Solution { schedule: schedule.unwrap_or(start), bound: Some(bound) })
+}
+
+/// A search from the best plan of a queue, and an integer program that proves beside it where there is time for one.
+fn search_queue(problem: &Problem, instance: &Instance, options: &Options, best: &mut Incumbent<Schedule>) {
+    let Some(start) = best.solution().cloned() else { return };
     // What an integer program gets done in a time is not the same every time.
-    let (limit, has_room) = match options.limit {
-        Some(Limit::Seconds(seconds)) => {
-            (Some(Limit::Seconds(left(seconds))), milp::has_room(&instance, left(seconds)))
-        }
-        limit => (limit, false),
-    };
-    let options = Options { limit, observer: options.observer.clone(), ..*options };
+    let has_room = matches!(options.limit, Some(Limit::Seconds(seconds)) if milp::has_room(instance, seconds));
     let (program, found) = thread::scope(|scope| {
         let program = has_room.then(|| scope.spawn(|| milp::milp(problem, Objective::Batch, &options.named("milp"))));
-        let found = search::split_queue_from(&instance, start.clone(), &options.named("milp-split"));
+        let found = search::split_queue_from(instance, start, &options.named("milp-split"));
         let program = program.map(|program| program.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        (program.and_then(Result::ok), found)
+        (program.and_then(|program| options.observer.of("milp").unless_failed(program)), found)
     });
-    let mut best = Solution { schedule: start, bound: Some(bound) };
-    let mut taken = name;
     for (name, found) in [("milp-split", Some(found)), ("milp", program)] {
         let Some(found) = found else { continue };
-        if found.schedule.value() < best.schedule.value() {
-            best.schedule = found.schedule.clone();
-            taken = name;
-        }
-        best.bound = best.bound.into_iter().chain(found.bound).reduce(Bound::or);
+        best.take(found.schedule.value(), found.schedule, name);
+        found.bound.into_iter().for_each(|bound| best.prove(bound));
     }
-    options.observer.taken(best.schedule.value(), taken);
-    Ok(best)
 }
 
 /// A pipeline on the problem's view.

@@ -4,7 +4,7 @@
 //! which objectives it has, which views of a problem it plans, and whether it plans transfers itself.
 
 pub(crate) mod baseline;
-pub(crate) mod chains;
+pub mod chains;
 pub(crate) mod contention;
 pub(crate) mod cuts;
 pub(crate) mod dominators;
@@ -12,11 +12,11 @@ pub mod edge;
 pub mod exact;
 pub(crate) mod incumbent;
 pub mod list;
-pub(crate) mod milp;
+pub mod milp;
 pub mod pipeline;
 pub mod placement;
 pub mod replicated;
-pub(crate) mod search;
+pub mod search;
 pub(crate) mod sortinghat;
 pub mod split;
 pub(crate) mod timing;

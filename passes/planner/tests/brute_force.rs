@@ -61,6 +61,7 @@ struct Tally {
 }
 
 fn examine(problem: &Problem, tally: &mut Tally) {
+    divi_papers::register();
     let objective = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
     let accept = |batches: &[Batch]| match problem.memory_model {
         MemoryModel::Static => fits_statically(problem, batches),
@@ -261,6 +262,7 @@ fn what_is_alive_at_once() {
 /// Too large to try everything: plans hold, or there is a reason, and no bound is above any of them.
 #[test]
 fn larger_problems() {
+    divi_papers::register();
     let mut random = Random::new(7);
     let mut solved = 0;
     for round in 0..60 {

@@ -45,6 +45,7 @@ struct Tally {
 
 /// Every algorithm's plan is verified by solve; none is better than the best, no bound above it.
 fn examine(size: &Size, contention: Contention, count: usize, seed: u64) -> Tally {
+    divi_papers::register();
     let mut random = Random::new(seed);
     let mut tally = Tally { solved: 0, best: 0 };
     let mut examined = 0;

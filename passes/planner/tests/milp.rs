@@ -22,6 +22,7 @@ fn objective(problem: &Problem) -> Objective {
 }
 
 fn solved(problem: &Problem, algorithm: &str, limit: Option<Limit>) -> Plan {
+    divi_papers::register();
     solve(problem, objective(problem), algorithm, &Options { limit, ..Options::default() })
         .unwrap_or_else(|error| panic!("{algorithm}: {error}"))
 }
@@ -118,6 +119,7 @@ fn a_network_that_is_not_solved() {
 
 #[test]
 fn too_large_a_program_is_refused() {
+    divi_papers::register();
     let mut many = rwnn(&Rwnn { nodes: 900, ..Rwnn::default() }).unwrap();
     many.edges = Some(Vec::new());
     let queue = rwnn(&Rwnn { modules: 10, inputs: 400, ..Rwnn::default() }).unwrap();

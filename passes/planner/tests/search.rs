@@ -28,6 +28,7 @@ fn objective(problem: &Problem) -> Objective {
 
 /// The value of an algorithm's plan; none where it finds none.
 fn value(problem: &Problem, algorithm: &str, options: &Options) -> Option<f64> {
+    divi_papers::register();
     match solve(problem, objective(problem), algorithm, options) {
         Ok(plan) => Some(plan.value),
         Err(Error::NotFound(_) | Error::Problem(_) | Error::Infeasible(_)) => None,
@@ -181,6 +182,7 @@ fn what_is_alive_fits() {
 /// What is told on the way ends with what the plan says, in the name of an algorithm, and no bound that is told is above it.
 #[test]
 fn news_lead_to_the_plan() {
+    divi_papers::register();
     let problem = rwnn(&Rwnn { modules: 3, channels: 2, seed: 7, ..Rwnn::default() }).unwrap();
     for objective in Objective::ALL {
         for algorithm in algorithms().iter().filter(|algorithm| algorithm.solver(objective).is_some()) {
@@ -207,6 +209,7 @@ fn news_lead_to_the_plan() {
                     SolverEvent::Bound(bound, _) => {
                         assert!(bound <= plan.value + 1e-6, "{objective} {algorithm}: {bound} is above {}", plan.value);
                     }
+                    SolverEvent::Failed(part) => panic!("{objective} {algorithm}: {part} has failed"),
                     SolverEvent::Explored(count, _) => assert!(count > 0, "{objective} {algorithm}"),
                     SolverEvent::Taken(part) => {
                         assert_eq!(algorithm, "auto", "{objective} {part}");

@@ -4,6 +4,7 @@
 
 mod about;
 mod dot;
+pub mod explain;
 mod html;
 mod labels;
 mod layout;

@@ -56,7 +56,7 @@ impl Line {
                     self.started.elapsed().as_secs_f64()
                 ));
             }
-            SolverEvent::Taken(_) | SolverEvent::Explored(..) => return,
+            SolverEvent::Taken(_) | SolverEvent::Explored(..) | SolverEvent::Failed(_) => return,
         }
         if self.value.is_finite() {
             self.draw(&self.text());

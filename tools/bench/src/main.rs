@@ -39,6 +39,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    divi_papers::register();
     let arguments: Arguments = match divi_cli::parse(Arguments::command()) {
         Ok(arguments) => arguments,
         Err(status) => return status,

@@ -9,6 +9,7 @@ use melior::ir::operation::OperationLike;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    divi_papers::register();
     let status = ffi::run_driver();
     divi_planner::exit_past_solvers(status);
     ExitCode::from(status)

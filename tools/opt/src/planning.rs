@@ -1,8 +1,8 @@
 //! Views of a plan for the driver.
 
 use divi_passes::session::Session;
-use divi_planner::{SolverEvent, explain::explain};
-use divi_report::{About, Event, Found, Progress, Report};
+use divi_planner::SolverEvent;
+use divi_report::{About, Event, Found, Progress, Report, explain::explain};
 use std::{
     any::Any,
     io::{IsTerminal, stderr},
@@ -53,7 +53,7 @@ fn event((seconds, event): (f64, SolverEvent)) -> Option<Event> {
     let (part, found) = match event {
         SolverEvent::Plan(value, part) => (part, Found::Plan(value)),
         SolverEvent::Bound(value, part) => (part, Found::Bound(value)),
-        SolverEvent::Taken(_) | SolverEvent::Explored(..) => return None,
+        SolverEvent::Taken(_) | SolverEvent::Explored(..) | SolverEvent::Failed(_) => return None,
     };
     Some(Event { seconds, part: part.to_owned(), found })
 }

@@ -41,6 +41,7 @@ fn definition() -> clap::Command {
 fn main() -> ExitCode {
     // Without it, the next run for the same output removes what is left.
     let _ = divi_files::clean_up_on_signals();
+    divi_papers::register();
     let arguments: Arguments = match divi_cli::parse(definition()) {
         Ok(arguments) => arguments,
         Err(status) => return status,

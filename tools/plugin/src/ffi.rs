@@ -19,6 +19,7 @@ unsafe extern "C" {
 /// Asked for by `mlir-opt --load-pass-plugin`.
 #[unsafe(no_mangle)]
 pub extern "C" fn mlirGetPassPluginInfo() -> PluginInfo {
+    divi_papers::register();
     let mut info = MaybeUninit::uninit();
     // SAFETY: there is room for the structure.
     unsafe { diviPassPluginInfo(info.as_mut_ptr()) };

@@ -7,10 +7,8 @@ use super::{
 };
 use crate::{ir::Failure, rebatch::Batch, tasks::is_constant};
 use divi_dialect::{NamedAttribute, NewOperation, Operation, Value, attr, op, reshaped_type};
-use divi_planner::{
-    Objective,
-    stages::{Move, Source, Stage},
-};
+use divi_planner::Objective;
+use divi_stages::{Move, Source, Stage};
 use melior::ir::{Location, Type};
 use rustc_hash::FxHashMap;
 

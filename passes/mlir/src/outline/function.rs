@@ -8,7 +8,8 @@ use crate::{
     tasks::{is_constant, reads},
 };
 use divi_dialect::{Block, NewOperation, Operation, Region, Value, attr, op};
-use divi_planner::{Objective, stages::Stage};
+use divi_planner::Objective;
+use divi_stages::Stage;
 use melior::ir::{Location, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 

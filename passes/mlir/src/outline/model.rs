@@ -7,11 +7,8 @@ use crate::{
     tasks::{Tasks, entry, task_name},
 };
 use divi_dialect::{Block, Operation, Value, attr, function_type, op};
-use divi_planner::{
-    Objective, Problem,
-    problem::Tensor,
-    stages::{Stage, Staged},
-};
+use divi_planner::{Objective, Problem, problem::Tensor};
+use divi_stages::{Stage, Staged};
 use melior::{
     ContextRef,
     ir::{Attribute, TypeLike},

@@ -1,5 +1,7 @@
 //! The table of algorithms by the names that users type.
 
+use std::sync::{PoisonError, RwLock};
+
 use crate::model::error::Error;
 use crate::model::plan::Objective::{self, Batch, Latency, Pipeline};
 use crate::model::problem::ViewKind;
@@ -61,7 +63,6 @@ static ALGORITHMS: &[Algorithm] = &[
         "an integer program of the whole, through HiGHS",
         &[(Latency, milp::milp), (Batch, milp::milp), (Pipeline, pipeline::milp)],
     ),
-    Algorithm::new("milp-paper", "DiviML's own integer program, for comparison", &[(Latency, milp::paper)]),
     Algorithm::new("exact", "every schedule that no other makes superfluous", &[(Latency, exact::exact)]),
     Algorithm::new(
         "anneal",
@@ -86,28 +87,39 @@ static ALGORITHMS: &[Algorithm] = &[
         &[(Pipeline, edge::branch_and_bound)],
     )
     .on_views(edge::VIEWS, DevicePipelines::SharedOverlap),
-    Algorithm::new(
-        "evolve",
-        "the (1+1) evolutionary algorithm from met",
-        &[(Latency, search::evolve), (Batch, search::evolve)],
-    ),
 ];
 
-/// Every algorithm there is.
-pub fn algorithms() -> &'static [Algorithm] {
-    ALGORITHMS
+/// Rows of other crates.
+static REGISTERED: RwLock<Vec<&'static Algorithm>> = RwLock::new(Vec::new());
+
+/// Adds algorithms of another crate to the table. Names that are there already are left out, so that a program may register
+/// a crate's algorithms twice.
+pub fn register(rows: &'static [Algorithm]) {
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    for row in rows {
+        if ALGORITHMS.iter().chain(registered.iter().copied()).all(|known| known.name != row.name) {
+            registered.push(row);
+        }
+    }
+}
+
+/// All algorithms, in the order of the help text: the planner's own, then registered ones.
+pub fn algorithms() -> Vec<&'static Algorithm> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    ALGORITHMS.iter().chain(registered.iter().copied()).collect()
 }
 
 /// Returns the algorithm of that name with its solver for the objective.
 pub fn algorithm(name: &str, objective: Objective) -> Result<(&'static Algorithm, Solver), Error> {
-    let Some(algorithm) = ALGORITHMS.iter().find(|algorithm| algorithm.name == name) else {
-        let names: Vec<&str> = ALGORITHMS.iter().map(|algorithm| algorithm.name).collect();
-        return Err(Error::Unsupported(format!("there is no algorithm '{name}'; there are {}", names.join(", "))));
+    let all = algorithms();
+    let Some(algorithm) = all.iter().find(|algorithm| algorithm.name == name) else {
+        let names: Vec<&str> = all.iter().map(|algorithm| algorithm.name).collect();
+        return Err(Error::Unsupported(format!("unknown algorithm '{name}'; expected one of {}", names.join(", "))));
     };
     if let Some(solver) = algorithm.solver(objective) {
         return Ok((algorithm, solver));
     }
-    let others = ALGORITHMS.iter().filter(|other| other.solver(objective).is_some());
+    let others = all.iter().filter(|other| other.solver(objective).is_some());
     let names: Vec<&str> = others.map(|other| other.name).collect();
     let others = if names.is_empty() { "no algorithm has".to_owned() } else { format!("{} have", names.join(", ")) };
     Err(Error::Unsupported(format!("algorithm '{name}' has no objective {objective}; {others}")))

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::model::error::Error;
 use crate::model::units::Micros;
 
 /// Something that a solver has found, not necessarily the best known: several parts may be at work.
@@ -16,6 +17,8 @@ pub enum SolverEvent {
     Explored(u64, &'static str),
     /// The plan that is given back is that of this part of a portfolio.
     Taken(&'static str),
+    /// A part of a portfolio was given up because of an error of its solver; plan and bound are those of the others.
+    Failed(&'static str),
 }
 
 /// Callback for progress, and the name of the algorithm that reports it. The default reports nothing.
@@ -78,6 +81,14 @@ impl Observer {
     pub(crate) fn taken(&self, value: Micros, part: &'static str) {
         self.of(part).plan(value);
         self.notify(SolverEvent::Taken(part));
+    }
+
+    /// Returns a part's result; reports a solver's error instead of it.
+    pub(crate) fn unless_failed<T>(&self, result: Result<T, Error>) -> Option<T> {
+        if matches!(result, Err(Error::Bug(_))) {
+            self.notify(SolverEvent::Failed(self.part));
+        }
+        result.ok()
     }
 
     /// Calls back.

@@ -87,11 +87,13 @@ impl Options {
 
     /// The same with what is left of the time, where that is limited.
     pub(crate) fn left_since(&self, since: Instant) -> Self {
-        let limit = self.limit.map(|limit| match limit {
-            Limit::Seconds(seconds) => Limit::Seconds((seconds - since.elapsed().as_secs_f64()).max(0.0)),
-            Limit::Iterations(count) => Limit::Iterations(count),
-        });
-        Self { limit, ..self.clone() }
+        self.share_since(since, 1.0)
+    }
+
+    /// The same with a share of the time that is left, where that is limited.
+    pub(crate) fn share_since(&self, since: Instant, share: f64) -> Self {
+        let left = |seconds: f64| (seconds - since.elapsed().as_secs_f64()).max(0.0) * share;
+        Self { limit: self.limit.map(|limit| limit.with_seconds(left)), ..self.clone() }
     }
 }
 

@@ -4,12 +4,9 @@ mod bound;
 mod read;
 mod write;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::Deserialize;
 
-use crate::model::error::Error;
+use crate::model::named::named;
 use crate::model::problem::{Contention, Problem};
 use crate::model::units::{Micros, short_number};
 
@@ -18,7 +15,7 @@ pub use bound::{Bound, Proof, closes};
 /// The name of the format, and its version.
 pub const FORMAT: &str = "divi-plan/2";
 
-/// What is minimised.
+/// Value that is minimised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
@@ -30,34 +27,7 @@ pub enum Objective {
     Pipeline,
 }
 
-impl Objective {
-    pub const ALL: [Self; 3] = [Self::Latency, Self::Batch, Self::Pipeline];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Latency => "latency",
-            Self::Batch => "batch",
-            Self::Pipeline => "pipeline",
-        }
-    }
-}
-
-impl fmt::Display for Objective {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Objective {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|objective| objective.name() == name).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::Unsupported(format!("there is no objective '{name}'; there are {names}"))
-        })
-    }
-}
+named!(Objective, "objective", Latency = "latency", Batch = "batch", Pipeline = "pipeline");
 
 /// A plan: the schedule, and the certificate that goes with it.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,15 +52,15 @@ pub struct Plan {
     pub gap: f64,
     pub seed: u64,
     pub limit: Option<Limit>,
-    /// How many inputs were asked for, where that is not what the problem queues.
+    /// Number of inputs that was asked for, where that is not what the problem queues.
     pub inputs: Option<u32>,
     /// The contention that it is for: none is that of the problem.
     pub contention: Option<Contention>,
     /// The pipeline's cost model: `serial` or `overlap`.
     pub pipeline_cost: Option<String>,
-    /// Whether a device may have several stages of a pipeline.
+    /// True if a device may have several stages of a pipeline.
     pub shared_devices: bool,
-    /// How often a pipeline of an edge network may change its machine, where that is not what the problem says.
+    /// Maximum number of changes of the machine in a pipeline of an edge network, where that is not what the problem says.
     pub splits: Option<u32>,
     pub schedule: Schedule,
     /// When tensors move, where contention matters.
@@ -101,7 +71,7 @@ pub struct Plan {
     pub dropped: Vec<Bound>,
 }
 
-/// How much effort was allowed.
+/// Effort that was allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Limit {
@@ -111,7 +81,17 @@ pub enum Limit {
     Seconds(f64),
 }
 
-/// Who runs what, by objective.
+impl Limit {
+    /// The limit with other seconds. Iterations are each part's own, and stay.
+    pub(crate) fn with_seconds(self, seconds: impl FnOnce(f64) -> f64) -> Self {
+        match self {
+            Self::Seconds(all) => Self::Seconds(seconds(all)),
+            Self::Iterations(_) => self,
+        }
+    }
+}
+
+/// Places and times, by objective.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
     Latency { device: Vec<usize>, start: Vec<Micros>, makespan: Micros },
@@ -121,7 +101,7 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// What the schedule costs.
+    /// Value of the schedule.
     pub fn value(&self) -> Micros {
         match self {
             Self::Latency { makespan, .. } | Self::Batch { makespan, .. } => *makespan,
@@ -130,7 +110,7 @@ impl Schedule {
         }
     }
 
-    /// Whether tensors go over the links between the problem's devices.
+    /// True if tensors go over the links between the problem's devices.
     pub(crate) fn uses_links(&self) -> bool {
         match self {
             Self::Latency { .. } | Self::Batch { .. } => true,

@@ -12,12 +12,10 @@ mod view;
 mod write;
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::model::error::Error;
+use crate::model::named::named;
 use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
 pub use check::MOST_INPUTS;
@@ -64,7 +62,7 @@ pub const FORMAT: &str = "divi-problem/1";
 pub struct Problem {
     pub(crate) format: Format,
     pub name: String,
-    /// How many inputs are queued; one means latency.
+    /// Number of queued inputs; one means latency.
     #[serde(rename = "L", default = "one")]
     pub inputs: u32,
     pub devices: Vec<Device>,
@@ -112,7 +110,7 @@ pub struct Problem {
     pub meta: Option<serde_json::Value>,
 }
 
-/// That a file says which format it has.
+/// Format that a file states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) enum Format {
     #[default]
@@ -125,12 +123,12 @@ pub(crate) enum Format {
 pub struct Device {
     /// The device's position.
     pub id: usize,
-    /// What IR and system descriptions call it.
+    /// Name in the IR and in system descriptions.
     pub name: String,
     /// None is unlimited.
     #[serde(default)]
     pub memory: Option<Bytes>,
-    /// How many inputs one launch may take.
+    /// Numbers of inputs that one launch may take.
     #[serde(default = "only_one")]
     pub batch_sizes: Vec<u32>,
 }
@@ -150,7 +148,7 @@ pub struct Node {
     /// The size of the node's tensor. With `tensors` it may be left out: then it is the sum of the node's own.
     #[serde(default)]
     pub output: Option<Bytes>,
-    /// What the node needs while it runs, beside its operands and results.
+    /// Scratch memory of the node while it runs, beside its operands and results.
     #[serde(default)]
     pub scratch: Bytes,
     /// The one device that may run it.
@@ -169,7 +167,7 @@ pub struct Tensor {
     pub to: Vec<usize>,
 }
 
-/// What transfers on the same bus do to each other.
+/// Effect of transfers on the same bus on each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Contention {
@@ -182,7 +180,7 @@ pub enum Contention {
     Shared,
 }
 
-/// What has to fit into a device's memory.
+/// Model of what has to fit into a device's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryModel {
@@ -215,12 +213,12 @@ pub struct EdgeNetwork {
     pub rate: Vec<f64>,
     /// From machine (row) to machine (column): none is infinite, zero is no link. A machine reaches itself at once.
     pub bandwidth: Vec<Vec<Option<BytesPerMicro>>>,
-    /// What each edge moves, in the order of `edges`.
+    /// Bytes that each edge moves, in the order of `edges`.
     pub edge_bytes: Vec<Bytes>,
-    /// How often at most the machine changes from a node to the next, in topological order, lowest number first.
+    /// Maximum number of changes of the machine from a node to the next, in topological order, lowest number first.
     #[serde(default)]
     pub splits: Option<u32>,
-    /// How many threads each machine has at most: runs of nodes in that order.
+    /// Maximum number of threads of each machine: runs of nodes in that order.
     #[serde(default)]
     pub threads: Option<Vec<u32>>,
     /// The one machine of each node; none where it may be anywhere.
@@ -304,35 +302,8 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Contention {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Off => "off",
-            Self::Exclusive => "exclusive",
-            Self::Shared => "shared",
-        })
-    }
-}
-
-impl FromStr for Contention {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let all = [Self::Off, Self::Exclusive, Self::Shared];
-        all.into_iter().find(|contention| contention.to_string() == name).ok_or_else(|| {
-            Error::Unsupported(format!("there is no contention '{name}'; there are off, exclusive, shared"))
-        })
-    }
-}
-
-impl fmt::Display for MemoryModel {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Static => "static",
-            Self::Liveness => "liveness",
-        })
-    }
-}
+named!(Contention, "contention", Off = "off", Exclusive = "exclusive", Shared = "shared");
+named!(MemoryModel, "memory model", Static = "static", Liveness = "liveness");
 
 fn one() -> u32 {
     1

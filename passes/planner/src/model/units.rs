@@ -1,5 +1,6 @@
-//! What numbers mean. Solvers work on plain numbers; names and these aliases say in which unit.
+//! Units of numbers. Solvers work on plain numbers; names and these aliases say in which unit.
 
+use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
 /// Time in microseconds.
@@ -8,6 +9,30 @@ pub type Micros = f64;
 pub type Bytes = f64;
 /// Bandwidth in bytes per microsecond: 32000 is PCIe 4.0 x16.
 pub type BytesPerMicro = f64;
+
+/// A number with the order of [`f64::total_cmp`], for heaps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Total(pub(crate) f64);
+
+impl Ord for Total {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Total {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Total {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Total {}
 
 /// A size as people read it: `1.5 GiB`.
 pub fn human_bytes(bytes: Bytes) -> String {

@@ -62,7 +62,7 @@ fn solve_relaxed(
 ) -> Result<Solution, Error> {
     let relaxed = problem.relaxed();
     let tasks = problem.nodes.len();
-    let limit = match share(options.limit, FIRST_SHARE) {
+    let limit = match options.limit.map(|limit| limit.with_seconds(|seconds| seconds * FIRST_SHARE)) {
         // Nearly all of what an optimum of this would take is better spent on the problem as it is.
         None if tasks > MANY => Some(Limit::Iterations(FIRST_EFFORT / tasks as u64)),
         limit => limit,
@@ -86,15 +86,8 @@ fn retimed(
     Ok(TimedSolution { timed, bound })
 }
 
-fn share(limit: Option<Limit>, share: f64) -> Option<Limit> {
-    limit.map(|limit| match limit {
-        Limit::Seconds(seconds) => Limit::Seconds(seconds * share),
-        Limit::Iterations(count) => Limit::Iterations(count),
-    })
-}
-
-/// The plan that comes of another's devices and order when a problem's buses and copies are looked at: what it is worth that
-/// planning knows of them. Parameters come straight from the host, in the order of their use.
+/// Retimes another plan's devices and order with a problem's buses and copies: the difference is what it gains that planning
+/// knows of them. Parameters come straight from the host, in the order of their use.
 pub fn timed_anew(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
     problem.check_form()?;
     let objective = plan.objective;

@@ -8,9 +8,10 @@ mod memory;
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::Options;
-use crate::model::plan::{Objective, Schedule};
+use crate::model::plan::{Bound, Objective, Schedule};
 use crate::model::problem::Problem;
 use crate::model::units::Micros;
+use crate::solvers::incumbent::Incumbent;
 use crate::solvers::list;
 use crate::solvers::{Solution, Solver};
 
@@ -19,7 +20,7 @@ const ALL: [(&str, Solver); 4] = [("heft", heft), ("greedy", greedy), ("met", me
 /// The best schedule of them all, and who has made it. Where none has any, one that does little but fit; without that,
 /// the first one's error.
 pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule, &'static str), Error> {
-    let mut best: Option<(Schedule, &'static str)> = None;
+    let mut best = Incumbent::new(Bound::none());
     let mut failure = None;
     // Where memory is not scarce, nothing is gained by a price on it.
     let is_scarce = || {
@@ -28,19 +29,19 @@ pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule,
     for (name, solver) in ALL.into_iter().chain(is_scarce().then_some(("priced", priced as Solver))) {
         match solver(problem, objective, &Options::default()) {
             Ok(Solution { schedule, .. }) => {
-                if best.as_ref().is_none_or(|(best, _)| schedule.value() < best.value()) {
-                    best = Some((schedule, name));
-                }
+                best.take(schedule.value(), schedule, name);
             }
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    if best.is_none() && matches!(failure, Some(Error::NotFound(_))) {
-        let found = frugal::schedule(&Instance::new(problem, objective)?, objective);
-        best = found.map(|schedule| (schedule, "frugal"));
+    if best.solution().is_none()
+        && matches!(failure, Some(Error::NotFound(_)))
+        && let Some(schedule) = frugal::schedule(&Instance::new(problem, objective)?, objective)
+    {
+        return Ok((schedule, "frugal"));
     }
-    let none = || Error::NotFound("no list scheduler has found a plan".to_owned());
-    best.ok_or_else(|| failure.unwrap_or_else(none))
+    let (none, by) = (|| Error::NotFound("no list scheduler has found a plan".to_owned()), best.by());
+    best.into_parts().0.map(|schedule| (schedule, by)).ok_or_else(|| failure.unwrap_or_else(none))
 }
 
 /// Share of the default search effort for checks of feasibility alone.
@@ -52,7 +53,7 @@ pub(crate) fn has_plan(problem: &Problem, objective: Objective) -> bool {
     ALL.iter().rev().any(|(_, solver)| solver(problem, objective, &options).is_ok())
 }
 
-/// How a list scheduler works: in which order it takes tasks, by what it chooses, whether it fills gaps.
+/// Rule of a list scheduler: the order of tasks, the choice of a device, and whether gaps are filled.
 struct Rule {
     order: Vec<usize>,
     choice: Choice,
@@ -61,7 +62,7 @@ struct Rule {
     effort: f64,
 }
 
-/// What a scheduler looks at when it chooses where a task goes.
+/// Criterion of a scheduler for the device of a task.
 #[derive(Clone, Copy)]
 enum Choice {
     /// One device for everything that it can run; others for the rest.
@@ -87,7 +88,7 @@ impl Choice {
 /// fastest.
 pub(crate) fn single(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
-    let mut best: Option<Solution> = None;
+    let mut best = Incumbent::new(Bound::none());
     let mut failure = None;
     for device in 0..instance.devices() {
         let rule = Rule {
@@ -98,15 +99,13 @@ pub(crate) fn single(problem: &Problem, objective: Objective, options: &Options)
         };
         match run(&instance, objective, &rule) {
             Ok(solution) => {
-                if best.as_ref().is_none_or(|best| solution.schedule.value() < best.schedule.value()) {
-                    best = Some(solution);
-                }
+                best.take(solution.schedule.value(), solution, "single");
             }
             Err(error) => failure = Some(error),
         }
     }
     let none = || Error::NotFound("there is no device".to_owned());
-    best.ok_or_else(|| failure.unwrap_or_else(none))
+    best.into_parts().0.ok_or_else(|| failure.unwrap_or_else(none))
 }
 
 /// Minimum execution time: each task where it runs fastest, whatever waits there.

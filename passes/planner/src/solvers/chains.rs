@@ -1,4 +1,4 @@
-//! How much a search may spend, and how it is spread over cores.
+//! Effort of a search, and its chains on several cores.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,23 +23,14 @@ const SHORT: u64 = 500;
 const SEARCH_WEIGHT: f64 = 4.0;
 const LEAST_SHARE: f64 = 0.25;
 
-/// What a search may spend.
+/// Effort of a search: chains, and the trials or the time of each; and where its results are reported.
 #[derive(Clone, Debug)]
-pub(crate) struct Allowance {
+pub struct Allowance {
     seed: u64,
     chains: usize,
     effort: Effort,
     observer: Observer,
     incumbent: SharedIncumbent,
-}
-
-/// What one chain may spend, and whom it tells of what it finds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget<'a> {
-    effort: Effort,
-    observer: &'a Observer,
-    /// Others that search.
-    incumbent: Option<&'a SharedIncumbent>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,36 +41,9 @@ enum Effort {
     Time { since: Instant, seconds: f64 },
 }
 
-impl Budget<'_> {
-    /// The share of the budget that is gone after so many trials; 1 and above is all of it.
-    pub(crate) fn spent(&self, trials: u64) -> f64 {
-        if self.incumbent.is_some_and(SharedIncumbent::is_over) {
-            return 1.0;
-        }
-        match self.effort {
-            Effort::Trials(most) => trials as f64 / most.max(1) as f64,
-            Effort::Time { since, seconds } => since.elapsed().as_secs_f64() / seconds.max(1e-9),
-        }
-    }
-
-    /// Tells of the best value so far.
-    pub(crate) fn tell(&self, best: Micros) {
-        self.observer.plan(best);
-        self.incumbent.iter().for_each(|incumbent| incumbent.report(best));
-    }
-}
-
-#[cfg(test)]
-impl<'a> Budget<'a> {
-    /// No end of trials.
-    pub(crate) fn unlimited(observer: &'a Observer) -> Self {
-        Self { effort: Effort::Trials(u64::MAX), observer, incumbent: None }
-    }
-}
-
 impl Allowance {
-    /// What the options allow; with no limit, so many trials.
-    pub(crate) fn new(options: &Options, trials: u64) -> Self {
+    /// Effort that the options allow; with no limit, so many trials.
+    pub fn new(options: &Options, trials: u64) -> Self {
         let (chains, effort) = match options.limit {
             Some(Limit::Seconds(seconds)) => (cores(), Effort::Time { since: Instant::now(), seconds }),
             Some(Limit::Iterations(trials)) => (CHAINS, Effort::Trials(trials.div_ceil(CHAINS as u64))),
@@ -120,9 +84,26 @@ impl Allowance {
         Self { incumbent: incumbent.clone(), ..self }
     }
 
-    /// Runs every chain with its random numbers and its budget, and gives back the result with the least value; of equals
+    /// The share of a chain's effort that is gone after so many trials; 1 and above is all of it.
+    pub fn spent(&self, trials: u64) -> f64 {
+        if self.incumbent.is_over() {
+            return 1.0;
+        }
+        match self.effort {
+            Effort::Trials(most) => trials as f64 / most.max(1) as f64,
+            Effort::Time { since, seconds } => since.elapsed().as_secs_f64() / seconds.max(1e-9),
+        }
+    }
+
+    /// Reports the value of a chain's best solution.
+    pub fn report(&self, best: Micros) {
+        self.observer.plan(best);
+        self.incumbent.report(best);
+    }
+
+    /// Runs every chain with its random numbers, and gives back the result with the least value; of equals
     /// the first chain's.
-    pub(crate) fn best_of<T: Send>(&self, run: impl Fn(Random, Budget<'_>) -> (Micros, T) + Sync) -> Option<T> {
+    pub fn best_of<T: Send>(&self, run: impl Fn(Random) -> (Micros, T) + Sync) -> Option<T> {
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::with_capacity(self.chains));
         let work = || {
@@ -131,8 +112,7 @@ impl Allowance {
                 if chain >= self.chains {
                     break;
                 }
-                let budget = Budget { effort: self.effort, observer: &self.observer, incumbent: Some(&self.incumbent) };
-                let (value, result) = run(self.random(chain), budget);
+                let (value, result) = run(self.random(chain));
                 // Poison means that another chain panicked; the scope will say so.
                 if let Ok(mut results) = results.lock() {
                     results.push((value, chain, result));

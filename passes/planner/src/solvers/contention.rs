@@ -21,10 +21,12 @@ use crate::model::plan::{Batch, Bound, Copy, Objective, Schedule, Transfer, clos
 use crate::model::problem::{Contention, MemoryModel, Problem};
 use crate::model::units::Micros;
 use crate::solvers::chains::Allowance;
+use crate::solvers::incumbent::Incumbent;
 use crate::solvers::list;
 use crate::solvers::timing::launches;
 
-pub(crate) use anneal::{Chain, anneal};
+pub(crate) use anneal::Chain;
+use anneal::anneal;
 use bound::cold_bound;
 pub(crate) use choice::{Choice, Job, jobs};
 pub(crate) use greedy::extend_first_to_end;
@@ -38,10 +40,10 @@ const MOST_TRIALS: u64 = 400_000;
 
 /// A schedule with its transfers and copies.
 #[derive(Clone, Debug)]
-pub(crate) struct Timed {
-    pub(crate) schedule: Schedule,
-    pub(crate) transfers: Vec<Transfer>,
-    pub(crate) copies: Vec<Copy>,
+pub struct Timed {
+    pub schedule: Schedule,
+    pub transfers: Vec<Transfer>,
+    pub copies: Vec<Copy>,
 }
 
 /// A schedule with its transfers, and a lower bound on every schedule.
@@ -84,19 +86,15 @@ pub(crate) fn time(
     options: &Options,
 ) -> Result<Timed, Error> {
     time_and(problem, start, |known| {
-        let model = known.model;
-        if start.objective() == Objective::Latency && (search.is_some() || known.best.is_none()) {
-            starts(model).into_iter().for_each(|choice| known.take(Some(choice)));
+        if start.objective() == Objective::Latency && (search.is_some() || known.best.solution().is_none()) {
+            known.take(starts(known.model));
         }
-        let is_open = |value: Micros| search.is_some_and(|least| !closes(least, value));
-        if let Some((_, start)) = known.best.clone().filter(|(value, _)| is_open(*value)) {
-            known.take(anneal(model, &start, &allowance(model, options)));
-        }
+        search.iter().for_each(|bound| known.anneal(*bound, options));
     })
 }
 
 /// Times a schedule anew: nothing but times changes. Buses are given out in the order of starts.
-pub(crate) fn time_as_it_is(problem: &Problem, start: &Schedule) -> Result<Timed, Error> {
+pub fn time_as_it_is(problem: &Problem, start: &Schedule) -> Result<Timed, Error> {
     time_and(problem, start, |_| {})
 }
 
@@ -107,13 +105,13 @@ fn time_and(problem: &Problem, start: &Schedule, improve: impl FnOnce(&mut Known
     let batches = launches(start);
     let model = Model::new(problem, objective, &instance, &batches);
     let mut known = Known::new(&model);
-    known.take(Some(as_it_is(&model, &batches)));
+    known.take([as_it_is(&model, &batches)]);
     improve(&mut known);
     known.timed()
 }
 
-/// What a search may spend.
-pub(crate) fn allowance(model: &Model<'_>, options: &Options) -> Allowance {
+/// Effort of a search.
+fn allowance(model: &Model<'_>, options: &Options) -> Allowance {
     Allowance::new(options, (EFFORT / model.launches.len().max(1) as u64).min(MOST_TRIALS))
 }
 
@@ -121,34 +119,41 @@ pub(crate) fn allowance(model: &Model<'_>, options: &Options) -> Allowance {
 pub(crate) struct Known<'a> {
     model: &'a Model<'a>,
     binds: bool,
-    pub(crate) best: Option<(Micros, Choice)>,
+    best: Incumbent<Choice>,
 }
 
 impl<'a> Known<'a> {
     pub(crate) fn new(model: &'a Model<'a>) -> Self {
-        Self { model, binds: memory::binds(model), best: None }
+        Self { model, binds: memory::binds(model), best: Incumbent::new(Bound::none()) }
     }
 
-    pub(crate) fn take(&mut self, choice: Option<Choice>) {
-        let Some(choice) = choice else { return };
-        let simulator = Simulator::of(self.model, &choice);
-        let is_better = self.best.as_ref().is_none_or(|(value, _)| simulator.value < *value);
-        if !simulator.value.is_finite() || !is_better {
-            return;
-        }
-        if !self.binds || memory::fits(self.model, &choice, &simulator) {
-            self.best = Some((simulator.value, choice));
+    /// Takes the best of some choices, if it is better than the one that is there.
+    pub(crate) fn take(&mut self, choices: impl IntoIterator<Item = Choice>) {
+        for choice in choices {
+            let simulator = Simulator::of(self.model, &choice);
+            let fits = || !self.binds || memory::fits(self.model, &choice, &simulator);
+            if simulator.value < self.best.value() && fits() {
+                self.best.take(simulator.value, choice, "buses");
+            }
         }
     }
 
-    /// Tells of the best value.
-    pub(crate) fn tell(&self, options: &Options) {
-        self.best.iter().for_each(|(value, _)| options.observer.plan(*value));
+    /// Anneals from the best choice, unless a bound shows that nothing is better.
+    pub(crate) fn anneal(&mut self, bound: Micros, options: &Options) {
+        if let Some(start) = self.best.solution().filter(|_| !closes(bound, self.best.value())) {
+            self.take(anneal(self.model, start, &allowance(self.model, options)));
+        }
+    }
+
+    /// Reports the best value.
+    pub(crate) fn report(&self, options: &Options) {
+        options.observer.plan(self.best.value());
     }
 
     pub(crate) fn timed(self) -> Result<Timed, Error> {
         let none = "no plan was found that keeps to memory and links with the times of buses and copies";
-        let (value, mut choice) = self.best.ok_or_else(|| Error::NotFound(none.to_owned()))?;
+        let value = self.best.value();
+        let mut choice = self.best.into_parts().0.ok_or_else(|| Error::NotFound(none.to_owned()))?;
         plainly(self.model, &mut choice, value, self.binds);
         Ok(timed(self.model, &choice))
     }
@@ -175,7 +180,7 @@ pub(crate) fn each_once(instance: &Instance) -> Vec<Batch> {
     (0..instance.tasks()).map(|node| Batch { node, device: 0, inputs: vec![0], start: 0.0 }).collect()
 }
 
-/// What a schedule has chosen; launches that cannot get their parameters where they are go where they can.
+/// Choice that a schedule has made; launches that cannot get their parameters where they are go where they can.
 pub(crate) fn as_it_is(model: &Model<'_>, batches: &[Batch]) -> Choice {
     let mut placed: Vec<&Batch> = batches.iter().collect();
     placed.sort_by_key(|batch| (batch.node, batch.device));

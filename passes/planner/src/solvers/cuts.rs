@@ -17,9 +17,9 @@ const LEAST_OUTSIDE: usize = 3;
 pub(crate) struct Stretch {
     /// Places in the order.
     pub(crate) places: Range<usize>,
-    /// Whether the first task is the cut that the stretch before ends with.
+    /// True if the first task is the cut that the stretch before ends with.
     pub(crate) entered: bool,
-    /// Whether the last task is the cut that the next stretch begins with.
+    /// True if the last task is the cut that the next stretch begins with.
     pub(crate) left: bool,
 }
 
@@ -46,34 +46,35 @@ fn cuts(instance: &Instance) -> Vec<usize> {
         place_of[task] = place;
     }
     // What passes by a place: tensors, and groups whose tasks have to agree on a device.
-    let mut passing = vec![0_isize; tasks + 1];
-    let mut pass = |from: usize, to: usize| {
-        if from + 1 < to {
-            passing[from + 1] += 1;
-            passing[to] -= 1;
-        }
-    };
+    let mut spans = Vec::new();
     for tensor in instance.tensors() {
-        for consumer in &tensor.consumers {
-            pass(place_of[tensor.producer], place_of[*consumer]);
-        }
+        spans.extend(tensor.consumers.iter().map(|consumer| (place_of[tensor.producer], place_of[*consumer])));
     }
     for group in instance.groups() {
         let mut places: Vec<usize> = group.iter().map(|task| place_of[*task]).collect();
         places.sort_unstable();
-        places.windows(2).for_each(|pair| pass(pair[0], pair[1]));
+        spans.extend(places.windows(2).map(|pair| (pair[0], pair[1])));
     }
     // An end of the network before a place, or a beginning after it, is not comparable to what is there.
     let first_end = order.iter().position(|task| instance.successors(*task).is_empty()).unwrap_or(tasks);
     let last_beginning = order.iter().rposition(|task| instance.predecessors(*task).is_empty()).unwrap_or(0);
-    let mut passing_by = 0;
-    let mut cuts = Vec::new();
-    for (place, change) in passing.into_iter().enumerate().take(tasks) {
-        passing_by += change;
-        let inside = place >= LEAST_OUTSIDE && place + LEAST_OUTSIDE < tasks;
-        if inside && passing_by == 0 && place <= first_end && place >= last_beginning {
-            cuts.push(place);
-        }
-    }
+    let mut cuts = not_passed(tasks, spans);
+    let inside = |place: &usize| *place >= LEAST_OUTSIDE && place + LEAST_OUTSIDE < tasks;
+    cuts.retain(|place| inside(place) && *place <= first_end && *place >= last_beginning);
     cuts
+}
+
+/// Places that no span passes by: none begins before one of them and ends behind it. Linear in both.
+pub(crate) fn not_passed(places: usize, spans: impl IntoIterator<Item = (usize, usize)>) -> Vec<usize> {
+    let mut change = vec![0_isize; places + 1];
+    for (from, to) in spans.into_iter().filter(|(from, to)| from + 1 < *to) {
+        change[from + 1] += 1;
+        change[to] -= 1;
+    }
+    let mut passing = 0;
+    let is_free = |place: &usize| {
+        passing += change[*place];
+        passing == 0
+    };
+    (0..places).filter(is_free).collect()
 }

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use crate::model::instance::{Instance, Tensor};
+use crate::solvers::cuts::not_passed;
 
 /// A value that is read so much further on, in parts of all tasks, goes past.
 const FAR: f64 = 0.25;
@@ -20,37 +21,18 @@ pub(crate) fn dominators(
 ) -> Vec<usize> {
     let (mut is_entered, mut is_left) = (vec![false; count], vec![false; count]);
     // A path that does not visit a task has an edge that goes past its place; from such an edge there is a path to either end.
-    let mut passing = vec![0_isize; count + 2];
-    let mut pass = |from: usize, to: usize| {
-        if from + 1 < to {
-            passing[from + 1] += 1;
-            passing[to] -= 1;
-        }
-    };
+    // Places count from one: zero is before all.
+    let mut spans = Vec::new();
     for &(from, to) in edges {
         (is_left[from], is_entered[to]) = (true, true);
-        if is_taken(from, to) {
-            // Places count from one: zero is before all.
-            pass(from + 1, to + 1);
-        }
+        spans.extend(is_taken(from, to).then_some((from + 1, to + 1)));
     }
     for place in 0..count {
-        if !is_entered[place] {
-            pass(0, place + 1);
-        }
-        if !is_left[place] {
-            pass(place + 1, count + 1);
-        }
+        spans.extend((!is_entered[place]).then_some((0, place + 1)));
+        spans.extend((!is_left[place]).then_some((place + 1, count + 1)));
     }
-    let mut found = Vec::new();
-    let mut open = 0;
-    for place in 0..count {
-        open += passing[place + 1];
-        if open == 0 {
-            found.push(place);
-        }
-    }
-    found
+    let found = not_passed(count + 2, spans).into_iter();
+    found.filter(|place| (1..=count).contains(place)).map(|place| place - 1).collect()
 }
 
 /// Pieces of the topological order, each up to and with its last dominator; so many dominators a piece.
@@ -87,7 +69,7 @@ mod tests {
     use crate::random::Random;
     use crate::testing::{Rwnn, rwnn};
 
-    /// Whether a path leads from one end to the other without a task.
+    /// True if a path leads from one end to the other without a task.
     fn is_passed_by(task: usize, count: usize, edges: &[(usize, usize)]) -> bool {
         let is_first = |node: usize| edges.iter().all(|(_, to)| *to != node);
         let is_last = |node: usize| edges.iter().all(|(from, _)| *from != node);

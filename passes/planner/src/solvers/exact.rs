@@ -26,10 +26,12 @@ pub(crate) mod test;
 
 use std::time::Instant;
 
+use crate::model::budget::Budget;
 use crate::model::instance::Instance;
 use crate::model::observer::Observer;
 use crate::model::plan::{Limit, Schedule, closes};
-use crate::model::units::{Micros, deadline};
+use crate::model::units::Micros;
+use crate::solvers::chains::cores;
 use crate::solvers::incumbent::SharedIncumbent;
 use graph::{Footprint, Graph};
 use search::{Found, Goal};
@@ -40,18 +42,18 @@ use sweep::Effort;
 pub(crate) const MOST_TASKS: usize = 1024;
 const MOST_DEVICES: usize = 255;
 
-/// How much effort is allowed.
+/// Effort that is allowed.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// How often a task may be put at the end of a partial schedule.
+    /// Number of times that a task may be put at the end of a partial schedule.
     pub extensions: u64,
     /// Results that depend on it are not reproducible.
     pub deadline: Option<Instant>,
-    /// How many threads may work on independent parts; the result does not depend on it.
+    /// Number of threads that may work on independent parts; the result does not depend on it.
     pub threads: usize,
-    /// Who is told of schedules of the whole, and of bounds.
+    /// Observer of schedules of the whole, and of bounds.
     pub observer: Observer,
-    /// What others have found, and whether they need no more.
+    /// Incumbent of all searches, and whether it is optimal.
     pub incumbent: SharedIncumbent,
     pub pruning: Pruning,
 }
@@ -85,31 +87,22 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What a user allows. Where that is nothing in particular, about a minute of one core at most.
+    /// Effort that a user allows; without a limit, about a minute of one core at most.
     pub(crate) fn new(instance: &Instance, limit: Option<Limit>, observer: Observer) -> Self {
-        let (incumbent, pruning) = (SharedIncumbent::default(), Pruning::default());
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        match limit {
-            Some(Limit::Iterations(extensions)) => {
-                Self { extensions, deadline: None, threads, observer, incumbent, pruning }
-            }
-            Some(Limit::Seconds(seconds)) => {
-                let deadline = deadline(Instant::now(), seconds);
-                Self { extensions: u64::MAX, deadline, threads, observer, incumbent, pruning }
-            }
-            None => {
-                // What an extension costs grows with the tasks that it looks ahead to, and with their devices.
-                let cost = instance.tasks().clamp(1, 256) * instance.devices();
-                Self { extensions: 2_000_000_000 / cost as u64, deadline: None, threads, observer, incumbent, pruning }
-            }
-        }
+        // What an extension costs grows with the tasks that it looks ahead to, and with their devices.
+        let cost = instance.tasks().clamp(1, 256) * instance.devices();
+        let budget = Budget::new(limit, Instant::now(), 2_000_000_000 / cost as u64);
+        Self { extensions: budget.iterations, deadline: budget.deadline, threads: cores(), observer, ..Self::default() }
     }
 
     /// A share of what is left.
     pub(crate) fn share(&self, share: f64) -> Self {
-        let now = Instant::now();
-        let deadline = self.deadline.map(|end| now + end.saturating_duration_since(now).mul_f64(share));
-        Self { extensions: (self.extensions as f64 * share) as u64, deadline, ..self.clone() }
+        let budget = self.budget().share_of_time(share);
+        Self { extensions: (self.extensions as f64 * share) as u64, deadline: budget.deadline, ..self.clone() }
+    }
+
+    fn budget(&self) -> Budget {
+        Budget { iterations: self.extensions, deadline: self.deadline }
     }
 
     /// The same for a part, of whose schedules nobody is told.
@@ -117,9 +110,9 @@ impl Limits {
         Self { observer: Observer::default(), ..self.clone() }
     }
 
-    /// Whether there is nothing left to spend.
+    /// True if there is no time left, or nothing better to be found.
     pub(crate) fn are_passed(&self) -> bool {
-        self.incumbent.is_over() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.incumbent.is_over() || self.budget().is_late()
     }
 }
 
@@ -129,7 +122,7 @@ pub struct Answer {
     pub schedule: Option<Timetable>,
     /// No schedule ends before this; infinite if none fits.
     pub bound: Micros,
-    /// What proves it.
+    /// Method that proves it.
     pub bound_by: &'static str,
 }
 
@@ -154,7 +147,7 @@ impl Timetable {
 }
 
 impl Answer {
-    /// Whether no schedule is better.
+    /// True if no schedule is better.
     pub fn is_optimal(&self) -> bool {
         self.schedule.as_ref().is_some_and(|schedule| closes(self.bound, schedule.value))
     }
@@ -185,13 +178,13 @@ pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     Answer { schedule, bound, bound_by }
 }
 
-/// Whether the devices hold all that the schedule puts on them at the same time.
+/// True if the devices hold all that the schedule puts on them at the same time.
 pub(crate) fn fits(instance: &Instance, schedule: &Timetable) -> bool {
     let held = match instance.memory_model() {
         crate::model::problem::MemoryModel::Static => instance.static_use(&schedule.device),
         crate::model::problem::MemoryModel::Liveness => instance.peak_use(&schedule.device, &schedule.start),
     };
-    held.iter().enumerate().all(|(device, held)| *held <= instance.capacity_bytes(device))
+    instance.fits(&held)
 }
 
 /// Tasks in the order of their starts.
@@ -222,12 +215,7 @@ pub(crate) fn in_sequence(instance: &Instance, sequence: &[(usize, usize)]) -> T
 
 /// Searches with sets as large as the graph needs.
 pub(crate) fn search(graph: &Graph, goal: Goal<'_>, limits: &Limits) -> Found {
-    let effort = Effort {
-        extensions: limits.extensions,
-        deadline: limits.deadline,
-        incumbent: &limits.incumbent,
-        pruning: limits.pruning,
-    };
+    let effort = Effort { budget: limits.budget(), incumbent: &limits.incumbent, pruning: limits.pruning };
     let observer = &limits.observer;
     if graph.devices > MOST_DEVICES {
         return Found::nothing(bounds::longest_path(graph));

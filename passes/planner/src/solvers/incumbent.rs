@@ -30,6 +30,13 @@ impl<T> Incumbent<T> {
         is_better
     }
 
+    /// Takes another's solution if it is better than the one that is there; the bound stays.
+    pub(crate) fn take_over(&mut self, other: Self) {
+        if let Some(solution) = other.solution {
+            self.take(other.value, solution, other.by);
+        }
+    }
+
     /// Takes a bound if it is better than the one that is there.
     pub(crate) fn prove(&mut self, bound: Bound) {
         self.bound = std::mem::replace(&mut self.bound, Bound::none()).or(bound);

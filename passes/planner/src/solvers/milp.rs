@@ -6,8 +6,8 @@
 
 mod cuts;
 mod latency;
-mod paper;
 mod queue;
+mod rows;
 mod search;
 mod symmetry;
 mod times;
@@ -21,18 +21,17 @@ use crate::model::instance::Instance;
 use crate::model::options::{Options, Symmetry};
 use crate::model::plan::{Batch, Limit, Objective, Schedule};
 use crate::model::problem::Problem;
+use crate::model::units::Micros;
 use crate::solvers::Solution;
 use crate::solvers::baseline;
 
 use latency::Latency;
-use paper::Paper;
 use queue::Queue;
+pub use rows::{check_orders, limit_memory};
 use search::Search;
 
-/// What a time may be above the horizon by rounding.
+/// Share of the horizon that a time may be above it by rounding.
 const ROUNDING: f64 = 1e-9;
-/// Memories are larger by this factor: shares of them are rounded, and a plan that fills one exactly is a solution.
-const ROUNDED: f64 = 1.0 + 1e-12;
 /// More order variables than this take more memory than they are worth.
 const MOST_PAIRS: usize = 100_000;
 /// The same for variables that say where two groups of tasks are, together.
@@ -45,14 +44,14 @@ const START_SECONDS: f64 = 0.0025;
 const SECONDS_A_TASK: f64 = 0.05;
 
 /// A program whose solutions are schedules.
-trait Formulation {
+pub trait Formulation {
     /// The solution that a schedule is; none where the program has no room for it.
     fn solution(&self, program: &Program, launches: &[Batch]) -> Option<Vec<f64>>;
 
     /// The schedule that a solution is, with rounded times.
     fn launches(&self, values: &[f64]) -> Vec<Batch>;
 
-    /// What makes a solution the schedule that it is, and whether it is so: places, and orders on each device if they
+    /// Decisions that make a solution the schedule that it is, with their values: places, and orders on each device if they
     /// are wanted.
     fn decisions(&self, values: &[f64], orders: bool) -> Vec<(Column, bool)>;
 }
@@ -65,7 +64,7 @@ pub(crate) fn milp(problem: &Problem, objective: Objective, options: &Options) -
     solve(&instance, objective, options, clock, start)
 }
 
-/// How many variables and constraints the tight program of a queue has, whose horizon is a list scheduler's plan.
+/// Returns the numbers of variables and constraints of the tight program of a queue, whose horizon is a list scheduler's plan.
 pub fn queue_program_size(problem: &Problem, symmetry: Symmetry) -> Result<(usize, usize), Error> {
     let instance = Instance::new(problem, Objective::Batch)?;
     let (start, _) = baseline::best(problem, Objective::Batch)?;
@@ -74,17 +73,18 @@ pub fn queue_program_size(problem: &Problem, symmetry: Symmetry) -> Result<(usiz
     Ok((program.columns(), program.rows()))
 }
 
-/// Whether so many seconds are enough for the tight program to be worth building.
+/// True if so many seconds are enough for the tight program to be worth building.
 pub(crate) fn has_room(instance: &Instance, seconds: f64) -> bool {
     let size = instance.tasks() as f64 * f64::from(instance.inputs()).sqrt();
     seconds >= SECONDS_A_TASK * size
 }
 
-/// What the tight program proves in so many seconds about all plans, and a better one if it has any. None where the
-/// program is too large.
+/// Returns what the tight program proves in so many seconds about all plans, and a better one if it has any. None where the
+/// program is too large, or its solver fails.
 pub(crate) fn within(instance: &Instance, options: &Options, seconds: f64, start: &Schedule) -> Option<Solution> {
     let options = Options { limit: Some(Limit::Seconds(seconds)), observer: options.observer.clone(), ..*options };
-    solve(instance, start.objective(), &options, Instant::now(), Ok(start.clone())).ok()
+    let solved = solve(instance, start.objective(), &options, Instant::now(), Ok(start.clone()));
+    options.observer.unless_failed(solved)
 }
 
 /// Looks for what is better than the start, if there is one.
@@ -110,14 +110,19 @@ fn solve(
     search.answer(solved, start)
 }
 
-/// DiviML's own program, from nothing: HEFT's plan is its horizon, and the answer where HiGHS has none.
-pub(crate) fn paper(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
-    let clock = Instant::now();
-    let instance = Instance::new(problem, objective)?;
-    let start = baseline::heft(problem, objective, options).map(|solution| solution.schedule);
-    let mut search = Search::new(&instance, objective, options, clock, start.as_ref().ok());
+/// Solves the program that `build` makes for a horizon, which is the makespan of the start if there is one. The start is the
+/// answer where HiGHS has none.
+pub fn solve_formulation<F: Formulation>(
+    instance: &Instance,
+    objective: Objective,
+    options: &Options,
+    clock: Instant,
+    start: Result<Schedule, Error>,
+    build: impl FnOnce(Micros, &mut Program) -> Result<F, Error>,
+) -> Result<Solution, Error> {
+    let mut search = Search::new(instance, objective, options, clock, start.as_ref().ok());
     let mut program = Program::default();
-    let model = Paper::new(&instance, search.horizon, &mut program)?;
+    let model = build(search.horizon, &mut program)?;
     let solved = search.run(program, &model);
     search.answer(solved, start)
 }

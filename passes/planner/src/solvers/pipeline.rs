@@ -9,6 +9,7 @@ mod auto;
 mod bounds;
 mod brkga;
 mod cost;
+mod equal;
 mod evolution;
 mod fleet;
 mod known;
@@ -37,6 +38,7 @@ use crate::model::problem::{Pipeline, Problem, View, ViewKind};
 use crate::solvers::Solution;
 
 use cost::Blocks;
+pub(crate) use fleet::{all_bounds as bounds_on_devices, auto as auto_on_devices};
 use known::Known;
 use meeting::Meeting;
 use model::Model;
@@ -68,7 +70,7 @@ pub(crate) fn anneal(problem: &Problem, _: Objective, options: &Options) -> Resu
     };
     let model = Model::new(problem, view, options)?;
     let mut known = Known::start(&model, options);
-    known.anneal(&model, options, &Meeting::new(&known), 0);
+    known.anneal(&model, options, &Meeting::new(&known.best), 0);
     Ok(answer(problem, view, &model, known))
 }
 
@@ -79,9 +81,7 @@ pub(crate) fn milp(problem: &Problem, _: Objective, options: &Options) -> Result
     };
     let since = Instant::now();
     let model = Model::new(problem, view, options)?;
-    let mut known = Known::start(&model, &brief(options));
-    let meeting = Meeting::new(&known);
-    known.anneal(&model, &brief(options), &meeting, 0);
+    let (mut known, meeting) = Known::briefly(&model, options);
     milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options, &meeting)?;
     Ok(answer(problem, view, &model, known))
 }
@@ -91,32 +91,20 @@ pub(crate) fn auto(problem: &Problem, view: &Pipeline, options: &Options) -> Res
     let since = Instant::now();
     let model = Model::new(problem, view, options)?;
     let known = auto::solve(&model, options, since);
-    options.observer.taken(known.value, known.by);
+    options.observer.taken(known.best.value(), known.best.by());
     Ok(answer(problem, view, &model, known))
 }
 
-/// A portfolio for the problem's devices.
-pub(crate) fn auto_on_devices(problem: &Problem, options: &Options) -> Result<Solution, Error> {
-    fleet::auto(problem, options)
-}
-
-/// Whether some pipeline is found, on devices of their own.
+/// True if some pipeline is found, on devices of their own.
 pub(crate) fn has_plan(problem: &Problem, options: &Options) -> bool {
     problem.mtpp.is_none() && fleet::has_plan(problem, options)
-}
-
-/// Every bound for the problem's devices by name, weakest first, each with its share of the limit.
-pub(crate) fn bounds_on_devices(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
-    fleet::all_bounds(problem, options)
 }
 
 /// Every bound for equal devices by name, weakest first, each with its share of the limit.
 pub(crate) fn all_bounds(problem: &Problem, view: &Pipeline, options: &Options) -> Result<Vec<Bound>, Error> {
     let since = Instant::now();
     let model = Model::new(problem, view, options)?;
-    let mut known = Known::start(&model, &brief(options));
-    let meeting = Meeting::new(&known);
-    known.anneal(&model, &brief(options), &meeting, 0);
+    let (mut known, meeting) = Known::briefly(&model, options);
     let simple = bounds::simple(&model);
     let mut all = vec![simple.clone()];
     all.extend((model.tasks() <= bounds::MOST_TASKS).then(|| bounds::windows(&model, simple.value)));
@@ -124,10 +112,10 @@ pub(crate) fn all_bounds(problem: &Problem, view: &Pipeline, options: &Options) 
     all.push(milp::bottleneck(&model, &known, &milp::limits(options, since, 0.2))?);
     all.push(milp::bottleneck_guess(&model, &known, &milp::limits(options, since, 0.3))?);
     let mut effort = proof::effort(options, since, 0.5, &meeting);
-    all.extend(priced::priced(&model, simple.value, known.value, &mut effort, &mut |_| {})?);
+    all.extend(priced::priced(&model, simple.value, known.best.value(), &mut effort, &mut |_| {})?);
     milp::exact(&model, &mut known, &milp::limits(options, since, 1.0), options, &meeting)?;
-    if all.iter().all(|bound| bound.by != known.bound.by) {
-        all.push(known.bound);
+    if all.iter().all(|bound| bound.by != known.best.bound().by) {
+        all.push(known.best.bound().clone());
     }
     Ok(all)
 }
@@ -142,22 +130,8 @@ fn brief(options: &Options) -> Options {
     Options { limit: Some(limit), ..options.clone() }
 }
 
-/// The same options with a share of the time that is left; iterations are each part's own.
-fn left(options: &Options, since: Instant, share: f64) -> Options {
-    let limit = options.limit.map(|limit| match limit {
-        Limit::Seconds(seconds) => Limit::Seconds(share_of(seconds, since, share)),
-        Limit::Iterations(count) => Limit::Iterations(count),
-    });
-    Options { limit, ..options.clone() }
-}
-
-/// A share of what is left of so many seconds.
-fn share_of(seconds: f64, since: Instant, share: f64) -> f64 {
-    (seconds - since.elapsed().as_secs_f64()).max(0.0) * share
-}
-
 fn answer(problem: &Problem, view: &Pipeline, model: &Model, known: Known) -> Solution {
-    solution(problem, view, model, &known.blocks, &known.order, known.bound)
+    solution(problem, view, model, known.blocks(), &known.order, known.best.bound().clone())
 }
 
 /// The plan for blocks whose tasks run in this order.

@@ -1,16 +1,15 @@
-//! Search among schedules: simulated annealing, large neighbourhoods, evolution; for one input and for a queue.
+//! Search among schedules: simulated annealing and large neighbourhoods; for one input and for a queue.
 //!
 //! Each starts from the baselines and gives back nothing worse. Effort is counted in trial schedules and shared by a fixed
 //! number of chains that know nothing of each other, so that the result is the same on any number of cores.
 
 mod anneal;
-mod batch;
-mod evolve;
-mod memory;
-mod method;
-mod model;
-mod schedule;
-mod window;
+pub mod batch;
+pub mod latency;
+pub mod memory;
+pub mod method;
+pub mod model;
+pub mod schedule;
 
 use crate::model::error::Error;
 use crate::model::instance::Instance;
@@ -29,8 +28,6 @@ use method::Method;
 const ANNEAL_TRIALS: u64 = 8_000_000;
 /// The same for queues, where a trial is a task put to where it is best.
 const QUEUE_TRIALS: u64 = 500_000;
-/// The same for evolution, whose trials are whole schedules.
-const EVOLVE_TRIALS: u64 = 200_000;
 
 /// Simulated annealing on devices and order.
 pub(crate) fn anneal(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
@@ -44,11 +41,11 @@ pub(crate) fn neighbourhoods(problem: &Problem, objective: Objective, options: &
 
 /// The same from a schedule of one input that is known. None where nothing better was found.
 pub(crate) fn neighbourhoods_from(instance: &Instance, start: &Timetable, allowance: &Allowance) -> Option<Timetable> {
-    let found = anneal::latency(instance, &start.device, &start.start, allowance, Method::Neighbourhoods)?;
+    let found = improve_from(instance, &start.clone().into_schedule(), allowance, Method::Neighbourhoods)?;
     Timetable::new(&found).filter(|found| found.value < start.value)
 }
 
-/// What large neighbourhoods may spend as part of a portfolio.
+/// Effort of large neighbourhoods as part of a portfolio.
 pub(crate) fn neighbourhoods_allowance(options: &Options) -> Allowance {
     Allowance::new(&options.named("lns"), ANNEAL_TRIALS)
 }
@@ -57,12 +54,23 @@ fn improve(problem: &Problem, objective: Objective, options: &Options, method: M
     let instance = Instance::new(problem, objective)?;
     let (start, _) = baseline::best(problem, objective)?;
     let allowance = Allowance::new(options, if objective == Objective::Batch { QUEUE_TRIALS } else { ANNEAL_TRIALS });
-    let found = match &start {
-        Schedule::Latency { device, start, .. } => anneal::latency(&instance, device, start, &allowance, method),
-        Schedule::Batch { batches, .. } => batch::anneal(&instance, batches, &allowance, method),
-        Schedule::Pipeline { .. } | Schedule::Edge { .. } => None,
-    };
+    let found = improve_from(&instance, &start, &allowance, method);
     Ok(better(start, found))
+}
+
+/// Improves a schedule. None where it cannot be searched.
+fn improve_from(instance: &Instance, start: &Schedule, allowance: &Allowance, method: Method) -> Option<Schedule> {
+    match start {
+        Schedule::Latency { device, start, .. } => {
+            let (model, choice) = (latency::Model::new(instance)?, latency::Model::choice(instance, device, start));
+            anneal::improve(instance, &model, &choice, allowance, method)
+        }
+        Schedule::Batch { batches, .. } => {
+            let model = batch::Model::new(instance)?;
+            anneal::improve(instance, &model, &model.choice(instance, batches)?, allowance, method)
+        }
+        Schedule::Pipeline { .. } | Schedule::Edge { .. } => None,
+    }
 }
 
 /// Searches a queue stretch by stretch between cuts of the network, then the whole.
@@ -81,20 +89,6 @@ pub(crate) fn split_queue_from(instance: &Instance, start: Schedule, options: &O
     let Schedule::Batch { batches, .. } = &start else { return Solution { schedule: start, bound: None } };
     let found = batch::split(instance, batches, &stretches, &Allowance::new(options, QUEUE_TRIALS));
     better(start, found)
-}
-
-/// The biased (1+1) evolutionary algorithm: starts with each task where it runs fastest, changes about one task at a time,
-/// and keeps what is no worse.
-pub(crate) fn evolve(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
-    let instance = Instance::new(problem, objective)?;
-    let start = baseline::met(problem, objective, options)?.schedule;
-    let allowance = Allowance::new(options, EVOLVE_TRIALS);
-    let found = match &start {
-        Schedule::Latency { device, .. } => evolve::latency(&instance, device, &allowance),
-        Schedule::Batch { batches, .. } => batch::evolve(&instance, batches, &allowance),
-        Schedule::Pipeline { .. } | Schedule::Edge { .. } => None,
-    };
-    Ok(better(start, found))
 }
 
 fn better(start: Schedule, found: Option<Schedule>) -> Solution {

@@ -11,17 +11,18 @@ mod test;
 
 use std::time::Instant;
 
+use crate::model::budget::Budget;
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::Options;
-use crate::model::plan::{Limit, Objective, closes};
+use crate::model::plan::Objective;
 use crate::model::problem::Problem;
 use crate::random::Random;
 use crate::solvers::Solution;
 use crate::solvers::baseline;
 use crate::solvers::contention::{
-    Chain, Choice, Job, Known, Model, Simulator, TimedSolution, allowance, anneal, as_it_is, best_bound, each_once,
-    extend_first_to_end, jobs, starts,
+    Chain, Choice, Job, Known, Model, Simulator, TimedSolution, as_it_is, best_bound, each_once, extend_first_to_end,
+    jobs, starts,
 };
 use crate::solvers::dominators::submodels;
 use crate::solvers::timing::launches;
@@ -46,20 +47,15 @@ pub(crate) fn solve(problem: &Problem, options: &Options, warm: Option<Solution>
     let instance = Instance::new(&problem.relaxed_without_memory(), Objective::Latency)?;
     let model = Model::new(problem, Objective::Latency, &instance, &each_once(&instance));
     let mut known = Known::new(&model);
-    starts(&model).into_iter().for_each(|choice| known.take(Some(choice)));
-    if let Ok((listed, _)) = baseline::best(&problem.relaxed(), Objective::Latency) {
-        known.take(Some(as_it_is(&model, &launches(&listed))));
-    }
-    if let Some(warm) = &warm {
-        known.take(Some(as_it_is(&model, &launches(&warm.schedule))));
-    }
-    known.tell(options);
+    known.take(starts(&model));
+    let listed = baseline::best(&problem.relaxed(), Objective::Latency).ok().map(|(listed, _)| listed);
+    let others = listed.iter().chain(warm.iter().map(|warm| &warm.schedule));
+    known.take(others.map(|other| as_it_is(&model, &launches(other))));
+    known.report(options);
     known.take(piece_by_piece(&model, options, since));
-    known.tell(options);
+    known.report(options);
     let bound = best_bound(problem, Objective::Latency, warm.and_then(|warm| warm.bound))?;
-    if let Some((_, start)) = known.best.clone().filter(|(value, _)| !closes(bound.value, *value)) {
-        known.take(anneal(&model, &start, &allowance(&model, &options.left_since(since))));
-    }
+    known.anneal(bound.value, &options.left_since(since));
     Ok(TimedSolution { timed: known.timed()?, bound })
 }
 
@@ -72,10 +68,7 @@ fn piece_by_piece(model: &Model<'_>, options: &Options, since: Instant) -> Optio
     let mut choice = Choice::empty(model);
     let mut simulator = Simulator::new(model);
     let mut random = Random::new(options.seed);
-    let is_late = || match options.limit {
-        Some(Limit::Seconds(seconds)) => since.elapsed().as_secs_f64() > seconds * PIECES_SHARE,
-        _ => false,
-    };
+    let budget = Budget::new(options.limit, since, u64::MAX).share_of_time(PIECES_SHARE);
     for piece in pieces {
         let launches = &order[piece];
         let from = choice.order.len();
@@ -83,13 +76,10 @@ fn piece_by_piece(model: &Model<'_>, options: &Options, since: Instant) -> Optio
         let steps = jobs(model, launches);
         let to = from + steps.len();
         choice.order.extend(steps);
-        if is_late() {
+        if budget.is_late() {
             continue;
         }
-        let trials = match options.limit {
-            Some(Limit::Iterations(count)) => (TRIALS_EACH * (to - from) as u64).min(count),
-            _ => TRIALS_EACH * (to - from) as u64,
-        };
+        let trials = (TRIALS_EACH * (to - from) as u64).min(budget.iterations);
         let mut chain = Chain::new(model, choice.clone(), from, to, Random::new(random.next_u64()));
         if let Some(planned) = program::plan(model, &choice, from, launches, count, options) {
             chain.start_from(planned);

@@ -1,12 +1,12 @@
 //! Exact starts: a solver's times are rounded, so only its devices and its order are taken.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::model::instance::Instance;
 use crate::model::plan::{Batch, Schedule};
 use crate::model::problem::MemoryModel;
-use crate::model::units::{Bytes, Micros};
+use crate::model::units::{Bytes, Micros, Total};
 
 /// The launches of a schedule; for one input, each task is a launch.
 pub(crate) fn launches(schedule: &Schedule) -> Vec<Batch> {
@@ -55,13 +55,13 @@ pub(crate) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micr
     let time = |launch: &Batch| instance.time_at(launch.node, launch.device, u32::try_from(launch.inputs.len()).ok()?);
     let times = launches.iter().map(time).collect::<Option<Vec<Micros>>>()?;
     // Middles tell who is first even where one takes no time and starts are off by a rounding error.
-    let middle = |index: usize, launch: &Batch| Next { middle: launch.start + times[index] / 2.0, index };
+    let middle = |index: usize, launch: &Batch| Reverse((Total(launch.start + times[index] / 2.0), index));
     let mut free = vec![0.0; instance.devices()];
     let mut earliest: Vec<Micros> = vec![0.0; launches.len()];
     let mut end: Micros = 0.0;
     let ready = (0..launches.len()).filter(|index| waiting[*index] == 0);
-    let mut ready: BinaryHeap<Next> = ready.map(|index| middle(index, &launches[index])).collect();
-    while let Some(Next { index, .. }) = ready.pop() {
+    let mut ready: BinaryHeap<_> = ready.map(|index| middle(index, &launches[index])).collect();
+    while let Some(Reverse((_, index))) = ready.pop() {
         let launch = &mut launches[index];
         launch.start = f64::max(earliest[index], free[launch.device]);
         let over = launch.start + times[index];
@@ -78,7 +78,7 @@ pub(crate) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micr
     end.is_finite().then_some(end)
 }
 
-/// Whether the devices hold what the launches put on them.
+/// True if the devices hold what the launches put on them.
 pub(crate) fn fits(instance: &Instance, launches: &[Batch]) -> bool {
     let held: Vec<Bytes> = match instance.memory_model() {
         MemoryModel::Static => {
@@ -91,7 +91,7 @@ pub(crate) fn fits(instance: &Instance, launches: &[Batch]) -> bool {
         }
         MemoryModel::Liveness => instance.peak_use_of(launches),
     };
-    held.iter().enumerate().all(|(device, held)| *held <= instance.capacity_bytes(device))
+    instance.fits(&held)
 }
 
 /// Launches as the objective's schedule.
@@ -105,30 +105,3 @@ pub(crate) fn schedule(instance: &Instance, launches: Vec<Batch>, makespan: Micr
     }
     Schedule::Latency { device, start, makespan }
 }
-
-/// A launch whose operands are there.
-struct Next {
-    middle: Micros,
-    index: usize,
-}
-
-/// The earliest is the greatest; of equals the first.
-impl Ord for Next {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.middle.total_cmp(&self.middle).then(other.index.cmp(&self.index))
-    }
-}
-
-impl PartialOrd for Next {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Next {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Next {}

@@ -87,7 +87,7 @@ fn algorithm_names() -> PossibleValuesParser {
         let objectives: Vec<&str> = algorithm.objectives().map(|objective| objective.name()).collect();
         PossibleValue::new(algorithm.name).help(format!("{} ({})", algorithm.summary, objectives.join(", ")))
     };
-    algorithms().iter().map(describe).into()
+    algorithms().into_iter().map(describe).into()
 }
 
 impl Solve {
@@ -186,6 +186,11 @@ fn observer(progress: Option<Observer>, part: Arc<OnceLock<&'static str>>, explo
             }
             SolverEvent::Explored(count, _) => {
                 explored.fetch_add(count, Ordering::Relaxed);
+            }
+            SolverEvent::Failed(part) => {
+                eprintln!(
+                    "divi-plan: warning: {part} was given up: its solver failed; the plan and the bound are those of other algorithms"
+                );
             }
             SolverEvent::Plan(..) | SolverEvent::Bound(..) => {}
         }

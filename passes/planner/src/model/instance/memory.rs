@@ -1,4 +1,4 @@
-//! What devices must hold, under both memory models.
+//! Memory that devices must have, under both memory models.
 
 use super::Instance;
 use crate::model::problem::MemoryModel;
@@ -9,9 +9,14 @@ impl Instance {
         self.memory_model
     }
 
-    /// What a device can hold; infinite where nothing is said.
+    /// Memory of a device; infinite where nothing is said.
     pub fn capacity_bytes(&self, device: usize) -> Bytes {
         self.capacity[device]
+    }
+
+    /// True if devices can hold so much.
+    pub(crate) fn fits(&self, held: &[Bytes]) -> bool {
+        held.iter().zip(&self.capacity).all(|(held, capacity)| held <= capacity)
     }
 
     pub fn weight_bytes(&self, task: usize) -> Bytes {
@@ -28,18 +33,18 @@ impl Instance {
         self.output[task]
     }
 
-    /// What a task needs while it runs, for one input.
+    /// Scratch memory of a task while it runs, for one input.
     pub fn scratch_bytes(&self, task: usize) -> Bytes {
         self.scratch[task]
     }
 
-    /// What a task takes from its device's memory under the static model (eq. 6): weights once, operands and results
+    /// Memory that a task takes under the static model (eq. 6): weights once, operands and results
     /// for each input.
     pub fn static_bytes(&self, task: usize, count: u32) -> Bytes {
         self.weight[task] + (self.input[task] + self.output[task]) * f64::from(count)
     }
 
-    /// Whether some placement might not fit, under either model. Where it is false, memory can be left out.
+    /// True if some placement might not fit, under either model. Where it is false, memory can be left out.
     pub fn memory_binds(&self) -> bool {
         (0..self.devices).any(|device| {
             let here = |task: &usize| self.allowed[*task].contains(&device);
@@ -58,7 +63,7 @@ impl Instance {
         })
     }
 
-    /// What each device holds when one input's tasks are placed so: under the static model, without looking at starts.
+    /// Memory that each device holds when one input's tasks are placed so: under the static model, without looking at starts.
     pub fn static_use(&self, device: &[usize]) -> Vec<Bytes> {
         let mut held = vec![0.0; self.devices];
         for (task, &device) in device.iter().enumerate() {
@@ -67,7 +72,7 @@ impl Instance {
         held
     }
 
-    /// What each device holds at most when one input's tasks run so: all weights, and what is alive at the same time.
+    /// Peak memory of each device when one input's tasks run so: all weights, and what is alive at the same time.
     ///
     /// A result is alive on its own device from when its task starts until its last reader there has ended and the last
     /// transfer of it is over; a copy of it on another device from when its transfer starts until its last reader there

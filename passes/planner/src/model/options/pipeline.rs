@@ -1,12 +1,9 @@
-//! What can be chosen about a pipeline, by the names that users type.
+//! Choices about a pipeline, by the names that users type.
 
-use std::fmt;
-use std::str::FromStr;
-
-use crate::model::error::Error;
+use crate::model::named::named;
 use crate::model::units::Micros;
 
-/// What a stage costs.
+/// Cost of a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PipelineCost {
     /// It gets its inputs, then works, then hands on its outputs (MTPP's eq. 3).
@@ -16,16 +13,9 @@ pub enum PipelineCost {
     Overlap,
 }
 
+named!(PipelineCost, "pipeline cost", Serial = "serial", Overlap = "overlap");
+
 impl PipelineCost {
-    pub const ALL: [Self; 2] = [Self::Serial, Self::Overlap];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Serial => "serial",
-            Self::Overlap => "overlap",
-        }
-    }
-
     /// A stage's time.
     pub(crate) fn of(self, compute: Micros, io: Micros) -> Micros {
         match self {
@@ -49,55 +39,11 @@ pub enum OrderSearch {
     MlaWeighted,
 }
 
+named!(OrderSearch, "order", Brkga = "brkga", Random = "random", Mla = "mla", MlaWeighted = "mla-weighted");
+
 impl OrderSearch {
-    pub const ALL: [Self; 4] = [Self::Brkga, Self::Random, Self::Mla, Self::MlaWeighted];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Brkga => "brkga",
-            Self::Random => "random",
-            Self::Mla => "mla",
-            Self::MlaWeighted => "mla-weighted",
-        }
-    }
-
-    /// Whether orders are judged by how far their tensors go, not by their slicing.
+    /// True if orders are judged by how far their tensors go, not by their slicing.
     pub(crate) fn arranges(self) -> bool {
         matches!(self, Self::Mla | Self::MlaWeighted)
     }
-}
-
-impl fmt::Display for PipelineCost {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl fmt::Display for OrderSearch {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for PipelineCost {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        named(&Self::ALL, Self::name, name, "pipeline cost")
-    }
-}
-
-impl FromStr for OrderSearch {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        named(&Self::ALL, Self::name, name, "order")
-    }
-}
-
-fn named<T: Copy>(all: &[T], name_of: fn(T) -> &'static str, name: &str, what: &str) -> Result<T, Error> {
-    all.iter().copied().find(|choice| name_of(*choice) == name).ok_or_else(|| {
-        let names: Vec<&str> = all.iter().map(|choice| name_of(*choice)).collect();
-        Error::Unsupported(format!("there is no {what} '{name}'; there are {}", names.join(", ")))
-    })
 }

@@ -1,9 +1,6 @@
 //! Lower bounds, and what they rest on.
 
-use std::fmt;
-use std::str::FromStr;
-
-use crate::model::error::Error;
+use crate::model::named::named;
 use crate::model::units::Micros;
 
 /// Kind of proof of a bound.
@@ -18,17 +15,9 @@ pub enum Proof {
     Solver,
 }
 
+named!(Proof, "proof", Exact = "exact", SafeDual = "safe-dual", Solver = "solver");
+
 impl Proof {
-    pub const ALL: [Self; 3] = [Self::Exact, Self::SafeDual, Self::Solver];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::SafeDual => "safe-dual",
-            Self::Solver => "solver",
-        }
-    }
-
     /// True if the bound was checked by own arithmetic.
     pub fn is_verified(self) -> bool {
         self != Self::Solver
@@ -41,23 +30,6 @@ impl Proof {
             Self::SafeDual => "verified dual values",
             Self::Solver => "solver's word, not verified",
         }
-    }
-}
-
-impl fmt::Display for Proof {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Proof {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|proof| proof.name() == name).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::Unsupported(format!("unknown proof '{name}'; expected one of {names}"))
-        })
     }
 }
 

@@ -5,7 +5,7 @@ use super::{Contention, Problem};
 impl Problem {
     /// By pair of devices the bus that joins them, and how many buses there are: those on which transfers hinder each other, so
     /// none at all without contention.
-    pub(crate) fn buses(&self) -> (Vec<Option<usize>>, usize) {
+    pub fn buses(&self) -> (Vec<Option<usize>>, usize) {
         let devices = self.devices.len();
         let mut names: Vec<&str> = Vec::new();
         let of_pair = |pair: usize| {

@@ -6,7 +6,7 @@ use crate::model::plan::Objective;
 impl Problem {
     /// True if a plan has to list its transfers or copies with their times: with contention, or from a cold start.
     /// Plans of pipelines never do, since the cost of a stage includes its transfers.
-    pub(crate) fn lists_transfers(&self, objective: Objective) -> bool {
+    pub fn lists_transfers(&self, objective: Objective) -> bool {
         objective != Objective::Pipeline && (self.contention != Contention::Off || self.cold.is_some())
     }
 

@@ -6,7 +6,7 @@ use super::model::{Model, Way};
 use super::simulate::{Mark, Simulator};
 use crate::model::units::Micros;
 use crate::random::Random;
-use crate::solvers::chains::{Allowance, Budget};
+use crate::solvers::chains::Allowance;
 
 /// The temperature at the beginning, in mean times of a launch; it falls to nothing. With so many jobs there are half as many
 /// trials for each, and no time to come down from so high.
@@ -16,17 +16,17 @@ const MANY: f64 = 100.0;
 const ROUND: u64 = 100;
 /// In how many parts the jobs are cut, at one of which a round begins.
 const PARTS: usize = 4;
-/// How far a job moves in the order at most.
+/// Maximum distance that a job moves in the order.
 const FAR: usize = 40;
 /// So many launches in a row move together at most.
 const LONG: usize = 12;
 
 /// The best choice of several chains; none where nothing better was found.
-pub(crate) fn anneal(model: &Model<'_>, start: &Choice, allowance: &Allowance) -> Option<Choice> {
+pub(super) fn anneal(model: &Model<'_>, start: &Choice, allowance: &Allowance) -> Option<Choice> {
     let before = Simulator::of(model, start).value;
-    let (value, best) = allowance.best_of(|random, budget| {
+    let (value, best) = allowance.best_of(|random| {
         let mut chain = Chain::new(model, start.clone(), 0, start.order.len(), random);
-        chain.search(&budget);
+        chain.search(allowance);
         (chain.best_value, (chain.best_value, chain.best))
     })?;
     (value < before).then_some(best)
@@ -50,7 +50,7 @@ pub(crate) struct Chain<'a> {
     trials: u64,
 }
 
-/// What a trial has changed, so that it can be undone.
+/// Changes of a trial, so that it can be undone.
 #[derive(Default)]
 struct Undo {
     placed: Vec<(usize, u16, Way)>,
@@ -96,17 +96,17 @@ impl<'a> Chain<'a> {
     }
 
     /// Until the budget is spent.
-    fn search(&mut self, budget: &Budget<'_>) {
+    fn search(&mut self, allowance: &Allowance) {
         let mut told = f64::INFINITY;
         loop {
-            let spent = budget.spent(self.trials);
+            let spent = allowance.spent(self.trials);
             if spent >= 1.0 || self.to <= self.from {
                 break;
             }
             self.round(spent, ROUND);
             if self.best_value < told {
                 told = self.best_value;
-                budget.tell(told);
+                allowance.report(told);
             }
         }
     }
@@ -275,7 +275,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// Whether a job must come after another.
+/// True if a job must come after another.
 fn waits(model: &Model<'_>, job: Job, other: Job) -> bool {
     match (job, other) {
         (Job::Run(launch), Job::Fetch(of)) => launch == of,

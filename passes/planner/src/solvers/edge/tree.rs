@@ -6,12 +6,13 @@ use super::bounds;
 use super::memo::Memo;
 use super::model::Model;
 use super::state::State;
+use crate::model::budget::Budget;
 use crate::model::plan::Limit;
 use crate::model::units::Micros;
 
 /// Nodes of the tree between two looks at the clock.
 const STEPS: u64 = 1024;
-/// What is smaller by less than this share is no better.
+/// A period that is smaller by less than this share is no better.
 const BETTER: f64 = 1.0 - 1e-9;
 
 /// A placement by layers, and its period.
@@ -21,48 +22,30 @@ pub(super) struct Placed {
     pub(super) period: Micros,
 }
 
-/// How much may be looked at.
+/// Search nodes that were looked at, and the budget for them.
 pub(super) struct Effort {
     pub(super) explored: u64,
-    most: u64,
-    since: Instant,
-    seconds: Option<f64>,
-}
-
-/// A part of that: up to which number of nodes, and which second.
-#[derive(Clone, Copy)]
-pub(super) struct Until {
-    explored: u64,
-    seconds: Option<f64>,
+    budget: Budget,
 }
 
 impl Effort {
     pub(super) fn new(limit: Option<Limit>, by_default: u64) -> Self {
-        let (most, seconds) = match limit {
-            None => (by_default, None),
-            Some(Limit::Iterations(most)) => (most, None),
-            Some(Limit::Seconds(seconds)) => (u64::MAX, Some(seconds)),
-        };
-        Self { explored: 0, most, since: Instant::now(), seconds }
+        Self { explored: 0, budget: Budget::new(limit, Instant::now(), by_default) }
     }
 
-    /// One of so many equal parts of what is left.
-    pub(super) fn part(&self, parts: u32) -> Until {
-        let left = self.most.saturating_sub(self.explored);
-        let gone = self.since.elapsed().as_secs_f64();
-        Until {
-            explored: self.explored + if left > 0 { (left / u64::from(parts)).max(1) } else { 0 },
-            seconds: self.seconds.map(|seconds| gone + (seconds - gone).max(0.0) / f64::from(parts)),
-        }
+    /// One of so many equal parts of what is left: the number of nodes and the time at which it is spent.
+    pub(super) fn part(&self, parts: u32) -> Budget {
+        let left = self.budget.iterations.saturating_sub(self.explored);
+        let iterations = self.explored + if left > 0 { (left / u64::from(parts)).max(1) } else { 0 };
+        Budget { iterations, ..self.budget.share_of_time(1.0 / f64::from(parts)) }
     }
 
-    fn is_spent(&self, until: &Until) -> bool {
-        let is_late = |seconds: f64| self.since.elapsed().as_secs_f64() >= seconds;
-        self.explored >= until.explored || (self.explored.is_multiple_of(STEPS) && until.seconds.is_some_and(is_late))
+    fn is_spent(&self, until: &Budget) -> bool {
+        self.explored >= until.iterations || (self.explored.is_multiple_of(STEPS) && until.is_late())
     }
 }
 
-/// Why a search has ended.
+/// Reason for the end of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// Something better was found, and more was not asked for.
@@ -72,15 +55,15 @@ pub(super) enum End {
     Stopped,
 }
 
-/// What is looked for.
+/// Goal of a search.
 #[derive(Clone, Copy)]
 pub(super) struct Goal {
     /// Only smaller periods.
     pub(super) below: Micros,
     pub(super) splits: usize,
-    /// Whether the first such is enough.
+    /// True if the first such is enough.
     pub(super) any: bool,
-    pub(super) until: Until,
+    pub(super) until: Budget,
 }
 
 pub(super) struct Tree<'a> {
@@ -95,7 +78,7 @@ pub(super) struct Tree<'a> {
 /// The machines that are still to be tried for a layer, the next one last.
 struct Choices {
     machines: Vec<u32>,
-    /// Whether there never was but one: that is no node of the tree.
+    /// True if there never was but one: that is no node of the tree.
     forced: bool,
 }
 
@@ -183,7 +166,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// What a placement has to be below to be better than one that is known.
+/// Period that a placement has to be below to be better than one that is known.
 pub(super) fn better_than(period: Micros) -> Micros {
     period * BETTER
 }

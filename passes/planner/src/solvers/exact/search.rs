@@ -29,9 +29,9 @@ pub(crate) struct Found {
     pub(crate) value: Micros,
     /// No schedule ends before this; infinite if there is none.
     pub(crate) bound: Micros,
-    /// What is known without a search.
+    /// Bound that is known without a search.
     pub(crate) relaxation: Micros,
-    /// How many extensions were tried.
+    /// Number of extensions that were tried.
     pub(crate) extensions: u64,
 }
 
@@ -42,7 +42,7 @@ impl Found {
     }
 }
 
-/// What is looked for.
+/// Goal of a search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal<'a> {
     /// The best that ends by this time: later ends are of no use.
@@ -72,7 +72,7 @@ struct Direction<const WORDS: usize> {
     graph: Graph,
     masks: Masks<WORDS>,
     backwards: bool,
-    /// What its last sweep proved, whether that found a better schedule, and what it took.
+    /// Bound of its last sweep, whether that found a better schedule, and its effort.
     proven: Micros,
     improved: bool,
     extensions: u64,
@@ -84,7 +84,7 @@ impl<const WORDS: usize> Direction<WORDS> {
         Self { graph, masks, backwards, proven: 0.0, improved: false, extensions: 0 }
     }
 
-    /// Whether this is the direction to go on with.
+    /// True if this is the direction to go on with.
     fn is_ahead_of(&self, other: &Self) -> bool {
         if self.proven != other.proven {
             return self.proven > other.proven;
@@ -108,7 +108,7 @@ pub(crate) fn search<const WORDS: usize>(
     mut effort: Effort<'_>,
     observer: &Observer,
 ) -> Found {
-    let allowed = effort.extensions;
+    let allowed = effort.budget.iterations;
     let classes = Classes::new(graph);
     let whole = graph.is_whole();
     let mut directions =
@@ -175,16 +175,16 @@ pub(crate) fn search<const WORDS: usize>(
         }
         width = if width < most_width { most_width.min(width * GROWTH) } else { most_width + 1 };
     }
-    found.extensions = allowed - effort.extensions;
+    found.extensions = allowed - effort.budget.iterations;
     found
 }
 
-/// What ends by this time is better.
+/// Schedules that end by this time are better.
 fn below(value: Micros, whole: bool) -> Micros {
     if whole { (value - 1e-6).ceil() - 1.0 } else { value * (1.0 - SAME) }
 }
 
-/// What is proven when no schedule ends by the cutoff: that it is passed, or that the one in hand is best.
+/// Bound that is proven when no schedule ends by the cutoff: that it is passed, or that the one in hand is best.
 fn beyond(cutoff: Micros, value: Micros) -> Micros {
     if cutoff >= f64::MAX || value.is_finite() { f64::INFINITY } else { cutoff }
 }

@@ -1,45 +1,41 @@
 //! One sweep over all partial schedules, layer by layer, at most so many a layer.
 
-use std::time::Instant;
-
 use super::Pruning;
 use super::context::Context;
 use super::extend::Extender;
 use super::layer::{Layer, Trace};
+use crate::model::budget::Budget;
 use crate::model::units::Micros;
 use crate::solvers::incumbent::SharedIncumbent;
 
-/// What is left of the effort allowed.
+/// Rest of the effort that is allowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort<'a> {
-    pub(crate) extensions: u64,
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) budget: Budget,
     pub(crate) incumbent: &'a SharedIncumbent,
     pub(crate) pruning: Pruning,
 }
 
 impl Effort<'_> {
     fn is_spent(&self) -> bool {
-        self.extensions == 0
-            || self.incumbent.is_over()
-            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.budget.iterations == 0 || self.incumbent.is_over() || self.budget.is_late()
     }
 
     fn spend(&mut self, extensions: u64) {
-        self.extensions = self.extensions.saturating_sub(extensions);
+        self.budget.iterations = self.budget.iterations.saturating_sub(extensions);
     }
 }
 
-/// What a sweep found.
+/// Result of a sweep.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// Tasks and their devices in the order of starts, of the best schedule within the cutoff.
     pub(crate) sequence: Option<Vec<(usize, usize)>>,
     /// No schedule that the sweep has not found is better than this.
     pub(crate) bound: Micros,
-    /// Whether the effort sufficed to reach the last layer.
+    /// True if the effort sufficed to reach the last layer.
     pub(crate) finished: bool,
-    /// How many extensions were tried.
+    /// Number of extensions that were tried.
     pub(crate) extensions: u64,
 }
 
@@ -50,7 +46,7 @@ pub(crate) fn sweep<const WORDS: usize>(
     effort: &mut Effort<'_>,
 ) -> Outcome {
     let devices = context.graph.devices;
-    let allowed = effort.extensions;
+    let allowed = effort.budget.iterations;
     let mut extender = Extender::new(context);
     let mut before = Layer::new(context.pruning.rivals);
     let mut layer = context.root();
@@ -67,7 +63,7 @@ pub(crate) fn sweep<const WORDS: usize>(
                     sequence: None,
                     bound: bound.min(open),
                     finished: false,
-                    extensions: allowed - effort.extensions,
+                    extensions: allowed - effort.budget.iterations,
                 };
             }
             effort.spend(extender.extend(place, &layer, &before, &mut next));
@@ -85,7 +81,7 @@ pub(crate) fn sweep<const WORDS: usize>(
     }
     let best = (0..layer.states.len()).min_by(|a, b| layer.states[*a].reach.total_cmp(&layer.states[*b].reach));
     let sequence = best.map(|place| walk_back(&traces, place, devices));
-    Outcome { sequence, bound, finished: true, extensions: allowed - effort.extensions }
+    Outcome { sequence, bound, finished: true, extensions: allowed - effort.budget.iterations }
 }
 
 /// The way from the first layer to a state of the last.

@@ -6,6 +6,7 @@ mod random;
 use super::graph::Graph;
 use super::search::Goal;
 use super::{Limits, Pruning, search};
+use crate::model::budget::Budget;
 use crate::random::Random;
 use crate::solvers::incumbent::SharedIncumbent;
 pub(crate) use brute::optimum;
@@ -94,8 +95,11 @@ fn bounds_hold_for_narrow_sweeps() {
             cutoff: f64::MAX,
             pruning: TIGHT,
         };
-        let mut effort =
-            Effort { extensions: 100_000, deadline: None, incumbent: &SharedIncumbent::default(), pruning: TIGHT };
+        let mut effort = Effort {
+            budget: Budget { iterations: 100_000, deadline: None },
+            incumbent: &SharedIncumbent::default(),
+            pruning: TIGHT,
+        };
         let outcome = sweep(&context, 1 + seed as usize % 4, &mut effort);
         let value = outcome.sequence.map_or(f64::INFINITY, |sequence| graph.starts(&sequence).1);
         assert!(outcome.bound.min(value) <= best + best * 1e-9, "seed {seed}: {} > {best}", outcome.bound);

@@ -7,9 +7,10 @@
 mod order;
 mod solution;
 
+use super::rows::{conserve, limit_memory};
 use super::symmetry::Classes;
 use super::times::Times;
-use super::{MOST_FLOWS, ROUNDED, ROUNDING, too_large};
+use super::{MOST_FLOWS, ROUNDING, too_large};
 use crate::mip::{Column, Program};
 use crate::model::error::Error;
 use crate::model::instance::Instance;
@@ -97,20 +98,14 @@ impl<'a> Latency<'a> {
             };
             instance.groups()[group].iter().map(of).sum()
         };
-        for device in (0..instance.devices()).filter(|_| instance.memory_binds()) {
-            let here = |group: usize| Some((self.on(group, device)?, bytes(group)));
-            let terms: Vec<(Column, f64)> = (0..self.on.len()).filter_map(here).collect();
-            let (all, room) = (terms.iter().map(|(_, bytes)| bytes).sum::<f64>(), instance.capacity_bytes(device));
-            if all > room {
-                // In shares of all, so that rounding means the same for small and large memories.
-                program.at_most(room / all * ROUNDED, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
-            }
-        }
+        limit_memory(program, instance, |device| {
+            (0..self.on.len()).filter_map(|group| Some((self.on(group, device)?, bytes(group)))).collect()
+        });
         let used = |group: usize, device: usize| find(&self.on[group], device).into_iter().collect();
         self.classes.break_ties(program, used, |criterion, device| self.has(criterion, device));
     }
 
-    /// What a device has of what equal devices are put into order by.
+    /// Terms of a device that equal devices are put into order by.
     fn has(&self, criterion: Symmetry, device: usize) -> Vec<(Column, f64)> {
         let amount = |group: usize| {
             let members = self.instance.groups()[group].iter();
@@ -140,7 +135,7 @@ impl<'a> Latency<'a> {
         Ok(())
     }
 
-    /// What passes between the end of one task and the arrival of its values at another, negative.
+    /// Time between the end of one task and the arrival of its values at another, negative.
     fn delay(
         &mut self,
         program: &mut Program,
@@ -197,7 +192,7 @@ impl<'a> Latency<'a> {
         Some((on, factor * time(self.instance, task, device) / self.horizon))
     }
 
-    /// Whether a group is on a device; none where it cannot be.
+    /// The column that is one if a group is on a device; none where it cannot be.
     pub(super) fn on(&self, group: usize, device: usize) -> Option<Column> {
         find(&self.on[group], device)
     }
@@ -220,14 +215,7 @@ fn flow(
             columns.push((*u, *v, program.column(0.0, 1.0, 0.0)));
         }
     }
-    for (u, here) in from {
-        let out = columns.iter().filter(|(from, ..)| from == u).map(|(.., column)| (*column, 1.0));
-        program.exactly(0.0, out.chain([(*here, -1.0)]));
-    }
-    for (v, here) in to {
-        let into = columns.iter().filter(|(_, to, _)| to == v).map(|(.., column)| (*column, 1.0));
-        program.exactly(0.0, into.chain([(*here, -1.0)]));
-    }
+    conserve(program, &columns, from.iter().copied(), to.iter().copied());
     columns
 }
 

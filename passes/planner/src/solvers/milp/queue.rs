@@ -10,9 +10,10 @@ mod inputs;
 mod order;
 mod solution;
 
+use super::rows::limit_memory;
 use super::symmetry::Classes;
 use super::times::{Times, quickest};
-use super::{MOST_FLOWS, ROUNDED, ROUNDING, too_large};
+use super::{MOST_FLOWS, ROUNDING, too_large};
 use crate::mip::{Column, Program};
 use crate::model::error::Error;
 use crate::model::instance::Instance;
@@ -156,7 +157,7 @@ impl<'a> Queue<'a> {
     /// Eq. (6); under the liveness model, weights alone.
     fn limit_memory(&self, program: &mut Program) {
         let instance = self.instance;
-        for device in (0..instance.devices()).filter(|_| instance.memory_binds()) {
+        limit_memory(program, instance, |device| {
             let mut terms: Vec<(Column, f64)> = Vec::new();
             for (group, members) in instance.groups().iter().enumerate() {
                 let Some(on) = self.on(group, device) else { continue };
@@ -168,11 +169,8 @@ impl<'a> Queue<'a> {
                     terms.extend(on.takes.iter().map(|take| (*take, each)));
                 }
             }
-            let (all, room) = (terms.iter().map(|(_, bytes)| bytes).sum::<f64>(), instance.capacity_bytes(device));
-            if all > room {
-                program.at_most(room / all * ROUNDED, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
-            }
-        }
+            terms
+        });
     }
 
     fn break_ties(&self, program: &mut Program) {
@@ -190,7 +188,7 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// What a device has of what equal devices are put into order by.
+    /// Terms of a device that equal devices are put into order by.
     fn has(&self, criterion: Symmetry, device: usize) -> Vec<(Column, f64)> {
         let mut terms = Vec::new();
         for (group, members) in self.instance.groups().iter().enumerate() {
@@ -233,7 +231,7 @@ impl<'a> Queue<'a> {
         head.max(1.0 - tail - quickest(self.instance, task, device) / self.horizon)
     }
 
-    /// How much later than one launch can start another one can end.
+    /// Time by which one launch can end after another can start.
     fn way(&self, first: usize, on: usize, then: usize, at: usize) -> f64 {
         1.0 - self.window(first, on).1 - self.window(then, at).0
     }

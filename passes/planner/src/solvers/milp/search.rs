@@ -1,4 +1,4 @@
-//! What is around a program: limits, plans that fit, and what is proven about all.
+//! Search by a program: limits, plans that fit, and bounds on all plans.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -7,43 +7,42 @@ use super::cuts;
 use super::latency::Latency;
 use super::{Formulation, times};
 use crate::mip::{self, Column, Event, Limits, Program};
+use crate::model::budget::Budget;
 use crate::model::error::{Error, Finding};
 use crate::model::instance::Instance;
 use crate::model::observer::Observer;
 use crate::model::options::Options;
-use crate::model::plan::{Batch, Bound, Limit, Objective, Proof, Schedule, closes};
+use crate::model::plan::{Batch, Bound, Objective, Proof, Schedule, closes};
 use crate::model::problem::MemoryModel;
 use crate::model::units::Micros;
 use crate::solvers::Solution;
+use crate::solvers::incumbent::Incumbent;
 use crate::solvers::timing;
 
-/// What the bounds are called.
+/// Name of plans and bounds.
 const NAME: &str = "milp";
-/// What bounds may be off by, in horizons: tolerances of the solver, summed up over a schedule.
+/// Error of bounds, in horizons: tolerances of the solver, summed up over a schedule.
 const SLACK: f64 = 1e-6;
 /// So many plans that do not fit are forbidden before the search ends.
 const MOST_MISFITS: usize = 200;
-/// What part of the effort goes into the relaxed program before the search.
+/// Share of the effort that goes into the relaxed program before the search.
 const RELAXED_SHARE: f64 = 0.25;
 /// Simplex iterations when nothing else is said.
 const ITERATIONS: u64 = 200_000;
 
-/// What has been found so far.
+/// Best plan and bound so far.
 pub(super) struct Search<'a> {
     instance: &'a Instance,
     objective: Objective,
-    limits: Limits,
-    clock: Instant,
+    seed: u64,
+    budget: Budget,
     /// No schedule that is looked for ends later.
     pub(super) horizon: Micros,
-    best: Option<(Micros, Vec<Batch>)>,
-    /// By the solver's word.
-    claimed: Micros,
-    verified: Micros,
+    best: Incumbent<Vec<Batch>>,
     observer: Observer,
 }
 
-/// Whether a schedule fits into memory.
+/// Result of a check of a schedule's memory.
 enum Seen {
     Fits,
     /// With its value, if it has one.
@@ -58,30 +57,25 @@ impl<'a> Search<'a> {
         clock: Instant,
         start: Option<&Schedule>,
     ) -> Self {
-        let (iterations, seconds) = match options.limit {
-            None => (options.worth(ITERATIONS), None),
-            Some(Limit::Iterations(count)) => (count, None),
-            Some(Limit::Seconds(seconds)) => (u64::MAX, Some(seconds)),
-        };
-        let limits = Limits { seed: options.seed, iterations, seconds };
-        let best = start.map(|start| (start.value(), timing::launches(start)));
-        let horizon = best.as_ref().map_or_else(|| times::longest(instance), |(value, _)| *value);
+        let mut best = Incumbent::new(Bound::none());
+        if let Some(start) = start {
+            best.take(start.value(), timing::launches(start), NAME);
+        }
+        let horizon = start.map_or_else(|| times::longest(instance), Schedule::value);
         let horizon = if horizon > 0.0 { horizon } else { 1.0 };
         Self {
             instance,
             objective,
-            limits,
-            clock,
+            seed: options.seed,
+            budget: Budget::new(options.limit, clock, options.worth(ITERATIONS)),
             horizon,
             best,
-            claimed: 0.0,
-            verified: 0.0,
             observer: options.observer.clone(),
         }
     }
 
     pub(super) fn is_closed(&self, bound: Micros) -> bool {
-        self.best.as_ref().is_some_and(|(value, _)| closes(bound, *value))
+        closes(bound, self.best.value())
     }
 
     /// Solves, and solves again as long as what comes out does not fit.
@@ -91,7 +85,7 @@ impl<'a> Search<'a> {
         let mut forbidden = f64::INFINITY;
         for _ in 0..MOST_MISFITS {
             let Some(limits) = self.left() else { break };
-            let start = self.best.as_ref().and_then(|(_, launches)| model.solution(&program, launches));
+            let start = self.best.solution().and_then(|launches| model.solution(&program, launches));
             let mut observer = |event: Event<'_>| {
                 match event {
                     Event::Solution(values) => drop(self.see(model.launches(values))),
@@ -104,10 +98,10 @@ impl<'a> Search<'a> {
             self.spend(outcome.iterations);
             self.observer.explored(outcome.nodes);
             // Without a plan the horizon is no limit: where there is no solution, there is no plan at all.
-            let nothing_left = outcome.verified == f64::INFINITY && self.best.is_none();
+            let nothing_left = outcome.verified == f64::INFINITY && self.best.solution().is_none();
             let verified = if nothing_left { f64::INFINITY } else { self.verified_micros(outcome.verified) };
-            self.claimed = self.claimed.max(self.in_micros(outcome.bound).min(forbidden));
-            self.verified = self.verified.max(verified.min(forbidden));
+            self.prove(self.in_micros(outcome.bound).min(forbidden), Proof::Solver);
+            self.prove(verified.min(forbidden), Proof::SafeDual);
             let Some(values) = outcome.values else { break };
             let Seen::Misfit(misfit) = self.see(model.launches(&values)) else {
                 if outcome.finished {
@@ -123,9 +117,9 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// A bound that HiGHS gives, less its tolerances. Beyond the horizon the program says nothing.
+    /// A bound that HiGHS gives, less its tolerances; none where it has failed. Beyond the horizon the program says nothing.
     fn in_micros(&self, bound: f64) -> Micros {
-        (bound.min(1.0) - SLACK) * self.horizon
+        if bound.is_nan() { 0.0 } else { (bound.min(1.0) - SLACK) * self.horizon }
     }
 
     fn verified_micros(&self, bound: f64) -> Micros {
@@ -138,9 +132,8 @@ impl<'a> Search<'a> {
         let Some(value) = value.filter(|_| timing::fits(self.instance, &launches)) else {
             return Seen::Misfit(value);
         };
-        if self.best.as_ref().is_none_or(|(best, _)| value < *best) {
+        if self.best.take(value, launches, NAME) {
             self.observer.plan(value);
-            self.best = Some((value, launches));
         }
         Seen::Fits
     }
@@ -155,45 +148,45 @@ impl<'a> Search<'a> {
         };
         let relaxed = cuts::add(model, program, &share)?;
         self.spend(relaxed.iterations);
-        self.verified = self.verified.max(self.verified_micros(relaxed.bound));
-        self.observer.bound(self.verified, NAME);
+        self.prove(self.verified_micros(relaxed.bound), Proof::SafeDual);
+        self.observer.bound(self.best.bound().verified_value(), NAME);
         Ok(())
     }
 
-    fn spend(&mut self, iterations: u64) {
-        self.limits.iterations = self.limits.iterations.saturating_sub(iterations);
+    fn prove(&mut self, bound: Micros, proof: Proof) {
+        self.best.prove(Bound::by(bound, NAME, proof));
     }
 
-    /// What is left of the limits; none where that is nothing.
+    fn spend(&mut self, iterations: u64) {
+        self.budget.iterations = self.budget.iterations.saturating_sub(iterations);
+    }
+
+    /// Rest of the limits; none where that is nothing.
     fn left(&self) -> Option<Limits> {
-        let seconds = self.limits.seconds.map(|seconds| seconds - self.clock.elapsed().as_secs_f64());
-        let some = self.limits.iterations > 0 && seconds.is_none_or(|seconds| seconds > 0.0);
-        some.then_some(Limits { seconds, ..self.limits })
+        let limits = Limits::new(self.seed, &self.budget);
+        (limits.iterations > 0 && limits.seconds.is_none_or(|seconds| seconds > 0.0)).then_some(limits)
     }
 
     /// A plan whose value the bound reaches up to rounding, when everything was looked at, is the best.
     fn close(&mut self, forbidden: Micros) {
-        if let Some((value, _)) = &self.best
-            && self.claimed >= value - 3.0 * SLACK * self.horizon
-            && self.claimed <= *value
-        {
-            self.claimed = value.min(forbidden);
+        let (claimed, value) = (self.best.bound().value, self.best.value());
+        if claimed >= value - 3.0 * SLACK * self.horizon && claimed <= value {
+            self.prove(value.min(forbidden), Proof::Solver);
         }
     }
 
     /// Returns the best plan. A solver that has failed takes none away; without a plan, its error is returned.
     pub(super) fn answer(self, solved: Result<(), Error>, start: Result<Schedule, Error>) -> Result<Solution, Error> {
-        let Some((value, launches)) = self.best else {
+        let (value, is_proven_empty) = (self.best.value(), self.best.bound().verified_value().is_infinite());
+        let (Some(launches), bound) = self.best.into_parts() else {
             solved?;
-            if self.verified.is_infinite() {
+            if is_proven_empty {
                 return Err(Error::Infeasible(vec![no_placement()]));
             }
             let none = |_| Error::NotFound("no schedule found that fits into memory".to_owned());
             return Err(start.map_or_else(|error| error, none));
         };
         let schedule = timing::schedule(self.instance, launches, value, self.objective == Objective::Batch);
-        let verified = Bound::by(self.verified, NAME, Proof::SafeDual);
-        let bound = verified.or(Bound::by(self.claimed, NAME, Proof::Solver));
         Ok(Solution { schedule, bound: (bound.value > 0.0).then_some(bound) })
     }
 }

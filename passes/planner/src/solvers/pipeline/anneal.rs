@@ -1,222 +1,229 @@
-//! Simulated annealing on blocks: tasks move to other blocks, alone, two in exchange, or with what they draw along.
+//! Simulated annealing on pipelines: tasks move to other stages, alone, two in exchange, or with what they draw along.
 
-use super::model::Model;
-use super::state::State;
+use super::state::range;
 use crate::model::units::Micros;
 use crate::random::Random;
-use crate::solvers::chains::{Allowance, Budget};
+use crate::solvers::chains::Allowance;
 
-/// Trials between looks at the clock.
-const STRIDE: u64 = 256;
 /// A task draws at most so many others along.
 const DRAWN: usize = 12;
-/// The first and the last temperature, in blocks that cost as much as the worst did at the start.
-pub(super) const HOT: f64 = 0.3;
-pub(super) const COLD: f64 = 0.002;
-/// Trials after which blocks get other numbers.
-const RENUMBER: u64 = 1 << 16;
+/// The first and the last temperature, in stages that cost as much as the worst did at the start.
+const HOT: f64 = 0.3;
+const COLD: f64 = 0.002;
+/// Trials after which a pipeline is counted anew.
+const REFRESH: u64 = 1 << 16;
 
-/// The best blocks that were found, from where the search starts.
-pub(super) fn anneal(
-    model: &Model,
-    start: &[u32],
-    order: &[u32],
+/// Pipeline under annealing: on equal devices, or on devices of its own.
+pub(super) trait Stages {
+    type Found: Send;
+    /// State before a change that moves no task between stages.
+    type Undo;
+
+    /// Trials between looks at the clock.
+    const STRIDE: u64;
+
+    fn view(&self) -> View<'_>;
+
+    fn shift(&mut self, task: usize, to: u32);
+
+    /// Sum over stages of a high power of their costs, so that the highest counts most.
+    fn energy(&self) -> f64;
+
+    /// Sets the energy to that of before a change that is undone, where it is kept by sums.
+    fn restore(&mut self, _energy: f64) {}
+
+    /// Cost of the slowest.
+    fn value(&self) -> Micros;
+
+    fn found(&self) -> Self::Found;
+
+    /// Counts everything anew: sums that have been changed often are rounded otherwise than fresh ones.
+    fn refresh(&mut self, random: &mut Random);
+
+    /// Draws the next change.
+    fn choose(&self, random: &mut Random) -> Change;
+
+    /// Makes a change of its own kind; none where it changes nothing.
+    fn change_own(&mut self, _: usize, _: &mut Random) -> Option<Self::Undo> {
+        None
+    }
+
+    fn undo(&mut self, _: Self::Undo) {}
+
+    /// True if devices, links and memory allow the pipeline.
+    fn holds(&self) -> bool {
+        true
+    }
+}
+
+/// Stages of the tasks that move between them, and the tasks before and behind each.
+pub(super) struct View<'a> {
+    /// Values never go to a stage with a lower number.
+    pub(super) stage: &'a [u32],
+    pub(super) before: &'a [Vec<u32>],
+    pub(super) after: &'a [Vec<u32>],
+    /// Number of stages.
+    pub(super) k: usize,
+}
+
+impl View<'_> {
+    /// The lowest and the highest stage that a task may be in while the others stay.
+    pub(super) fn range(&self, task: usize) -> (u32, u32) {
+        range(&self.before[task], &self.after[task], self.stage, self.k)
+    }
+}
+
+/// Kind of a change.
+pub(super) enum Change {
+    /// A task to another stage, and another task in exchange if that is wanted and possible.
+    Move(usize, bool),
+    /// A task to the next or the last stage, and with it all that have to come along.
+    Draw(usize),
+    /// One of the pipeline's own kinds.
+    Own(usize),
+}
+
+/// The best pipeline that was found, from where the search starts.
+pub(super) fn anneal<S: Stages>(
+    start: impl Fn() -> S + Sync,
     least: Micros,
     allowance: &Allowance,
-) -> Option<(Micros, Vec<u32>)> {
-    if model.k < 2 || model.tasks() < 2 {
-        return None;
-    }
-    allowance.best_of(|random, budget| {
-        let mut chain = Chain::new(State::new(model, start.to_vec(), order.to_vec()), random);
-        chain.run(budget, least);
-        (chain.best_value, (chain.best_value, chain.best))
+) -> Option<(Micros, S::Found)> {
+    allowance.best_of(|random| {
+        let stages = start();
+        let (value, best, energy) = (stages.value(), stages.found(), stages.energy());
+        let mut chain = Chain { stages, random, value, best, energy, made: Vec::new(), drawn: Vec::new() };
+        chain.run(allowance, least);
+        (chain.value, (chain.value, chain.best))
     })
 }
 
-struct Chain<'a> {
-    state: State<'a>,
+struct Chain<S: Stages> {
+    stages: S,
     random: Random,
-    best: Vec<u32>,
-    best_value: Micros,
-    /// What a cost of one is.
-    scale: Micros,
+    best: S::Found,
+    /// Of the best.
+    value: Micros,
     energy: f64,
     /// Moves of the trial that is under way, with where each task was.
-    made: Vec<(u32, u32)>,
+    made: Vec<(usize, u32)>,
     /// Room for tasks that move together.
     drawn: Vec<u32>,
 }
 
-impl<'a> Chain<'a> {
-    fn new(state: State<'a>, random: Random) -> Self {
-        let (best, best_value) = (state.block.clone(), state.value());
-        let mut chain = Self {
-            state,
-            random,
-            best,
-            best_value,
-            scale: best_value,
-            energy: 0.0,
-            made: Vec::new(),
-            drawn: Vec::new(),
-        };
-        chain.energy = chain.total();
-        chain
-    }
-
-    fn run(&mut self, budget: Budget<'_>, least: Micros) {
+impl<S: Stages> Chain<S> {
+    fn run(&mut self, allowance: &Allowance, least: Micros) {
         let mut trials = 0;
         loop {
-            let spent = budget.spent(trials);
-            if spent >= 1.0 || self.best_value <= least {
+            let spent = allowance.spent(trials);
+            if spent >= 1.0 || self.value <= least {
                 break;
             }
-            if trials % RENUMBER == 0 {
-                self.renumber();
+            if trials % REFRESH == 0 {
+                self.stages.refresh(&mut self.random);
+                self.energy = self.stages.energy();
             }
             let heat = HOT * (COLD / HOT).powf(spent);
-            for _ in 0..STRIDE {
+            for _ in 0..S::STRIDE {
                 self.trial(heat);
             }
-            trials += STRIDE;
-            budget.tell(self.best_value);
+            trials += S::STRIDE;
+            allowance.report(self.value);
         }
-    }
-
-    /// Kahn's order of the blocks, chosen at random where it can be: which blocks a task may move to depends on it.
-    fn renumber(&mut self) {
-        let (model, blocks) = (self.state.model, &mut self.state.block);
-        let mut waits_for = vec![false; model.k * model.k];
-        for (task, before) in model.before.iter().enumerate() {
-            for &other in before {
-                waits_for[blocks[task] as usize * model.k + blocks[other as usize] as usize] = true;
-            }
-        }
-        let mut left: Vec<usize> = (0..model.k).collect();
-        let mut number = vec![0; model.k];
-        for next in 0..model.k {
-            let is_free =
-                |block: usize| left.iter().all(|other| *other == block || !waits_for[block * model.k + other]);
-            let free: Vec<usize> = left.iter().copied().filter(|block| is_free(*block)).collect();
-            // Values never go to a lower number, so the lowest is free.
-            let Some(&block) = free.get(self.random.below(free.len())) else { return };
-            number[block] = next as u32;
-            left.retain(|other| *other != block);
-        }
-        blocks.iter_mut().for_each(|block| *block = number[*block as usize]);
-        self.state.recount();
-        self.energy = self.total();
-    }
-
-    fn total(&self) -> f64 {
-        self.state.cost.iter().map(|cost| self.of(*cost)).sum()
-    }
-
-    /// What a block adds to the energy: a high power of its cost, so that the highest counts most.
-    fn of(&self, cost: Micros) -> f64 {
-        power(cost / self.scale)
     }
 
     fn trial(&mut self, heat: f64) {
-        let tasks = self.state.model.tasks();
-        let task = self.random.below(tasks);
-        let from = self.state.block[task];
-        let before = self.energy;
         self.made.clear();
-        let kind = self.random.below(8);
-        if kind == 0 {
-            self.draw(task);
-        } else {
-            let Some(to) = another(&mut self.random, self.state.range(task), from) else { return };
-            self.shift(task, to);
-            if kind < 4 {
-                let other = self.random.below(tasks);
-                if other != task && self.state.block[other] == to {
-                    let (low, high) = self.state.range(other);
-                    if (low..=high).contains(&from) {
-                        self.shift(other, from);
-                    }
+        match self.stages.choose(&mut self.random) {
+            Change::Move(task, exchanges) => self.step(task, exchanges),
+            Change::Draw(task) => self.draw(task),
+            Change::Own(kind) => {
+                let Some(undo) = self.stages.change_own(kind, &mut self.random) else { return };
+                if !self.is_kept(heat) {
+                    self.stages.undo(undo);
                 }
             }
         }
-        if self.made.is_empty() {
-            return;
-        }
-        let worse = self.energy - before;
-        if worse > 0.0 && self.random.unit() >= (-worse / heat).exp() {
+        if !self.made.is_empty() && !self.is_kept(heat) {
             while let Some((task, was)) = self.made.pop() {
-                self.state.shift(task as usize, was as usize);
+                self.stages.shift(task, was);
             }
-            self.energy = before;
-            return;
+            self.stages.restore(self.energy);
         }
-        let value = self.state.value();
-        if value < self.best_value * (1.0 - 1e-12) {
-            self.best_value = value;
-            self.best.clone_from(&self.state.block);
+    }
+
+    /// Decides whether a change stays, by temperature.
+    fn is_kept(&mut self, heat: f64) -> bool {
+        if !self.stages.holds() {
+            return false;
         }
+        let energy = self.stages.energy();
+        let worse = energy - self.energy;
+        if worse > 0.0 && self.random.unit() >= (-worse / heat).exp() {
+            return false;
+        }
+        self.energy = energy;
+        let value = self.stages.value();
+        if value < self.value * (1.0 - 1e-12) {
+            (self.value, self.best) = (value, self.stages.found());
+        }
+        true
     }
 
     fn shift(&mut self, task: usize, to: u32) {
-        let (from, to) = (self.state.block[task] as usize, to as usize);
-        let change = self.state.change(task, to);
-        let costs = self.state.costs_after(task, to, change);
-        self.energy -= self.of(self.state.cost[from]) + self.of(self.state.cost[to]);
-        self.energy += self.of(costs.0) + self.of(costs.1);
-        self.state.make(task, to, change, costs);
-        self.made.push((task as u32, from as u32));
+        self.made.push((task, self.stages.view().stage[task]));
+        self.stages.shift(task, to);
     }
 
-    /// Moves a task to the next or the last block, and with it all that have to come along.
-    fn draw(&mut self, task: usize) {
-        let model = self.state.model;
-        let from = self.state.block[task];
-        let forwards = self.random.chance(0.5);
-        if (forwards && from + 1 == model.k as u32) || (!forwards && from == 0) {
+    /// Moves a task to another stage that it may be in, and another one from there in exchange, if that may be.
+    fn step(&mut self, task: usize, exchanges: bool) {
+        let from = self.stages.view().stage[task];
+        let (low, high) = self.stages.view().range(task);
+        if low == high {
             return;
         }
-        let to = if forwards { from + 1 } else { from - 1 };
-        let next = if forwards { &model.after } else { &model.before };
-        let mut drawn = std::mem::take(&mut self.drawn);
-        draw(next, &self.state.block, task, &mut drawn);
-        drawn.iter().for_each(|task| self.shift(*task as usize, to));
-        self.drawn = drawn;
-    }
-}
-
-/// Another block that a task may be in, where there is one.
-pub(super) fn another(random: &mut Random, (low, high): (u32, u32), from: u32) -> Option<u32> {
-    if low == high {
-        return None;
-    }
-    let to = low + random.below((high - low) as usize) as u32;
-    Some(if to >= from { to + 1 } else { to })
-}
-
-/// A task, and all of its block that have to come along when it moves in this direction; nobody where that is too many.
-pub(super) fn draw(next: &[Vec<u32>], block: &[u32], task: usize, drawn: &mut Vec<u32>) {
-    drawn.clear();
-    drawn.push(task as u32);
-    let mut at = 0;
-    while at < drawn.len() {
-        for &other in &next[drawn[at] as usize] {
-            if block[other as usize] == block[task] && !drawn.contains(&other) {
-                if drawn.len() == DRAWN {
-                    drawn.clear();
-                    return;
-                }
-                drawn.push(other);
+        let to = low + self.random.below((high - low) as usize) as u32;
+        let to = if to >= from { to + 1 } else { to };
+        self.shift(task, to);
+        if !exchanges {
+            return;
+        }
+        let View { stage, .. } = self.stages.view();
+        let other = self.random.below(stage.len());
+        if other != task && stage[other] == to {
+            let (low, high) = self.stages.view().range(other);
+            if (low..=high).contains(&from) {
+                self.shift(other, from);
             }
         }
-        at += 1;
     }
-}
 
-/// The sixteenth power.
-pub(super) fn power(x: f64) -> f64 {
-    let x2 = x * x;
-    let x4 = x2 * x2;
-    let x8 = x4 * x4;
-    x8 * x8
+    /// Moves a task to the next or the last stage, and with it all of its stage that have to come along; none where these are too
+    /// many.
+    fn draw(&mut self, task: usize) {
+        let View { stage, before, after, k } = self.stages.view();
+        let from = stage[task];
+        let forwards = self.random.chance(0.5);
+        if (forwards && from + 1 == k as u32) || (!forwards && from == 0) {
+            return;
+        }
+        let next = if forwards { after } else { before };
+        let mut drawn = std::mem::take(&mut self.drawn);
+        drawn.clear();
+        drawn.push(task as u32);
+        let mut at = 0;
+        while at < drawn.len() && drawn.len() <= DRAWN {
+            for &other in &next[drawn[at] as usize] {
+                if stage[other as usize] == from && !drawn.contains(&other) {
+                    drawn.push(other);
+                }
+            }
+            at += 1;
+        }
+        if drawn.len() <= DRAWN {
+            let to = if forwards { from + 1 } else { from - 1 };
+            drawn.iter().for_each(|task| self.shift(*task as usize, to));
+        }
+        self.drawn = drawn;
+    }
 }

@@ -1,4 +1,4 @@
-//! What no pipeline can be better than, without an integer program.
+//! Lower bounds on pipelines without an integer program.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ pub(super) const CUT_NODES: u64 = 20_000;
 const CUT_SHARE: f64 = 0.5;
 /// Bisections: as far as numbers differ.
 const HALVINGS: u32 = 50;
-/// What sums of times differ by when they are added up in another order.
+/// Relative error of sums of times that are added up in another order.
 const ROUNDING: f64 = 1e-9;
 
 /// The better of what is below, and of blocks that are cut out around one task.
@@ -32,7 +32,7 @@ pub(super) fn best(model: &Model, options: &Options) -> Bound {
     let best = if windows.value > simple.value { windows } else { simple };
     let mut effort = Effort::nodes(CUT_NODES);
     if let Some(Limit::Seconds(seconds)) = options.limit {
-        effort.until = deadline(since, seconds * CUT_SHARE);
+        effort.budget.deadline = deadline(since, seconds * CUT_SHARE);
     }
     priced::cut(model, best.value, &mut effort).unwrap_or(best)
 }

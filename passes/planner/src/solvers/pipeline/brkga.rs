@@ -1,9 +1,7 @@
 //! Search among orders: random keys for the tasks, Kahn's order by them, its best slicing (Algorithm 2); keys at random, or
 //! by a biased random-key genetic algorithm. The same on any number of cores, which only share the work of looking at orders.
 
-use std::thread;
-
-use super::evolution::{Evolution, Member};
+use super::evolution::Evolution;
 use super::line::Line;
 use super::model::Model;
 use super::order;
@@ -11,7 +9,6 @@ use super::slice::{Slicer, Slicing, blocks};
 use crate::model::options::Options;
 use crate::model::options::OrderSearch;
 use crate::model::units::Micros;
-use crate::solvers::chains::cores;
 
 /// An order with its best slicing.
 #[derive(Clone, Debug)]
@@ -38,17 +35,14 @@ pub(super) fn search(model: &Model, least: Micros, options: &Options, seconds: O
     let mut best = Sliced { slicing: Slicer::new(model, least).best(&Line::new(model, &first), least), order: first };
     let mut shortest = f64::INFINITY;
     while best.slicing.value > least {
-        let Some(children) = evolution.next() else { break };
-        let seen = looker.look(&children, best.slicing.value);
-        let mut members = Vec::with_capacity(children.len());
-        for (keys, (fitness, sliced)) in children.into_iter().zip(seen) {
-            if let Some(sliced) = sliced.filter(|sliced| sliced.slicing.value < best.slicing.value) {
+        let value = best.slicing.value;
+        let Some(found) = evolution.generation(|keys| looker.look_at(keys, value)) else { break };
+        for sliced in found.flatten() {
+            if sliced.slicing.value < best.slicing.value {
                 best = sliced;
                 options.observer.plan(best.slicing.value);
             }
-            members.push(Member { keys, fitness });
         }
-        evolution.rank(members);
         if let Some(member) = evolution.best().filter(|member| method.arranges() && member.fitness < shortest) {
             shortest = member.fitness;
             let order = order::by_keys(model, &member.keys);
@@ -60,7 +54,7 @@ pub(super) fn search(model: &Model, least: Micros, options: &Options, seconds: O
     best
 }
 
-/// How good keys are.
+/// Evaluates keys.
 struct Looker<'a> {
     model: &'a Model,
     least: Micros,
@@ -69,16 +63,6 @@ struct Looker<'a> {
 
 impl Looker<'_> {
     /// The fitness of each set of keys, and its slicing where that was made.
-    fn look(&self, children: &[Vec<f64>], best: Micros) -> Vec<(f64, Option<Sliced>)> {
-        let share = children.len().div_ceil(cores()).max(1);
-        thread::scope(|scope| {
-            let some = |keys| scope.spawn(move || self.look_at(keys, best));
-            let threads: Vec<_> = children.chunks(share).map(some).collect();
-            // A thread that panicked has nothing to say; the scope passes its panic on.
-            threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
-        })
-    }
-
     fn look_at(&self, children: &[Vec<f64>], best: Micros) -> Vec<(f64, Option<Sliced>)> {
         let mut slicer = Slicer::new(self.model, self.least);
         let mut line = Line::default();

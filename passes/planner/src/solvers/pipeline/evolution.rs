@@ -1,11 +1,15 @@
 //! A biased random-key genetic algorithm: generations of keys, of which the best live on, are mixed with others, and are joined
 //! by new ones. What a generation is depends on the last one alone.
 
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::Instant;
 
+use crate::model::budget::Budget;
 use crate::model::options::Options;
-use crate::model::plan::Limit;
+use crate::model::units::deadline;
 use crate::random::Random;
+use crate::solvers::chains::cores;
 
 /// Sets of keys that are looked at when nothing is said.
 const LOOKS: u64 = 10_000;
@@ -14,7 +18,7 @@ const POPULATION: u64 = 100;
 /// Shares of a generation that live on, and that are new.
 const ELITE: f64 = 0.2;
 const MUTANTS: f64 = 0.15;
-/// How often a child has a key of its better parent.
+/// Probability that a child has a key of its better parent.
 const BIAS: f64 = 0.7;
 
 /// One set of keys, and how good it is: less is better.
@@ -25,70 +29,56 @@ pub(super) struct Member {
 }
 
 pub(super) struct Evolution {
-    /// How many keys a set has.
+    /// Number of keys in a set.
     keys: usize,
     size: usize,
-    /// How many live on; none where all are new.
+    /// Number of members that live on; none where all are new.
     elite: usize,
     /// The best first.
     population: Vec<Member>,
     random: Random,
-    effort: Effort,
-}
-
-/// How much is left.
-struct Effort {
-    looks: u64,
-    until: Option<(Instant, f64)>,
-}
-
-impl Effort {
-    fn new(options: &Options, seconds: Option<f64>) -> Self {
-        let until = seconds.map(|seconds| (Instant::now(), seconds));
-        match options.limit {
-            Some(Limit::Iterations(looks)) => Self { looks, until },
-            Some(Limit::Seconds(seconds)) => Self { looks: u64::MAX, until: Some((Instant::now(), seconds)) },
-            None => Self { looks: LOOKS, until },
-        }
-    }
-
-    fn is_left(&self) -> bool {
-        self.looks > 0 && self.until.is_none_or(|(since, seconds)| since.elapsed().as_secs_f64() < seconds)
-    }
-
-    /// Takes at most so many.
-    fn take(&mut self, most: usize) -> usize {
-        let taken = self.looks.min(most as u64);
-        self.looks -= taken;
-        taken as usize
-    }
+    budget: Budget,
 }
 
 impl Evolution {
     /// Looks at as many sets of keys as the options say, and no longer than so many seconds.
     pub(super) fn new(keys: usize, learns: bool, options: &Options, seconds: Option<f64>) -> Self {
-        let effort = Effort::new(options, seconds);
+        let mut budget = Budget::new(options.limit, Instant::now(), LOOKS);
+        if let (Some(seconds), None) = (seconds, budget.deadline) {
+            budget.deadline = deadline(Instant::now(), seconds);
+        }
         // The paper's sizes: 10 for 100 sets of keys, 100 for 10,000.
-        let size = ((effort.looks as f64).sqrt() as u64).clamp(4, POPULATION) as usize;
+        let size = ((budget.iterations as f64).sqrt() as u64).clamp(4, POPULATION) as usize;
         let elite = if learns { ((size as f64 * ELITE) as usize).max(1) } else { 0 };
-        Self { keys, size, elite, population: Vec::new(), random: Random::new(options.seed), effort }
+        Self { keys, size, elite, population: Vec::new(), random: Random::new(options.seed), budget }
     }
 
-    /// The next sets of keys to be looked at; none when nothing is left to be spent.
-    pub(super) fn next(&mut self) -> Option<Vec<Vec<f64>>> {
-        if !self.effort.is_left() {
+    /// Makes the next sets of keys, looks at them on all cores, and ranks them by the fitness that `look` returns first. Returns what
+    /// else it returns, set by set; none when nothing is left to be spent.
+    pub(super) fn generation<T: Send>(
+        &mut self,
+        look: impl Fn(&[Vec<f64>]) -> Vec<(f64, T)> + Sync,
+    ) -> Option<impl Iterator<Item = T>> {
+        if self.budget.iterations == 0 || self.budget.is_late() {
             return None;
         }
         let kept = self.elite.min(self.population.len());
-        let count = self.effort.take(self.size - kept);
-        Some((0..count).map(|index| self.child(kept, index, count)).collect())
-    }
-
-    /// Takes what was looked at.
-    pub(super) fn rank(&mut self, looked_at: impl IntoIterator<Item = Member>) {
+        let count = self.budget.iterations.min((self.size - kept) as u64) as usize;
+        self.budget.iterations -= count as u64;
+        let children: Vec<Vec<f64>> = (0..count).map(|index| self.child(kept, index, count)).collect();
+        let share = children.len().div_ceil(cores()).max(1);
+        let looks: Vec<(f64, T)> = thread::scope(|scope| {
+            let look = &look;
+            let threads: Vec<_> = children.chunks(share).map(|some| scope.spawn(move || look(some))).collect();
+            let join =
+                |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            threads.into_iter().flat_map(join).collect()
+        });
+        let (fitness, found): (Vec<f64>, Vec<T>) = looks.into_iter().unzip();
         self.population.truncate(self.elite);
-        self.population.extend(looked_at);
+        self.population.extend(children.into_iter().zip(fitness).map(|(keys, fitness)| Member { keys, fitness }));
         self.population.sort_by(|a, b| a.fitness.total_cmp(&b.fitness));
+        Some(found.into_iter())
     }
 
     pub(super) fn best(&self) -> Option<&Member> {

@@ -34,7 +34,8 @@ use crate::model::units::{Bytes, Micros};
 
 use loads::Loads;
 use pipe::Pipe;
-pub(super) use plan::{all_bounds, annealed, auto, exact, has_plan, slicegraph};
+pub(crate) use plan::{all_bounds, auto};
+pub(super) use plan::{annealed, exact, has_plan, slicegraph};
 
 /// Sums of bytes that are added up in another order may be larger by this factor.
 const ROUNDED: f64 = 1.0 + 1e-12;
@@ -51,15 +52,15 @@ struct Fleet {
     devices: usize,
     /// At most so many stages.
     k: usize,
-    /// Whether a device may have several.
+    /// True if a device may have several.
     shared: bool,
     cost: PipelineCost,
     nodes: Vec<Vec<usize>>,
-    /// How many tasks are no ports.
+    /// Number of tasks that are no ports.
     working: usize,
     /// By task and device; infinite where it cannot run.
     time: Vec<Micros>,
-    /// What each task takes from memory, and what each device has.
+    /// Memory that each task takes, and that each device has.
     held: Vec<Bytes>,
     capacity: Vec<Bytes>,
     tensors: Vec<Tensor>,
@@ -208,7 +209,7 @@ impl Fleet {
         bytes * self.slowness[pair] + self.latency[pair]
     }
 
-    /// What a pipeline's slowest takes.
+    /// Time of a pipeline's slowest device or link.
     fn value(&self, pipe: &Pipe) -> Micros {
         Loads::new(self, pipe.devices()).value()
     }
@@ -243,7 +244,7 @@ impl Fleet {
         self.on_equals(|task| self.quickest(task), |bytes| if self.devices < 2 { 0.0 } else { way(bytes) })
     }
 
-    /// Whether devices do not differ but for ports: then the model of equal devices is this one without them. Not where
+    /// True if devices do not differ but for ports: then the model of equal devices is this one without them. Not where
     /// transfers overlap: there links count here, and each stage's transfers there.
     fn is_even(&self) -> bool {
         let link = |(from, to): (usize, usize)| {

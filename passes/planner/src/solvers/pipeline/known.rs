@@ -2,11 +2,12 @@
 
 use super::meeting::Meeting;
 use super::model::Model;
-use super::{anneal, bounds, brkga, milp};
+use super::state::State;
+use super::{anneal, bounds, brief, brkga, milp};
 use crate::model::options::Options;
-use crate::model::plan::{Bound, Limit};
-use crate::model::units::Micros;
+use crate::model::plan::Limit;
 use crate::solvers::chains::Allowance;
+use crate::solvers::incumbent::Incumbent;
 
 /// Moves that annealing tries when nothing is said: about two seconds on two cores.
 const MOVES: u64 = 8_000_000;
@@ -17,41 +18,46 @@ const ORDERS_SHARE: f64 = 0.2;
 /// Blocks that hold, with the order in which their tasks run.
 #[derive(Clone)]
 pub(super) struct Known {
-    pub(super) value: Micros,
-    pub(super) blocks: Vec<u32>,
+    pub(super) best: Incumbent<Vec<u32>>,
     pub(super) order: Vec<u32>,
-    pub(super) bound: Bound,
-    /// The algorithm that has found the blocks.
-    pub(super) by: &'static str,
 }
 
 impl Known {
     /// The best slicing of a few orders.
     pub(super) fn start(model: &Model, options: &Options) -> Self {
-        let bound = bounds::best(model, options);
+        let mut best = Incumbent::new(bounds::best(model, options));
         let most = match options.limit {
             Some(Limit::Seconds(seconds)) => Some(seconds * ORDERS_SHARE),
             Some(Limit::Iterations(_)) | None => None,
         };
         let options = Options { limit: Some(Limit::Iterations(ORDERS)), order: None, ..options.named("slicegraph") };
-        let sliced = brkga::search(model, bound.value, &options, most);
+        let sliced = brkga::search(model, best.bound().value, &options, most);
         options.observer.plan(sliced.slicing.value);
-        Self { value: sliced.slicing.value, blocks: sliced.blocks(), order: sliced.order, bound, by: "slicegraph" }
+        best.take(sliced.slicing.value, sliced.blocks(), "slicegraph");
+        Self { best, order: sliced.order }
+    }
+
+    /// A short search, for proofs to start from.
+    pub(super) fn briefly(model: &Model, options: &Options) -> (Self, Meeting) {
+        let mut known = Self::start(model, &brief(options));
+        let meeting = Meeting::new(&known.best);
+        known.anneal(model, &brief(options), &meeting, 0);
+        (known, meeting)
+    }
+
+    pub(super) fn blocks(&self) -> &[u32] {
+        self.best.solution().map_or(&[], Vec::as_slice)
     }
 
     /// True if it is verified that nothing is better. A solver's word ends no search.
     pub(super) fn is_closed(&self) -> bool {
-        milp::closes(self.bound.verified_value(), self.value)
-    }
-
-    pub(super) fn prove(&mut self, bound: Bound) {
-        self.bound = std::mem::replace(&mut self.bound, Bound::none()).or(bound);
+        milp::closes(self.best.bound().verified_value(), self.best.value())
     }
 
     /// Takes what others have found, where it is better.
     pub(super) fn learn(&mut self, meeting: &Meeting) {
-        if let Some((value, blocks, by)) = meeting.better_than(self.value) {
-            (self.value, self.blocks, self.by) = (value, blocks, by);
+        if let Some(better) = meeting.better_than(self.best.value()) {
+            self.best.take_over(better);
         }
     }
 
@@ -61,10 +67,12 @@ impl Known {
         if self.is_closed() || meeting.incumbent.is_over() {
             return;
         }
-        let least = self.bound.verified_value();
+        let least = self.best.bound().verified_value();
         let allowance = Allowance::new(&options.named("anneal"), MOVES).beside(others).sharing(&meeting.incumbent);
-        if let Some((value, blocks)) = anneal::anneal(model, &self.blocks, &self.order, least, &allowance) {
-            meeting.found(value, &blocks, "anneal");
+        let start = || State::new(model, self.blocks().to_vec(), self.order.clone());
+        let moves = model.k > 1 && model.tasks() > 1;
+        if let Some((value, blocks)) = moves.then(|| anneal::anneal(start, least, &allowance)).flatten() {
+            meeting.found(value, blocks, "anneal");
             self.learn(meeting);
         }
     }

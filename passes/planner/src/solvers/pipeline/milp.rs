@@ -4,38 +4,35 @@ use std::ops::ControlFlow;
 use std::thread;
 use std::time::Instant;
 
+use super::anneal::Stages;
 use super::bounds;
 use super::known::Known;
 use super::meeting::Meeting;
 use super::model::Model;
 use super::program::{Formulation, Shape};
-use super::share_of;
 use super::state::State;
 use crate::mip::{self, Event, Limits, Outcome};
+use crate::model::budget::Budget;
 use crate::model::error::Error;
 use crate::model::options::Options;
-use crate::model::plan::{Bound, Limit, Proof};
+use crate::model::plan::{Bound, Proof};
 use crate::model::units::Micros;
 use crate::solvers::chains::cores;
 
-/// What bounds may be off by, in parts of the best value: tolerances of the solver.
+/// Error of bounds, in parts of the best value: tolerances of the solver.
 pub(super) const SLACK: f64 = 1e-7;
 /// Simplex iterations when nothing is said.
 const ITERATIONS: u64 = 200_000;
 
-/// Whether nothing is better than a value but by what solvers do not tell apart.
+/// True if nothing is better than a value but by what solvers do not tell apart.
 pub(super) fn closes(bound: Micros, value: Micros) -> bool {
     bound >= value * (1.0 - 2.0 * SLACK)
 }
 
-/// How much an integer program may take: its own iterations, or a share of the time that is left.
+/// Limits of an integer program: its own iterations, or a share of the time that is left.
 pub(super) fn limits(options: &Options, since: Instant, share: f64) -> Limits {
-    let (iterations, seconds) = match options.limit {
-        None => (options.worth(ITERATIONS), None),
-        Some(Limit::Iterations(count)) => (count, None),
-        Some(Limit::Seconds(seconds)) => (u64::MAX, Some(share_of(seconds, since, share))),
-    };
-    Limits { seed: options.seed, iterations, seconds }
+    let budget = Budget::new(options.limit, since, options.worth(ITERATIONS));
+    Limits::new(options.seed, &budget.share_of_time(share))
 }
 
 /// The exact program: better blocks or a better bound than is known. Of what is alive in a block it knows a part only, which
@@ -48,23 +45,23 @@ pub(super) fn exact(
     meeting: &Meeting,
 ) -> Result<(), Error> {
     known.learn(meeting);
-    if known.is_closed() || model.k < 2 || known.value <= 0.0 {
+    if known.is_closed() || model.k < 2 || known.best.value() <= 0.0 {
         return Ok(());
     }
     let began = Instant::now();
-    let scale = known.value;
+    let scale = known.best.value();
     let step = step(model, scale);
     // Only what is better is looked for: where nothing is found, what is known is the best. Costs that are multiples of a step
     // are told apart by half of one, however coefficients are rounded.
     let has_grain = grain(model, scale).is_some();
     let most = if has_grain { scale - step / 2.0 } else { scale - step };
-    let least = known.bound.verified_value().min(most);
+    let least = known.best.bound().verified_value().min(most);
     let formulation = Formulation::new(model, &Shape::exact(model.k), scale, least, most);
     let see = |values: &[f64]| {
         let blocks = formulation.blocks(values);
         let value = State::new(model, blocks.clone(), known.order.clone()).value();
         options.observer.of("milp").plan(value);
-        meeting.found(value, &blocks, "milp");
+        meeting.found(value, blocks, "milp");
         value
     };
     let mut best = scale;
@@ -75,9 +72,12 @@ pub(super) fn exact(
                 options.observer.bound(claimed(model, bound, scale).min(scale), "exact");
             }
             Event::Wanted(place) => {
-                if let Some((value, blocks, _)) = meeting.better_than(best).filter(|(value, ..)| *value <= most) {
+                let better = meeting.better_than(best).filter(|better| better.value() <= most);
+                if let Some((value, blocks)) =
+                    better.as_ref().and_then(|better| Some((better.value(), better.solution()?)))
+                {
                     best = value;
-                    *place = Some(formulation.values(&blocks, value));
+                    *place = Some(formulation.values(blocks, value));
                 }
             }
         }
@@ -89,8 +89,8 @@ pub(super) fn exact(
     }
     known.learn(meeting);
     // Plans that are no solution cost more than the program allows; where costs are multiples of a step, as much as is known.
-    known.prove(bound_of(model, &outcome, scale, if has_grain { scale } else { most }, "exact"));
-    meeting.proven(known.bound.verified_value());
+    known.best.prove(bound_of(model, &outcome, scale, if has_grain { scale } else { most }, "exact"));
+    meeting.proven(known.best.bound());
     Ok(())
 }
 
@@ -139,7 +139,7 @@ pub(super) fn bottleneck_guess(model: &Model, known: &Known, limits: &Limits) ->
 
 /// A relaxation's bound. Where nothing fits below what is known, that is the bound.
 fn relaxed(model: &Model, shape: &Shape, known: &Known, limits: &Limits, by: &str) -> Result<Bound, Error> {
-    let scale = known.value;
+    let scale = known.best.value();
     if scale <= 0.0 {
         return Ok(Bound::new(0.0, by));
     }
@@ -167,7 +167,7 @@ fn step(model: &Model, scale: Micros) -> Micros {
     grain(model, scale).unwrap_or(scale * SLACK)
 }
 
-/// What all costs are multiples of: found where all numbers are whole, and told apart by the solver.
+/// Number that all costs are multiples of: found where all numbers are whole, and told apart by the solver.
 fn grain(model: &Model, scale: Micros) -> Option<Micros> {
     const MOST: f64 = 1e12;
     let numbers = model.work.iter().copied().chain(model.tensors.iter().map(|tensor| tensor.time));

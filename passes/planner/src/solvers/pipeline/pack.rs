@@ -25,13 +25,13 @@ const BEYOND: f64 = 2.0;
 const MOST_RATE: f64 = (1 << 22) as f64;
 /// Rates of exchange that are tried, in parts of the average.
 const RATES: [f64; 4] = [0.95, 1.0, 1.05, 1.15];
-/// How often costs are shifted between tasks.
+/// Number of times that costs are shifted between tasks.
 const SWEEPS: usize = 30;
 /// Nodes between looks at the clock, and to make something better of a block.
 const STRIDE: u64 = 32;
 const BETTER: u64 = 300;
 
-/// What came of it.
+/// Result of a search.
 pub(super) enum Packed {
     Blocks(Vec<Vec<u32>>),
     /// There is none.
@@ -66,9 +66,9 @@ pub(super) struct Packer<'a> {
     /// Ancestors and descendants of what is inside.
     above: Vec<u64>,
     below: Vec<u64>,
-    /// What each open task costs more than its work.
+    /// Cost of each open task beyond its work.
     more: Vec<i64>,
-    /// What open tasks are worth at each rate.
+    /// Worth of open tasks at each rate.
     worth: [i64; RATES.len()],
     inside: (i64, i64),
     /// Decisions, with what an open task cost more, and what was above and below.
@@ -144,7 +144,7 @@ impl<'a> Packer<'a> {
         self.search(count);
         // What had to be inside from the beginning is not the first of anything.
         self.found.extend(self.best.take().map(|(_, tasks)| tasks));
-        effort.nodes = self.effort.nodes;
+        effort.budget.iterations = self.effort.budget.iterations;
         match std::mem::take(&mut self.found) {
             found if !found.is_empty() => Packed::Blocks(found),
             _ if self.over => Packed::Unknown,
@@ -158,8 +158,9 @@ impl<'a> Packer<'a> {
     }
 
     fn search(&mut self, count: usize) {
-        self.effort.nodes = self.effort.nodes.saturating_sub(1);
-        self.over |= self.effort.nodes.is_multiple_of(STRIDE) && self.effort.is_spent();
+        let nodes = &mut self.effort.budget.iterations;
+        *nodes = nodes.saturating_sub(1);
+        self.over |= nodes.is_multiple_of(STRIDE) && self.effort.is_spent();
         self.patience = self.patience.saturating_sub(1);
         let mark = self.trail.len();
         let Some(next) = self.narrow() else { return self.undo(mark) };
@@ -370,7 +371,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// What a block costs, but for memory.
+/// Cost of a block, but for memory.
 pub(super) fn cost(model: &Model, block: &[u32]) -> Micros {
     let mut inside = vec![false; model.tasks()];
     block.iter().for_each(|task| inside[*task as usize] = true);

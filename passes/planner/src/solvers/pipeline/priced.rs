@@ -3,8 +3,6 @@
 //! found as the dual of a linear program over blocks: as long as a block of the threshold's cost has too high a price,
 //! prices must change; where none has, no pipeline reaches the threshold.
 
-use std::time::Instant;
-
 use super::milp;
 use super::model::Model;
 use super::pack::{Effort, Packed, Packer, cost};
@@ -21,9 +19,9 @@ const ONE: f64 = (1_u64 << 40) as f64;
 /// The first step of the threshold, and the last that is tried.
 const STEP: f64 = 0.0075;
 const LAST_STEP: f64 = 2e-4;
-/// How near a bound comes to the block that it is the cost of.
+/// Relative distance of a bound from the cost of its block.
 const CLOSE: f64 = 1e-9;
-/// How far prices go at first from those that have proven something.
+/// Distance of prices at first from those that have proven something.
 const WIDTH: f64 = 0.05;
 const WIDEST: f64 = 10.0;
 /// By what share prices must be more than those of k blocks.
@@ -31,7 +29,7 @@ const MARGIN: f64 = 1e-6;
 /// Blocks that prices are changed for at a time.
 const BLOCKS: usize = 24;
 
-/// What some task's block costs at least, whatever else is in it: the most of all tasks. Not below what is known.
+/// Least cost of some task's block, whatever else is in it: the most of all tasks. Not below what is known.
 pub(super) fn cut(model: &Model, least: Micros, effort: &mut Effort) -> Option<Bound> {
     if !is_priced(model) || least <= 0.0 {
         return None;
@@ -117,7 +115,7 @@ struct Market<'a> {
     blocks: Vec<(Micros, Vec<u32>)>,
     /// Prices that have refuted the last threshold: at first work.
     proven: Vec<f64>,
-    /// What each task costs alone.
+    /// Cost of each task alone.
     scale: Vec<Micros>,
 }
 
@@ -206,7 +204,6 @@ impl<'a> Market<'a> {
 fn empty(model: &Model, effort: &Effort) -> Result<(Relaxation, Vec<Column>), Error> {
     let mut program = Program::default();
     let columns = (0..model.tasks()).map(|_| program.column(0.0, 1.0, -1.0)).collect();
-    let seconds = effort.until.map(|until| until.saturating_duration_since(Instant::now()).as_secs_f64());
-    let limits = Limits { seed: 0, iterations: u64::MAX, seconds };
+    let limits = Limits { seed: 0, iterations: u64::MAX, seconds: effort.budget.seconds_left() };
     Ok((program.relaxation(&limits)?, columns))
 }

@@ -1,4 +1,4 @@
-//! What proves how good pipelines are: prices of tasks where there are many stages, the integer program where there are few.
+//! Proofs for pipelines: prices of tasks where there are many stages, the integer program where there are few.
 
 use std::time::Instant;
 
@@ -8,17 +8,16 @@ use super::milp;
 use super::model::Model;
 use super::pack::Effort;
 use super::priced::{is_priced, priced};
-use super::share_of;
+use crate::model::budget::Budget;
 use crate::model::error::Error;
 use crate::model::options::Options;
 use crate::model::plan::{Bound, Limit};
-use crate::model::units::deadline;
 
 /// From so many stages on prices prove more than the program in the same time, and from so many on it proves nothing of what
 /// it does not prove at once.
 const PRICED_FROM: usize = 4;
 const PRICED_ONLY: usize = 8;
-/// What of the time the program has before prices, if it is small enough to see the clock in time: more where models are
+/// Share of the time that the program has before prices, if it is small enough to see the clock in time: more where models are
 /// narrow, with few tensors for their tasks, which it is quick at. And what of the rest prices have where it follows.
 const FIRST_SHARE: f64 = 0.15;
 const NARROW_SHARE: f64 = 0.6;
@@ -63,10 +62,10 @@ pub(super) fn prove(
         let mut effort = effort(options, since, if has_program { share * PRICED_SHARE } else { share }, meeting);
         let mut tell = |bound: &Bound| {
             options.observer.bound(bound.value, "priced");
-            meeting.proven(bound.value);
+            meeting.proven(bound);
         };
-        let bound = priced(model, known.bound.verified_value(), known.value, &mut effort, &mut tell)?;
-        bound.into_iter().for_each(|bound| known.prove(bound));
+        let bound = priced(model, known.best.bound().verified_value(), known.best.value(), &mut effort, &mut tell)?;
+        bound.into_iter().for_each(|bound| known.best.prove(bound));
     }
     if has_program && !meeting.incumbent.is_over() {
         milp::exact(model, known, &program_limits(share * PROGRAM_SHARE), options, meeting)?;
@@ -74,7 +73,7 @@ pub(super) fn prove(
     Ok(())
 }
 
-/// Whether there is anything to try at all.
+/// True if there is anything to try at all.
 pub(super) fn is_tried(model: &Model, options: &Options) -> bool {
     has_program(model, options) || (model.k >= PRICED_FROM && is_priced(model))
 }
@@ -84,7 +83,7 @@ fn has_program(model: &Model, options: &Options) -> bool {
     places(model) <= MOST_PLACES && !(is_timed && model.k >= PRICED_ONLY && is_priced(model))
 }
 
-/// How large the program is.
+/// Size of the program.
 fn places(model: &Model) -> usize {
     edges(model) * model.k
 }
@@ -95,10 +94,6 @@ fn edges(model: &Model) -> usize {
 
 /// Effort of the search for prices: as many nodes as iterations, a share of the remaining time, or a share of the default.
 pub(super) fn effort(options: &Options, since: Instant, share: f64, meeting: &Meeting) -> Effort {
-    let (nodes, until) = match options.limit {
-        None => (options.worth((NODES as f64 * share) as u64), None),
-        Some(Limit::Iterations(count)) => (count, None),
-        Some(Limit::Seconds(seconds)) => (u64::MAX, deadline(Instant::now(), share_of(seconds, since, share))),
-    };
-    Effort { nodes, until, incumbent: meeting.incumbent.clone() }
+    let budget = Budget::new(options.limit, since, options.worth((NODES as f64 * share) as u64));
+    Effort { budget: budget.share_of_time(share), incumbent: meeting.incumbent.clone() }
 }

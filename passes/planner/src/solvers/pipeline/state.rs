@@ -1,5 +1,6 @@
 //! A pipeline that tasks move in: what each block costs, kept up to date move by move.
 
+use super::anneal::Stages;
 use super::model::Model;
 use crate::model::units::Micros;
 
@@ -15,9 +16,13 @@ pub(super) struct State<'a> {
     pub(super) work: Vec<Micros>,
     pub(super) io: Vec<Micros>,
     pub(super) cost: Vec<Micros>,
+    /// Cost of the slowest block at the start, in which costs are counted for the energy.
+    scale: Micros,
+    /// Sum over blocks of a high power of their costs, so that the highest counts most; kept move by move.
+    pub(super) energy: f64,
 }
 
-/// How a move changes the two blocks that it changes.
+/// Change of the two blocks of a move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Change {
     pub(super) from_io: Micros,
@@ -27,8 +32,11 @@ pub(super) struct Change {
 impl<'a> State<'a> {
     pub(super) fn new(model: &'a Model, block: Vec<u32>, order: Vec<u32>) -> Self {
         let (readers, cost) = (Vec::new(), vec![0.0; model.k]);
-        let mut state = Self { model, block, order, readers, work: Vec::new(), io: Vec::new(), cost };
+        let (work, io) = (Vec::new(), Vec::new());
+        let mut state = Self { model, block, order, readers, work, io, cost, scale: 1.0, energy: 0.0 };
         state.recount();
+        state.scale = state.value();
+        state.energy = state.total();
         state
     }
 
@@ -56,6 +64,11 @@ impl<'a> State<'a> {
             }
         }
         (0..k).for_each(|block| self.cost[block] = self.cost_of(block));
+        self.energy = self.total();
+    }
+
+    fn total(&self) -> f64 {
+        self.cost.iter().map(|cost| power(cost / self.scale)).sum()
     }
 
     fn cost_of(&self, block: usize) -> Micros {
@@ -70,16 +83,7 @@ impl<'a> State<'a> {
         memory.overflow(self.model, &tasks)
     }
 
-    pub(super) fn value(&self) -> Micros {
-        self.cost.iter().copied().fold(0.0, f64::max)
-    }
-
-    /// The lowest and the highest block that a task may be in while the others stay.
-    pub(super) fn range(&self, task: usize) -> (u32, u32) {
-        range(&self.model.before[task], &self.model.after[task], &self.block, self.model.k)
-    }
-
-    /// What a move would change: only the two blocks, as to all others it is elsewhere before and after.
+    /// Change by a move: only the two blocks, as to all others it is elsewhere before and after.
     pub(super) fn change(&self, task: usize, to: usize) -> Change {
         let (model, k, from) = (self.model, self.model.k, self.block[task] as usize);
         let (mut from_io, mut to_io) = (0.0, 0.0);
@@ -113,7 +117,7 @@ impl<'a> State<'a> {
         Change { from_io, to_io }
     }
 
-    /// What both blocks would cost.
+    /// Costs of both blocks after a move.
     pub(super) fn costs_after(&mut self, task: usize, to: usize, change: Change) -> (Micros, Micros) {
         let (from, work) = (self.block[task] as usize, self.model.work[task]);
         let (mut from_overflow, mut to_overflow) = (0.0, 0.0);
@@ -140,13 +144,10 @@ impl<'a> State<'a> {
         self.work[to] += model.work[task];
         self.io[from] += change.from_io;
         self.io[to] += change.to_io;
+        let energy = |(from, to): (Micros, Micros)| power(from / self.scale) + power(to / self.scale);
+        self.energy -= energy((self.cost[from], self.cost[to]));
+        self.energy += energy(costs);
         (self.cost[from], self.cost[to]) = costs;
-    }
-
-    pub(super) fn shift(&mut self, task: usize, to: usize) {
-        let change = self.change(task, to);
-        let costs = self.costs_after(task, to, change);
-        self.make(task, to, change, costs);
     }
 }
 
@@ -156,4 +157,12 @@ pub(super) fn range(before: &[u32], after: &[u32], block: &[u32], k: usize) -> (
     let low = before.iter().map(block).max().unwrap_or(0);
     let high = after.iter().map(block).min().unwrap_or(k as u32 - 1);
     (low, high)
+}
+
+/// The sixteenth power.
+pub(super) fn power(x: f64) -> f64 {
+    let x2 = x * x;
+    let x4 = x2 * x2;
+    let x8 = x4 * x4;
+    x8 * x8
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use super::anneal::Stages;
 use super::brkga::Sliced;
 use super::cost::{self, Blocks};
 use super::known::Known;
@@ -62,7 +63,7 @@ fn options(random: &mut Random) -> Options {
     Options { pipeline_cost: Some(PipelineCost::ALL[random.below(2)]), ..Options::default() }
 }
 
-/// What the definition says of a slicing.
+/// Value of a slicing by its definition.
 fn defined(problem: &Problem, model: &Model, order: &[u32], slicing: &Slicing) -> f64 {
     let blocks = Sliced { order: order.to_vec(), slicing: slicing.clone() }.blocks();
     value(problem, model, &blocks, order)
@@ -119,10 +120,10 @@ fn moves_keep_costs_up_to_date() {
         let mut state = State::new(&model, vec![0; size], order.clone());
         for _ in 0..50 {
             let task = random.below(size);
-            let (low, high) = state.range(task);
+            let (low, high) = state.view().range(task);
             let to = low + random.below((high - low + 1) as usize) as u32;
             if to != state.block[task] {
-                state.shift(task, to as usize);
+                state.shift(task, to);
             }
             let defined = value(&problem, &model, &state.block, &order);
             assert!((state.value() - defined).abs() < SLACK, "{round}: {} is {defined}", state.value());
@@ -288,12 +289,12 @@ fn a_false_claim_is_dropped() {
         let problem = problem(8, &mut random);
         let model = Model::new(&problem, view(&problem), &Options::default()).unwrap();
         let mut known = Known::start(&model, &Options::default());
-        if known.value <= 0.0 || known.is_closed() {
+        if known.best.value() <= 0.0 || known.is_closed() {
             continue;
         }
-        let verified = known.bound.clone();
+        let verified = known.best.bound().clone();
         for share in [1.0, 1.001, f64::INFINITY] {
-            known.prove(Bound::by(known.value * share, "exact", Proof::Solver));
+            known.best.prove(Bound::by(known.best.value() * share, "exact", Proof::Solver));
             assert!(!known.is_closed(), "{share}");
         }
         let solution = answer(&problem, view(&problem), &model, known);

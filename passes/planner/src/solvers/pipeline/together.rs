@@ -1,6 +1,9 @@
 //! Which nodes must share a block: those of a group, and those on a path between such, as blocks must not wait for each other
 //! in a circle.
 
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
+
 use crate::model::error::Error;
 use crate::model::problem::Problem;
 
@@ -27,45 +30,17 @@ pub(super) fn together(problem: &Problem, groups: &[Vec<usize>]) -> Result<Vec<V
     Ok(tasks)
 }
 
-/// Tarjan's strongly connected components, those that others lead to last.
+/// Strongly connected components, each before those that it leads to.
 fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    const NEW: usize = usize::MAX;
-    let (mut index, mut low) = (vec![NEW; next.len()], vec![0; next.len()]);
-    let mut done = vec![false; next.len()];
-    let (mut open, mut found) = (Vec::new(), Vec::new());
-    let mut count = 0;
-    for root in 0..next.len() {
-        // The path from the root, with how many successors of each node have been looked at.
-        let mut path = if index[root] == NEW { vec![(root, 0)] } else { Vec::new() };
-        while let Some(&mut (node, ref mut seen)) = path.last_mut() {
-            if index[node] == NEW {
-                (index[node], low[node]) = (count, count);
-                count += 1;
-                open.push(node);
-            }
-            if let Some(&to) = next[node].get(*seen) {
-                *seen += 1;
-                if index[to] == NEW {
-                    path.push((to, 0));
-                } else if !done[to] {
-                    low[node] = low[node].min(index[to]);
-                }
-                continue;
-            }
-            path.pop();
-            if let Some(&(parent, _)) = path.last() {
-                low[parent] = low[parent].min(low[node]);
-            }
-            if low[node] == index[node] {
-                let start = open.iter().rposition(|other| *other == node).unwrap_or(0);
-                let component = open.split_off(start);
-                component.iter().for_each(|member| done[*member] = true);
-                found.push(component);
-            }
-        }
+    // The graph with its edges turned around, since components come after those that they lead to.
+    let mut graph = DiGraph::<(), ()>::new();
+    for _ in next {
+        graph.add_node(());
     }
-    found.reverse();
-    found
+    graph
+        .extend_with_edges(next.iter().zip(0_u32..).flat_map(|(to, from)| to.iter().map(move |to| (*to as u32, from))));
+    let components = kosaraju_scc(&graph).into_iter();
+    components.map(|component| component.into_iter().map(NodeIndex::index).collect()).collect()
 }
 
 #[cfg(test)]

@@ -1,145 +1,178 @@
-//! Annealing by sweeps: a window slides over the order, again and again, and anneals what it covers.
+//! Annealing by sweeps: a window slides over the order, again and again, and is searched wherever it stops.
 //!
 //! Tails come from one pass backwards before each sweep and hold for all that lies behind the window; ends are made on the
 //! way. So a trial costs what its window costs, and a sweep a little more than its trials.
 
-use super::memory::{Limits, fits};
+use super::memory::Limits;
 use super::method::{Around, Heat, Method, Step, exponential_samples, temperature};
-use super::model::Model;
-use super::schedule::{Choice, Schedule};
-use super::window::{WIDEST, Window};
+use super::model::{Model, Window};
+use super::schedule::{ABSENT, Choice, Schedule};
 use crate::model::instance::Instance;
 use crate::model::plan;
 use crate::model::units::Micros;
 use crate::random::Random;
-use crate::solvers::chains::{Allowance, Budget};
+use crate::solvers::chains::Allowance;
 
-/// Tasks in a window, how far it moves, and how many trials it makes before it does.
-const WIDTH: usize = 14;
-const STRIDE: usize = 5;
-const TRIALS: usize = 100;
-const _: () = assert!(WIDTH <= WIDEST);
-
-/// Improves a schedule of one input. None where nothing better was found.
-pub(super) fn latency(
+/// Improves a schedule. None where nothing was searched.
+pub(super) fn improve<M: Model>(
     instance: &Instance,
-    device: &[usize],
-    start: &[Micros],
+    model: &M,
+    start: &Choice<M::Place>,
     allowance: &Allowance,
     method: Method,
 ) -> Option<plan::Schedule> {
-    if instance.tasks() == 0 || instance.devices() > usize::from(u8::MAX) {
-        return None;
-    }
-    let model = Model::new(instance);
-    let choice = Choice::of_schedule(instance, device, start);
-    let best = allowance.best_of(|random, budget| {
-        let mut annealer = Annealer::new(instance, &model, choice.clone(), random);
-        annealer.run(budget, method);
+    let best = allowance.best_of(|random| {
+        let mut annealer = Annealer::new(instance, model, start, random);
+        annealer.run(allowance, &Leg { hot: model.heat(method), ..Leg::new(method) });
         (annealer.best_value, annealer.best)
     })?;
-    Some(Schedule::new(&model, best).into_plan())
+    Some(Schedule::new(model, best).into_plan(model))
+}
+
+/// A part of the search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leg {
+    pub(super) method: Method,
+    /// The first place of the order that it changes.
+    pub(super) first: usize,
+    /// The share of the budget that is gone when it begins, and when it is over.
+    pub(super) begin: f64,
+    pub(super) end: f64,
+    /// Scale of the temperature; see [`temperature`].
+    pub(super) hot: Micros,
+}
+
+impl Leg {
+    /// Everything, with no heat.
+    pub(super) fn new(method: Method) -> Self {
+        Self { method, first: 0, begin: 0.0, end: 1.0, hot: 0.0 }
+    }
 }
 
 /// One chain of the search.
-struct Annealer<'a> {
+pub(super) struct Annealer<'a, M: Model> {
     instance: &'a Instance,
-    model: &'a Model,
+    model: &'a M,
     limits: Limits,
-    schedule: Schedule,
-    window: Window,
+    schedule: Schedule<M>,
+    window: M::Window,
     around: Around,
     random: Random,
     exponential: Vec<f64>,
     /// Tasks before the window that are waited for in it or behind it.
     open: Vec<u32>,
-    best: Choice,
-    best_value: Micros,
-    trials: u64,
+    pub(super) best: Choice<M::Place>,
+    pub(super) best_value: Micros,
+    pub(super) trials: u64,
 }
 
-impl<'a> Annealer<'a> {
-    fn new(instance: &'a Instance, model: &'a Model, start: Choice, random: Random) -> Self {
-        let mut schedule = Schedule::new(model, start);
-        let best_value = schedule.forward(model);
+impl<'a, M: Model> Annealer<'a, M> {
+    pub(super) fn new(instance: &'a Instance, model: &'a M, start: &Choice<M::Place>, random: Random) -> Self {
+        let mut schedule = Schedule::new(model, start.clone());
         Self {
             instance,
             model,
             limits: Limits::of(instance),
-            window: Window::default(),
-            around: Around { room: model.room(&schedule.choice.device), ..Around::default() },
+            window: M::Window::default(),
+            around: Around { room: model.room(&start.places), ..Around::default() },
             random,
             exponential: exponential_samples(),
             open: Vec::new(),
-            best: schedule.choice.clone(),
-            best_value,
+            best: start.clone(),
+            best_value: schedule.forward(model),
             schedule,
             trials: 0,
         }
     }
 
-    fn run(&mut self, budget: Budget<'_>, method: Method) {
-        let mean_time = self.model.mean_time();
+    /// The choice that the search is at.
+    pub(super) fn current(&self) -> &Choice<M::Place> {
+        &self.schedule.choice
+    }
+
+    /// Goes on from a choice.
+    pub(super) fn restart(&mut self, choice: Choice<M::Place>) {
+        self.around.room = self.model.room(&choice.places);
+        self.best.clone_from(&choice);
+        self.schedule = Schedule::new(self.model, choice);
+        self.best_value = self.schedule.forward(self.model);
+    }
+
+    /// Sweeps until the leg's share of the budget is gone.
+    pub(super) fn run(&mut self, allowance: &Allowance, leg: &Leg) {
+        // A start that is not a schedule here, for instance because a link is missing, cannot be improved.
+        if self.best_value.is_infinite() {
+            return;
+        }
         for sweeps in 0.. {
-            let spent = budget.spent(self.trials);
-            if spent >= 1.0 {
+            let spent = allowance.spent(self.trials);
+            if spent >= leg.end {
                 break;
             }
-            let temperature = temperature(mean_time, spent, sweeps);
+            let share = (spent - leg.begin).max(0.0) / (leg.end - leg.begin);
+            let temperature = temperature(leg.hot, share, sweeps);
             self.move_groups(temperature);
-            let step = method.of_sweep(&mut self.random);
-            self.sweep(budget, temperature, step);
-            budget.tell(self.best_value);
+            self.sweep(allowance, temperature, leg);
+            if leg.end == 1.0 {
+                allowance.report(self.best_value);
+            }
         }
     }
 
-    /// Slides the window over the whole order once.
-    fn sweep(&mut self, budget: Budget<'_>, temperature: Micros, step: Step) {
-        let tasks = self.model.tasks;
-        let width = WIDTH.min(tasks);
+    /// Slides the window once over the order, from the leg's first place on.
+    fn sweep(&mut self, allowance: &Allowance, temperature: Micros, leg: &Leg) {
+        let step = M::step(leg.method, &mut self.random);
+        let tasks = self.schedule.choice.order.len();
+        let width = M::WIDTH.min(tasks);
         self.schedule.sort_by_start(self.model);
         self.schedule.backward(self.model);
         self.open.clear();
         self.around.free.clear();
-        self.around.free.resize(self.model.devices, 0.0);
-        let mut first = 0;
+        self.around.free.resize(self.model.graph().devices, 0.0);
+        let mut first = leg.first.min(tasks - width);
+        self.pass(0, first);
         loop {
             let last = (first + width).min(tasks);
             (self.around.first, self.around.last) = (first, last);
             self.close(first, last);
-            self.schedule.device_tails(last, &mut self.around.device_tail);
+            self.schedule.device_tails(self.model, last, &mut self.around.device_tail);
             self.visit(temperature, step);
-            if last == tasks || budget.spent(self.trials) >= 1.0 {
+            if last == tasks || allowance.spent(self.trials) >= leg.end {
                 break;
             }
-            let next = (first + STRIDE).min(tasks - width);
-            for place in first..next {
-                let task = self.schedule.choice.order[place];
-                let device = usize::from(self.schedule.choice.device[task as usize]);
-                self.around.free[device] = self.schedule.end[task as usize];
-                self.open.push(task);
-            }
+            let next = (first + M::STRIDE).min(tasks - width);
+            self.pass(first, next);
             first = next;
         }
         // A sweep cut short leaves ends behind the window that are not right.
         self.schedule.forward(self.model);
     }
 
-    /// Forgets tasks that nobody waits for any more, and finds the makespan over paths that pass by the window.
+    /// Leaves places behind.
+    fn pass(&mut self, from: usize, to: usize) {
+        for &task in &self.schedule.choice.order[from..to] {
+            for (device, cell) in self.model.parts(&self.schedule.choice.places, task as usize) {
+                self.around.free[device] = self.schedule.end[cell];
+            }
+            self.open.push(task);
+        }
+    }
+
+    /// Removes tasks that no task waits for any more, and finds the makespan over paths that pass by the window.
     fn close(&mut self, first: usize, last: usize) {
         let Self { open, schedule, model, around, .. } = self;
+        let places = &schedule.choice.places;
         let mut floor: Micros = 0.0;
         open.retain(|&task| {
-            let task = task as usize;
-            let device = usize::from(schedule.choice.device[task]);
             let mut waited_for = false;
-            for &arc in model.succs(task) {
-                let to = arc.task as usize;
-                let place = schedule.place[to] as usize;
+            for &arc in model.graph().succs(task as usize) {
+                let place = schedule.place[arc.task as usize] as usize;
                 waited_for |= place >= first;
                 if place >= last {
-                    let hop = model.hop(arc, device, usize::from(schedule.choice.device[to]));
-                    floor = floor.max(schedule.end[task] + hop + schedule.tail[to]);
+                    for (device, cell) in model.parts(places, task as usize) {
+                        let part = (device, places[cell]);
+                        floor = floor.max(model.path(arc, places, &schedule.tail, part, schedule.end[cell]));
+                    }
                 }
             }
             waited_for
@@ -149,73 +182,71 @@ impl<'a> Annealer<'a> {
 
     /// Searches inside the window, and takes what it ends with.
     fn visit(&mut self, temperature: Micros, step: Step) {
-        self.window.load(self.model, &self.schedule, &self.around);
+        let (model, first) = (self.model, self.around.first);
+        self.window.load(model, &self.schedule, &self.around);
         // With lives to check, a window that has gone astray is given up, so it must not go far.
-        let trials = if self.limits == Limits::Lives { TRIALS / 4 } else { TRIALS };
+        let trials = if self.limits == Limits::Lives { M::TRIALS / 4 } else { M::TRIALS };
         let heat = Heat { temperature, trials, exponential: &self.exponential };
-        self.trials += match step {
-            Step::One => self.window.anneal(self.model, heat, &mut self.random),
-            Step::Several => self.window.rebuild(self.model, heat, &mut self.random),
-        };
-        let first = self.around.first;
-        if self.window.best() < self.best_value {
+        self.trials += self.window.search(model, &self.schedule, step, heat, &mut self.random);
+        let tasks = self.window.tasks();
+        let (now, best) = (self.window.now(), self.window.best());
+        if best.value < self.best_value {
             let mut candidate = self.schedule.choice.clone();
-            self.window.write_best(first, &mut candidate);
+            candidate.write(model.width(), first, tasks, &best);
             if self.alive_fits(&candidate) {
-                self.best_value = self.window.best();
+                self.best_value = best.value;
                 self.best = candidate;
             }
         }
         if self.limits == Limits::Lives {
+            self.trials += (model.graph().tasks / M::TASKS_A_TRIAL) as u64;
             let mut candidate = self.schedule.choice.clone();
-            self.window.write(first, &mut candidate);
+            candidate.write(model.width(), first, tasks, &now);
             if !self.alive_fits(&candidate) {
-                return self.window.store_ends_of_start(&mut self.schedule);
+                return self.schedule.write_ends(model.width(), tasks, self.window.ends_at_start());
             }
         }
-        self.window.store(&mut self.schedule, first);
-        self.around.room.clone_from(&self.window.room);
+        self.schedule.write(model.width(), first, tasks, &now);
+        self.around.room.clear();
+        self.around.room.extend_from_slice(self.window.room());
     }
 
-    /// Whether what is alive at once fits into memory, where that has to be looked at.
-    fn alive_fits(&self, choice: &Choice) -> bool {
-        if self.limits != Limits::Lives {
-            return true;
-        }
-        let schedule = Schedule::new(self.model, choice.clone());
-        let (device, start) = schedule.devices_and_starts();
-        fits(self.instance, &self.instance.peak_use(&device, &start))
+    /// True if what is alive at once fits into memory, where that has to be looked at.
+    fn alive_fits(&self, choice: &Choice<M::Place>) -> bool {
+        let schedule = || Schedule::new(self.model, choice.clone());
+        self.limits != Limits::Lives || schedule().alive_fits(self.instance, self.model, self.limits)
     }
 
-    /// Tries another device for each group of tasks that share one.
+    /// Tries other places for each group of tasks that share devices: their places change together, or not at all.
     fn move_groups(&mut self, temperature: Micros) {
         let model = self.model;
-        for group in &model.groups {
-            let old = self.schedule.choice.device[group[0]];
-            let options: Vec<usize> = model.allowed(group[0]).filter(|device| *device != usize::from(old)).collect();
-            if options.is_empty() {
+        for group in model.graph().groups.iter().filter(|group| group.len() > 1) {
+            let old = self.schedule.choice.places[group[0] * model.width()..][..model.width()].to_vec();
+            let mut fresh = old.clone();
+            let is_there = group.iter().all(|task| self.schedule.place[*task] != ABSENT);
+            if !is_there || !model.mutate(group, &mut fresh, &mut self.random) {
                 continue;
             }
             self.trials += 1;
-            let device = options[self.random.below(options.len())];
-            let bytes: f64 = group.iter().map(|task| model.bytes[*task]).sum();
-            if bytes > self.around.room[device] {
-                continue;
-            }
             let before = self.schedule.forward(model);
-            let limit = before + temperature * self.exponential[self.random.below(self.exponential.len())];
-            group.iter().for_each(|task| self.schedule.choice.device[*task] = device as u8);
-            let value = self.schedule.forward(model);
-            if value <= limit && self.alive_fits(&self.schedule.choice) {
-                self.around.room[device] -= bytes;
-                self.around.room[usize::from(old)] += bytes;
-                if value < self.best_value {
+            self.schedule.choice.set(group, &fresh);
+            let room = model.room(&self.schedule.choice.places);
+            let overflows = room.iter().zip(&self.around.room).any(|(room, before)| *room < 0.0 && room < before);
+            let threshold = |random: &mut Random| temperature * self.exponential[random.below(self.exponential.len())];
+            let is_taken = !overflows && {
+                let limit = before + threshold(&mut self.random);
+                let value = self.schedule.forward(model);
+                let is_taken = value <= limit && self.alive_fits(&self.schedule.choice);
+                if is_taken && value < self.best_value {
                     self.best_value = value;
                     self.best.clone_from(&self.schedule.choice);
                 }
+                is_taken
+            };
+            if is_taken {
+                self.around.room = room;
             } else {
-                group.iter().for_each(|task| self.schedule.choice.device[*task] = old);
-                self.schedule.forward(model);
+                self.schedule.choice.set(group, &old);
             }
         }
     }
@@ -224,31 +255,38 @@ impl<'a> Annealer<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::observer::Observer;
-    use crate::model::plan::Objective;
+    use crate::model::options::Options;
+    use crate::model::plan::{Limit, Objective};
+    use crate::solvers::search::{batch, latency};
     use crate::testing::{Rwnn, rwnn};
+
+    /// Sweeps from a start, and compares the makespans of windows with those of whole schedules.
+    fn sweep<M: Model>(instance: &Instance, model: &M, start: Choice<M::Place>, seed: u64) {
+        let mut annealer = Annealer::new(instance, model, &start, Random::new(seed));
+        let allowance = Allowance::new(&Options { limit: Some(Limit::Iterations(u64::MAX)), ..Options::default() }, 0);
+        for sweep in 0..12 {
+            let heat = if sweep % 3 == 0 { 0.0 } else { model.heat(Method::Anneal) };
+            annealer.sweep(&allowance, heat, &Leg::new(Method::Anneal));
+            let (said, whole) = (annealer.window.now().value, annealer.schedule.forward(model));
+            assert!((said - whole).abs() < 1e-6, "{said} is {whole}");
+        }
+        let best = Schedule::new(model, annealer.best.clone()).forward(model);
+        assert!((annealer.best_value - best).abs() < 1e-6, "{} is {best}", annealer.best_value);
+        assert!(best < Schedule::new(model, annealer.schedule.choice.clone()).forward(model) + 1e-6);
+    }
 
     /// A window knows the whole schedule's makespan by what lies around it.
     #[test]
     fn windows_say_what_whole_schedules_take() {
         for (seed, strong) in [(1, true), (2, false), (3, false)] {
-            let problem = rwnn(&Rwnn { modules: 4, channels: 2, strong, seed, ..Rwnn::default() }).unwrap();
-            let instance = Instance::new(&problem, Objective::Latency).unwrap();
-            let model = Model::new(&instance);
-            let tasks = instance.tasks();
-            let start = Choice { device: vec![1; tasks], order: instance.order().iter().map(|t| *t as u32).collect() };
-            let mut annealer = Annealer::new(&instance, &model, start, Random::new(seed));
-            let observer = Observer::default();
-            let budget = Budget::unlimited(&observer);
-            for sweep in 0..12 {
-                let step = if sweep % 2 == 0 { Step::One } else { Step::Several };
-                annealer.sweep(budget, model.mean_time(), step);
-                let whole = annealer.schedule.forward(&model);
-                assert!((annealer.window.value - whole).abs() < 1e-6, "{} is {whole}", annealer.window.value);
-            }
-            let best = Schedule::new(&model, annealer.best.clone()).forward(&model);
-            assert!((annealer.best_value - best).abs() < 1e-6, "{} is {best}", annealer.best_value);
-            assert!(best < Schedule::new(&model, annealer.schedule.choice.clone()).forward(&model) + 1e-6);
+            let options = Rwnn { modules: 3, channels: 2, strong, seed, ..Rwnn::default() };
+            let one = Instance::new(&rwnn(&options).unwrap(), Objective::Latency).unwrap();
+            let order = |instance: &Instance| instance.order().iter().map(|task| *task as u32).collect();
+            let model = latency::Model::new(&one).unwrap();
+            sweep(&one, &model, Choice { places: vec![1; one.tasks()], order: order(&one) }, seed);
+            let queue = Instance::new(&rwnn(&Rwnn { inputs: 16, ..options }).unwrap(), Objective::Batch).unwrap();
+            let model = batch::Model::new(&queue).unwrap();
+            sweep(&queue, &model, Choice { places: model.all_on(1), order: order(&queue) }, seed);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! What is left of the devices' memory while a schedule changes.
+//! Memory as a limit of a search.
 
 use crate::model::instance::Instance;
 use crate::model::problem::MemoryModel;
 use crate::model::units::Bytes;
 
-/// How memory limits a search.
+/// Limit that memory is for a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limits {
+pub enum Limits {
     /// Everything fits everywhere.
     None,
     /// What tasks take adds up: each change is checked by itself.
@@ -16,7 +16,7 @@ pub(super) enum Limits {
 }
 
 impl Limits {
-    pub(super) fn of(instance: &Instance) -> Self {
+    pub fn of(instance: &Instance) -> Self {
         match (instance.memory_binds(), instance.memory_model()) {
             (false, _) => Self::None,
             (true, MemoryModel::Static) => Self::Sums,
@@ -24,7 +24,7 @@ impl Limits {
         }
     }
 
-    /// What a task with so many inputs takes for sure.
+    /// Bytes that a task with so many inputs takes for sure.
     pub(super) fn bytes(self, instance: &Instance, task: usize, count: u32) -> Bytes {
         match self {
             Self::None => 0.0,
@@ -32,9 +32,4 @@ impl Limits {
             Self::Lives => instance.weight_bytes(task),
         }
     }
-}
-
-/// Whether what devices hold fits into them.
-pub(super) fn fits(instance: &Instance, held: &[Bytes]) -> bool {
-    held.iter().enumerate().all(|(device, held)| *held <= instance.capacity_bytes(device))
 }

@@ -1,9 +1,8 @@
-//! How windows are searched: by which method, how hot, and what they must know of the rest of the schedule.
+//! Search of windows: the method, the temperature, and the rest of the schedule as far as a window depends on it.
 
 use crate::model::units::{Bytes, Micros};
-use crate::random::Random;
 
-/// How many samples of the exponential distribution are drawn from.
+/// Number of samples of the exponential distribution.
 const SAMPLES: u32 = 4096;
 
 /// The temperature at the beginning, in mean times of a task; it falls to nothing.
@@ -17,32 +16,22 @@ pub(super) fn temperature(mean_time: Micros, spent: f64, sweeps: u32) -> Micros 
     mean_time * HOT * (expected / ENOUGH_SWEEPS).min(1.0) * (1.0 - spent)
 }
 
-/// How a schedule is improved.
+/// Method of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub enum Method {
     /// Steps of one task and of several.
     Anneal,
     /// Steps of several tasks only.
     Neighbourhoods,
 }
 
-/// What happens inside a window.
+/// Steps inside a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// Random changes of one task at a time, taken or not by temperature.
     One,
     /// Several tasks are moved at random, then each to where it is best; all of that taken or not by temperature.
     Several,
-}
-
-impl Method {
-    /// What the windows of one sweep do.
-    pub(super) fn of_sweep(self, random: &mut Random) -> Step {
-        match self {
-            Self::Anneal if random.below(2) == 0 => Step::One,
-            Self::Anneal | Self::Neighbourhoods => Step::Several,
-        }
-    }
 }
 
 /// Samples of the exponential distribution.
@@ -50,9 +39,9 @@ pub(super) fn exponential_samples() -> Vec<f64> {
     (0..SAMPLES).map(|sample| -((f64::from(sample) + 0.5) / f64::from(SAMPLES)).ln()).collect()
 }
 
-/// What lies around a window.
+/// Surroundings of a window.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Around {
+pub struct Around {
     /// The places of the order that the window takes.
     pub(super) first: usize,
     pub(super) last: usize,
@@ -62,13 +51,13 @@ pub(super) struct Around {
     pub(super) device_tail: Vec<Micros>,
     /// The makespan over paths that do not touch the window.
     pub(super) floor: Micros,
-    /// What is left of each device's memory.
+    /// Memory that is left on each device.
     pub(super) room: Vec<Bytes>,
 }
 
-/// What a window does with its share of the search.
+/// Temperature and trials of a window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heat<'a> {
+pub struct Heat<'a> {
     /// In µs of makespan.
     pub(super) temperature: Micros,
     pub(super) trials: usize,
@@ -77,7 +66,7 @@ pub(super) struct Heat<'a> {
 }
 
 impl Heat<'_> {
-    /// How much longer the makespan may become: drawn before the trial, so that it can end as soon as it is too long.
+    /// Time by which the makespan may become longer: drawn before the trial, so that it can end as soon as it is too long.
     pub(super) fn threshold(&self, bits: u64) -> Micros {
         self.temperature * self.exponential[bits as usize & (self.exponential.len() - 1)]
     }

@@ -1,22 +1,32 @@
-//! The latency problem, laid out for fast simulation.
+//! Problems as flat tables for fast simulation: what one input and a queue have in common.
 
+use std::fmt::Debug;
+
+use super::method::{Around, Heat, Method, Step};
+use super::schedule::Schedule;
 use crate::model::instance::Instance;
+use crate::model::plan;
 use crate::model::units::{Bytes, Micros};
-
-use super::memory::Limits;
+use crate::random::Random;
 
 /// One tensor that a task waits for, or that it feeds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arc {
+pub struct Arc {
     /// The task at the other end.
     pub(super) task: u32,
-    /// Where in [`Model::hops`] the tensor's table of transfer times begins.
+    /// Start of the tensor's `devices × devices` table of transfer times, row = producer's device.
     pub(super) hop: u32,
 }
 
-/// Who waits for whom.
+/// Tasks, groups of them, and the tensors between them.
 #[derive(Clone, Debug)]
-pub(super) struct Graph {
+pub struct Graph {
+    pub tasks: usize,
+    pub devices: usize,
+    /// Tasks that share devices; a task without company is a group of its own.
+    pub groups: Vec<Vec<usize>>,
+    /// True for tasks that share devices with others.
+    pub(super) together: Vec<bool>,
     pred_at: Vec<u32>,
     preds: Vec<Arc>,
     succ_at: Vec<u32>,
@@ -26,15 +36,17 @@ pub(super) struct Graph {
 impl Graph {
     /// The graph of a problem, each tensor with a table of pairs of devices.
     pub(super) fn new(instance: &Instance) -> Self {
-        let square = instance.devices() * instance.devices();
+        let (tasks, devices) = (instance.tasks(), instance.devices());
         let mut arcs = Vec::new();
         for (index, tensor) in instance.tensors().iter().enumerate() {
-            let hop = (index * square) as u32;
+            let hop = (index * devices * devices) as u32;
             arcs.extend(tensor.consumers.iter().map(|consumer| (tensor.producer as u32, *consumer as u32, hop)));
         }
-        let (pred_at, preds) = Self::group(instance.tasks(), &arcs, |arc| arc.1, |arc| arc.0);
-        let (succ_at, succs) = Self::group(instance.tasks(), &arcs, |arc| arc.0, |arc| arc.1);
-        Self { pred_at, preds, succ_at, succs }
+        let (pred_at, preds) = Self::group(tasks, &arcs, |arc| arc.1, |arc| arc.0);
+        let (succ_at, succs) = Self::group(tasks, &arcs, |arc| arc.0, |arc| arc.1);
+        let groups = instance.groups().to_vec();
+        let together = (0..tasks).map(|task| groups[instance.group_of(task)].len() > 1).collect();
+        Self { tasks, devices, groups, together, pred_at, preds, succ_at, succs }
     }
 
     /// Arcs by one of their ends: where each task's begin, and the list.
@@ -62,98 +74,103 @@ impl Graph {
     }
 
     /// The tensors a task waits for.
+    #[inline]
     pub(super) fn preds(&self, task: usize) -> &[Arc] {
         &self.preds[self.pred_at[task] as usize..self.pred_at[task + 1] as usize]
     }
 
     /// The tensors that wait for a task, one a consumer.
+    #[inline]
     pub(super) fn succs(&self, task: usize) -> &[Arc] {
         &self.succs[self.succ_at[task] as usize..self.succ_at[task + 1] as usize]
     }
 }
 
-/// A latency problem as flat tables: what it costs to run a task and to move a tensor.
-#[derive(Clone, Debug)]
-pub(super) struct Model {
-    pub(super) tasks: usize,
-    pub(super) devices: usize,
-    /// Time in µs of each task on each device, task by task; infinite where the task may not run.
-    pub(super) time: Vec<Micros>,
-    graph: Graph,
-    /// Transfer times in µs, a `devices × devices` table a tensor, row = producer's device; infinite where no link is.
-    pub(super) hops: Vec<Micros>,
-    /// Whether a task shares its device with others.
-    pub(super) together: Vec<bool>,
-    /// Tasks that share a device, two and more.
-    pub(super) groups: Vec<Vec<usize>>,
-    /// What each task takes from its device's memory for sure.
-    pub(super) bytes: Vec<Bytes>,
-    pub(super) capacity: Vec<Bytes>,
+/// Problem as flat tables: of one input, or of a queue.
+///
+/// A task has a row of cells, one for each part that it may have: a single one for one input, one a device for a queue.
+/// Decisions and times of a schedule are kept by cell.
+pub trait Model: Sized + Sync {
+    /// Decision of a cell: the device, or the units of the queue that the cell's device takes.
+    type Place: Copy + Debug + Send + Sync;
+    type Window: Window<Self>;
+
+    /// Tasks in a window, how far it moves each time, and how many trials it makes before it does.
+    const WIDTH: usize;
+    const STRIDE: usize;
+    const TRIALS: usize;
+    /// Number of tasks whose liveness takes as long to check as a trial.
+    const TASKS_A_TRIAL: usize;
+
+    fn graph(&self) -> &Graph;
+
+    /// Number of cells of a task.
+    fn width(&self) -> usize;
+
+    /// Parts that a task has: the device and the cell of each.
+    fn parts(&self, places: &[Self::Place], task: usize) -> impl Iterator<Item = (usize, usize)>;
+
+    /// Returns the time of a part; infinite where the device does not run it.
+    fn part_time(&self, task: usize, device: usize, part: Self::Place) -> Micros;
+
+    /// Returns when what a part reads over an arc is on its device, the producer having these places and ends.
+    fn arrival(&self, arc: Arc, places: &[Self::Place], ends: &[Micros], device: usize, part: Self::Place) -> Micros;
+
+    /// Returns the makespan of paths over an arc from a part that ends at `end`, the consumer having these places and tails.
+    fn path(
+        &self,
+        arc: Arc,
+        places: &[Self::Place],
+        tails: &[Micros],
+        part: (usize, Self::Place),
+        end: Micros,
+    ) -> Micros;
+
+    /// Returns what is left of each device's memory.
+    fn room(&self, places: &[Self::Place]) -> Vec<Bytes>;
+
+    /// Returns what each device holds at most at the same time.
+    fn peak_use(&self, instance: &Instance, schedule: &Schedule<Self>) -> Vec<Bytes>;
+
+    /// Changes the row of a group's tasks at random; false where no other row is possible.
+    fn mutate(&self, group: &[usize], row: &mut [Self::Place], random: &mut Random) -> bool;
+
+    /// Returns the scale of the temperature to begin with.
+    fn heat(&self, method: Method) -> Micros;
+
+    /// Chooses the steps of a sweep's windows.
+    fn step(method: Method, random: &mut Random) -> Step;
+
+    fn plan(&self, schedule: &Schedule<Self>) -> plan::Schedule;
 }
 
-impl Model {
-    pub(super) fn new(instance: &Instance) -> Self {
-        let (tasks, devices) = (instance.tasks(), instance.devices());
-        let limits = Limits::of(instance);
-        let time = (0..tasks * devices).map(|cell| instance.time(cell / devices, cell % devices));
-        let mut hops = Vec::with_capacity(instance.tensors().len() * devices * devices);
-        for tensor in 0..instance.tensors().len() {
-            for from in 0..devices {
-                hops.extend((0..devices).map(|to| instance.transfer(tensor, from, to)));
-            }
-        }
-        let together = |task: &usize| instance.groups()[instance.group_of(*task)].len() > 1;
-        Self {
-            tasks,
-            devices,
-            time: time.map(|time| time.unwrap_or(f64::INFINITY)).collect(),
-            graph: Graph::new(instance),
-            hops,
-            together: (0..tasks).map(|task| together(&task)).collect(),
-            groups: instance.groups().iter().filter(|group| group.len() > 1).cloned().collect(),
-            bytes: (0..tasks).map(|task| limits.bytes(instance, task, 1)).collect(),
-            capacity: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
-        }
-    }
+/// A few neighbours in the order of a schedule, searched with everything around them held still.
+pub trait Window<M: Model>: Default {
+    /// Takes the window's part of the order. Ends before it and tails behind it must be right.
+    fn load(&mut self, model: &M, schedule: &Schedule<M>, around: &Around);
 
-    /// The tensors a task waits for.
-    pub(super) fn preds(&self, task: usize) -> &[Arc] {
-        self.graph.preds(task)
-    }
+    /// Searches inside the window. Returns the number of trials.
+    fn search(&mut self, model: &M, schedule: &Schedule<M>, step: Step, heat: Heat<'_>, random: &mut Random) -> u64;
 
-    /// The tensors that wait for a task, one a consumer.
-    pub(super) fn succs(&self, task: usize) -> &[Arc] {
-        self.graph.succs(task)
-    }
+    /// The tasks in the window, in the order that it was loaded with.
+    fn tasks(&self) -> &[u32];
 
-    /// Time of a task on a device in µs, infinite where it may not run.
-    pub(super) fn time(&self, task: usize, device: usize) -> Micros {
-        self.time[task * self.devices + device]
-    }
+    /// The current state, and the best since the window was loaded.
+    fn now(&self) -> WindowState<'_, M::Place>;
+    fn best(&self) -> WindowState<'_, M::Place>;
 
-    /// Time in µs to bring an arc's tensor from one device to another.
-    pub(super) fn hop(&self, arc: Arc, from: usize, to: usize) -> Micros {
-        self.hops[arc.hop as usize + from * self.devices + to]
-    }
+    /// Ends when the window was loaded.
+    fn ends_at_start(&self) -> &[Micros];
 
-    /// What is left of each device's memory.
-    pub(super) fn room(&self, device: &[u8]) -> Vec<Bytes> {
-        let mut room = self.capacity.clone();
-        for (bytes, device) in self.bytes.iter().zip(device) {
-            room[usize::from(*device)] -= bytes;
-        }
-        room
-    }
+    /// Memory that is left on each device.
+    fn room(&self) -> &[Bytes];
+}
 
-    /// The mean over tasks of the time on the device that is fastest.
-    pub(super) fn mean_time(&self) -> Micros {
-        let least =
-            |task: usize| self.allowed(task).map(|device| self.time(task, device)).fold(f64::INFINITY, f64::min);
-        (0..self.tasks).map(least).sum::<Micros>() / self.tasks.max(1) as f64
-    }
-
-    /// The devices on which a task may run.
-    pub(super) fn allowed(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
-        (0..self.devices).filter(move |&device| self.time(task, device).is_finite())
-    }
+/// State of a window; numbers of tasks are those of [`Window::tasks`].
+pub struct WindowState<'a, P> {
+    pub(super) value: Micros,
+    pub(super) order: &'a [u8],
+    /// By cell.
+    pub(super) places: &'a [P],
+    pub(super) end: &'a [Micros],
 }

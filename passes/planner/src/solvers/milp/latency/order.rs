@@ -1,10 +1,11 @@
-//! Which of two tasks is first.
+//! Order of two tasks.
 
 use super::{Latency, Pair, time};
 use crate::mip::{Column, Program};
 use crate::model::error::Error;
 use crate::model::units::Micros;
-use crate::solvers::milp::{MOST_PAIRS, ROUNDING, too_large};
+use crate::solvers::milp::ROUNDING;
+use crate::solvers::milp::rows::check_orders;
 
 impl Latency<'_> {
     /// Of two tasks on one device, one is first.
@@ -12,10 +13,7 @@ impl Latency<'_> {
         let tasks = self.instance.tasks();
         let meeting: Vec<(usize, usize)> =
             (0..tasks).flat_map(|a| (0..a).map(move |b| (b, a))).filter(|(a, b)| self.may_meet(*a, *b)).collect();
-        if meeting.len() > MOST_PAIRS / 2 {
-            let message = format!("{} order variables for {tasks} tasks; {MOST_PAIRS} at most", 2 * meeting.len());
-            return Err(too_large(message));
-        }
+        check_orders(2 * meeting.len(), tasks)?;
         for (a, b) in meeting {
             let (first, second) = (self.pair(program, a, b), self.pair(program, b, a));
             program.at_most(1.0, [(first, 1.0), (second, 1.0)]);
@@ -34,14 +32,14 @@ impl Latency<'_> {
         Ok(())
     }
 
-    /// Whether two tasks could be on one device at the same time, as far as the graph and the horizon tell.
+    /// True if two tasks could be on one device at the same time, as far as the graph and the horizon tell.
     fn may_meet(&self, a: usize, b: usize) -> bool {
         let (of_a, of_b) = (self.instance.group_of(a), self.instance.group_of(b));
         let share = || self.on[of_a].iter().any(|(device, _)| self.on(of_b, *device).is_some());
         !self.times.comparable(a, b) && self.overlap(a, b) > 0.0 && self.overlap(b, a) > 0.0 && share()
     }
 
-    /// How much later than a task's start another one can end: what a row must give way by.
+    /// Time by which another task can end after a task's start: what a row must give way by.
     fn overlap(&self, a: usize, b: usize) -> Micros {
         self.horizon - self.times.least_tail(a) - self.times.least_head(b)
     }

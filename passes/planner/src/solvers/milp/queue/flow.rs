@@ -1,8 +1,9 @@
-//! What moves between batches.
+//! Transfers between batches.
 
 use super::{Flow, On, Queue};
 use crate::mip::{Column, Program};
 use crate::model::instance::Instance;
+use crate::solvers::milp::rows::conserve;
 
 impl Queue<'_> {
     /// A batch starts when all that it reads is there.
@@ -57,14 +58,9 @@ fn flows(
         }
     }
     for input in 0..inputs {
-        for u in from {
-            let out = flows.iter().filter(|flow| flow.devices.0 == u.device).map(|flow| (flow.both[input], 1.0));
-            program.exactly(0.0, out.chain([(u.takes[input], -1.0)]));
-        }
-        for v in to {
-            let into = flows.iter().filter(|flow| flow.devices.1 == v.device).map(|flow| (flow.both[input], 1.0));
-            program.exactly(0.0, into.chain([(v.takes[input], -1.0)]));
-        }
+        let both: Vec<_> = flows.iter().map(|flow| (flow.devices.0, flow.devices.1, flow.both[input])).collect();
+        let takes = |on: &On| (on.device, on.takes[input]);
+        conserve(program, &both, from.iter().map(takes), to.iter().map(takes));
     }
     flows
 }

@@ -1,9 +1,9 @@
-//! Which of two batches is first.
+//! Order of two batches.
 
 use super::{Pair, Queue};
 use crate::mip::Program;
 use crate::model::error::Error;
-use crate::solvers::milp::{MOST_PAIRS, too_large};
+use crate::solvers::milp::rows::check_orders;
 
 impl Queue<'_> {
     /// Of two batches on one device, one is first.
@@ -18,10 +18,7 @@ impl Queue<'_> {
         let pairs = || (0..tasks).flat_map(|a| (0..a).map(move |b| (b, a)));
         let all = (0..instance.devices()).flat_map(|device| pairs().map(move |(a, b)| (device, a, b)));
         let meeting: Vec<(usize, usize, usize)> = all.filter(|(device, a, b)| meet(*device, *a, *b)).collect();
-        if meeting.len() > MOST_PAIRS / 2 {
-            let message = format!("{} order variables for {tasks} tasks; {MOST_PAIRS} at most", 2 * meeting.len());
-            return Err(too_large(message));
-        }
+        check_orders(2 * meeting.len(), tasks)?;
         for (device, a, b) in meeting {
             let both = [program.choice(), program.choice()];
             for ((first, then), before) in [(a, b), (b, a)].into_iter().zip(both) {

@@ -1,22 +1,21 @@
 //! Search among orders, and sequences of devices: keys for tasks and for devices.
 
-use std::thread;
-
 use super::slice::Slicer;
-use super::start::Best;
+use super::start::ORDERED;
 use super::{Fleet, Pipe};
 use crate::model::options::Options;
 use crate::model::options::OrderSearch;
+use crate::model::plan::Bound;
 use crate::model::units::Micros;
-use crate::solvers::chains::cores;
-use crate::solvers::pipeline::evolution::{Evolution, Member};
+use crate::solvers::incumbent::Incumbent;
+use crate::solvers::pipeline::evolution::Evolution;
 use crate::solvers::pipeline::model::Model;
 use crate::solvers::pipeline::order::{by_keys, length};
 
-/// What is worse than the best by this factor is not told apart.
+/// Pipelines that are worse than the best by this factor are not told apart.
 const FAR: f64 = 1.5;
 
-/// How good keys are, and the pipeline that they stand for, if it is not far from the best.
+/// Fitness of keys, and the pipeline that they stand for, if it is not far from the best.
 type Look = (f64, Option<(Micros, Pipe)>);
 
 impl Fleet {
@@ -26,34 +25,24 @@ impl Fleet {
         let model = self.at_best();
         let keys = self.working + self.devices;
         let mut evolution = Evolution::new(keys, method != OrderSearch::Random, options, None);
-        let mut best = Best::new(self);
-        best.take(known.clone());
+        let mut best = Incumbent::new(Bound::none());
+        self.offer(known.clone(), &mut best);
         let start = best.value();
         while best.value() > least {
-            let Some(children) = evolution.next() else { break };
             let far = best.value() * FAR;
-            let share = children.len().div_ceil(cores()).max(1);
-            let looks: Vec<Look> = thread::scope(|scope| {
-                let some = |children: &'_ [Vec<f64>]| {
-                    let mut slicer = Slicer::new(self);
-                    children.iter().map(|keys| self.look(&model, &mut slicer, keys, far, method)).collect::<Vec<_>>()
-                };
-                let threads: Vec<_> =
-                    children.chunks(share).map(|some_of| scope.spawn(move || some(some_of))).collect();
-                // A thread that panicked has nothing to say; the scope passes its panic on.
-                threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
-            });
-            let mut members = Vec::with_capacity(children.len());
-            for (keys, (fitness, found)) in children.into_iter().zip(looks) {
-                if let Some((value, pipe)) = found.filter(|(value, _)| *value < best.value()) {
+            let look = |children: &[Vec<f64>]| {
+                let mut slicer = Slicer::new(self);
+                children.iter().map(|keys| self.look(&model, &mut slicer, keys, far, method)).collect()
+            };
+            let Some(found) = evolution.generation(look) else { break };
+            for (value, pipe) in found.flatten() {
+                if best.take(value, pipe, ORDERED) {
                     options.observer.plan(value);
-                    best.found = Some((value, pipe));
                 }
-                members.push(Member { keys, fitness });
             }
-            evolution.rank(members);
         }
-        best.found.filter(|(value, _)| *value < start).map(|(_, pipe)| pipe)
+        let is_better = best.value() < start;
+        best.into_parts().0.filter(|_| is_better)
     }
 
     fn look(&self, model: &Model, slicer: &mut Slicer<'_>, keys: &[f64], far: Micros, method: OrderSearch) -> Look {
@@ -63,9 +52,10 @@ impl Fleet {
         sequence.sort_by(|a, b| turn[*b].total_cmp(&turn[*a]));
         sequence.truncate(self.k);
         slicer.lay(&order);
-        let mut best = Best::new(self);
+        let mut best = Incumbent::new(Bound::none());
         self.cut(slicer, &order, &sequence, far, &mut best);
         let arranged = method.arranges().then(|| length(model, &order, method == OrderSearch::MlaWeighted));
-        (arranged.unwrap_or(best.value()), best.found)
+        let value = best.value();
+        (arranged.unwrap_or(value), best.into_parts().0.map(|pipe| (value, pipe)))
     }
 }

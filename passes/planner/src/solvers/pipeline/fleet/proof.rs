@@ -1,4 +1,4 @@
-//! What integer programs prove: one for each sequence of devices, as long as these are few.
+//! Proofs by integer programs: one for each sequence of devices, as long as these are few.
 
 use std::thread;
 use std::time::Instant;
@@ -10,7 +10,6 @@ use crate::model::error::Error;
 use crate::model::observer::Observer;
 use crate::model::units::Micros;
 use crate::solvers::pipeline::milp::closes;
-use crate::solvers::pipeline::share_of;
 
 /// More sequences of devices than this are not tried one by one.
 const MOST_SEQUENCES: usize = 12;
@@ -59,7 +58,7 @@ impl Proof {
             if known <= 0.0 {
                 break;
             }
-            let left = |seconds: f64| share_of(seconds, since, 1.0 / (rounds - done) as f64);
+            let left = |seconds: f64| (seconds - since.elapsed().as_secs_f64()).max(0.0) / (rounds - done) as f64;
             let iterations = limits.iterations / count as u64;
             let limits = &Limits { iterations, seconds: limits.seconds.map(left), ..*limits };
             let looks: Vec<Result<Found, Error>> = thread::scope(|scope| {

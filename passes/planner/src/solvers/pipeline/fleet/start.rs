@@ -6,8 +6,10 @@ use super::{Fleet, Pipe};
 use crate::mip::Limits;
 use crate::model::error::{Error, Finding};
 use crate::model::options::Options;
+use crate::model::plan::Bound;
 use crate::model::units::Micros;
 use crate::random::Random;
+use crate::solvers::incumbent::Incumbent;
 use crate::solvers::pipeline::order::{by_keys, random_keys};
 use crate::solvers::pipeline::slice::blocks;
 
@@ -16,40 +18,16 @@ const SEQUENCES: usize = 120;
 const STEPS: usize = 40_000_000;
 /// Orders that are tried on the best sequence.
 const ORDERS: usize = 20;
-
-/// The best so far.
-pub(super) struct Best<'a> {
-    fleet: &'a Fleet,
-    pub(super) found: Option<(Micros, Pipe)>,
-}
-
-impl<'a> Best<'a> {
-    pub(super) fn new(fleet: &'a Fleet) -> Self {
-        Self { fleet, found: None }
-    }
-
-    pub(super) fn value(&self) -> Micros {
-        self.found.as_ref().map_or(f64::INFINITY, |(value, _)| *value)
-    }
-
-    /// Whether it is better.
-    pub(super) fn take(&mut self, pipe: Pipe) -> bool {
-        let value = self.fleet.value(&pipe);
-        let is_better = value < self.value();
-        if is_better {
-            self.found = Some((value, pipe));
-        }
-        is_better
-    }
-}
+/// Algorithm that finds pipelines from orders.
+pub(super) const ORDERED: &str = "slicegraph";
 
 impl Fleet {
     /// The best of all on one device, and of orders cut among devices in sequence; none where links or memory stand in the way
     /// of all of them.
     pub(super) fn start(&self, seed: u64) -> Option<Pipe> {
-        let mut best = Best::new(self);
+        let mut best = Incumbent::new(Bound::none());
         for device in 0..self.devices {
-            best.take(self.pipe(vec![0; self.working], vec![device]));
+            self.offer(self.pipe(vec![0; self.working], vec![device]), &mut best);
         }
         let mut random = Random::new(seed);
         let mut slicer = Slicer::new(self);
@@ -72,12 +50,15 @@ impl Fleet {
             let most = best.value();
             self.cut(&slicer, &order, &sequence, most, &mut best);
         }
-        if best.found.is_none() {
-            self.as_needed().into_iter().for_each(|pipe| {
-                best.take(pipe);
-            });
+        if let Some(pipe) = self.as_needed().filter(|_| best.solution().is_none()) {
+            self.offer(pipe, &mut best);
         }
-        best.found.map(|(_, pipe)| pipe)
+        best.into_parts().0
+    }
+
+    /// Takes a pipeline if it is better than the best so far; returns true if so.
+    pub(super) fn offer(&self, pipe: Pipe, best: &mut Incumbent<Pipe>) -> bool {
+        best.take(self.value(&pipe), pipe, ORDERED)
     }
 
     /// Some pipeline, by the integer program, or that there is none.
@@ -106,17 +87,17 @@ impl Fleet {
         }
     }
 
-    /// Cuts an order among devices, if none has to take as long as that; whether it is better than what is known.
+    /// Cuts an order among devices, if none has to take as long as that; returns true if it is better than the best so far.
     pub(super) fn cut(
         &self,
         slicer: &Slicer<'_>,
         order: &[u32],
         sequence: &[usize],
         most: Micros,
-        best: &mut Best<'_>,
+        best: &mut Incumbent<Pipe>,
     ) -> bool {
         let Some(ends) = slicer.slice(sequence, most) else { return false };
-        best.take(self.pipe(blocks(order, &ends), sequence.to_vec()))
+        self.offer(self.pipe(blocks(order, &ends), sequence.to_vec()), best)
     }
 
     /// A pipeline of which the first stages are on these devices; the others have any, and ports are near.

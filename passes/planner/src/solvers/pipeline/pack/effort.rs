@@ -1,23 +1,21 @@
-//! How much a search for blocks may do.
+//! Effort of a search for blocks.
 
-use std::time::Instant;
-
+use crate::model::budget::Budget;
 use crate::solvers::incumbent::SharedIncumbent;
 
-/// Nodes of a search, until some time, as long as others have not ended it.
+/// Search nodes and time, as long as others have not ended the search.
 #[derive(Clone, Debug)]
 pub(in crate::solvers::pipeline) struct Effort {
-    pub(in crate::solvers::pipeline) nodes: u64,
-    pub(in crate::solvers::pipeline) until: Option<Instant>,
+    pub(in crate::solvers::pipeline) budget: Budget,
     pub(in crate::solvers::pipeline) incumbent: SharedIncumbent,
 }
 
 impl Effort {
     pub(in crate::solvers::pipeline) fn nodes(nodes: u64) -> Self {
-        Self { nodes, until: None, incumbent: SharedIncumbent::default() }
+        Self { budget: Budget { iterations: nodes, deadline: None }, incumbent: SharedIncumbent::default() }
     }
 
     pub(in crate::solvers::pipeline) fn is_spent(&self) -> bool {
-        self.nodes == 0 || self.incumbent.is_over() || self.until.is_some_and(|until| Instant::now() >= until)
+        self.budget.iterations == 0 || self.incumbent.is_over() || self.budget.is_late()
     }
 }

@@ -1,8 +1,9 @@
 //! Changes of a cut: which device takes which units of a task's queue.
 
-use super::schedule::Schedule;
+use super::model::Model;
 use super::window::Window;
 use crate::random::Random;
+use crate::solvers::search::schedule::Schedule;
 
 /// So many cuts are all weighed.
 const ALL: usize = 256;
@@ -53,7 +54,7 @@ impl Menu {
 
 /// Puts on the menu what might suit a task: everything on one device, the cuts of its neighbours, and random changes of
 /// those and of its own.
-pub(super) fn suggest(menu: &mut Menu, window: &Window, schedule: &Schedule, local: usize, random: &mut Random) {
+pub(super) fn suggest(menu: &mut Menu, window: &Window, schedule: &Schedule<Model>, local: usize, random: &mut Random) {
     let devices = window.devices;
     let own = window.cut(local);
     let mut cuts: Vec<u64> = own.to_vec();
@@ -62,7 +63,7 @@ pub(super) fn suggest(menu: &mut Menu, window: &Window, schedule: &Schedule, loc
         cuts.extend_from_slice(window.cut(arc.task as usize));
     }
     for arc in links.before.iter().chain(&links.behind) {
-        cuts.extend_from_slice(&schedule.choice.cuts[arc.task as usize * devices..][..devices]);
+        cuts.extend_from_slice(&schedule.choice.places[arc.task as usize * devices..][..devices]);
     }
     for device in 0..devices {
         let mut fresh = own.to_vec();
@@ -88,7 +89,7 @@ pub(super) fn gather(cut: &mut [u64], device: usize) {
 }
 
 /// Changes a cut at random: everything to one device, some units from one device to another, or two units swapped.
-pub(super) fn mutate(cut: &mut [u64], random: &mut Random) {
+pub fn mutate(cut: &mut [u64], random: &mut Random) {
     let devices = cut.len();
     let (from, to) = (random.below(devices), random.below(devices));
     match random.below(8) {

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::model::Model;
-use super::schedule::{ABSENT, Schedule};
 use super::window::Window;
 use crate::model::units::Micros;
 use crate::solvers::search::model::Arc;
+use crate::solvers::search::schedule::{ABSENT, Schedule};
 
 /// Whom a task waits for, and who waits for it.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Links {
     /// Tensors from before the window, and to behind it; tasks that are not in the order yet have no cuts to go by.
     pub(super) before: Vec<Arc>,
     pub(super) behind: Vec<Arc>,
-    /// Whether the task's cut may change.
+    /// True if the task's cut must not change.
     pub(super) fixed: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Peer {
 
 impl Links {
     /// Sorts a task's arcs by whether they stay within places of the order.
-    pub(super) fn load(&mut self, model: &Model, schedule: &Schedule, task: usize, places: Range<usize>) {
+    pub(super) fn load(&mut self, model: &Model, schedule: &Schedule<Model>, task: usize, places: Range<usize>) {
         let sort = |arcs: &[Arc], inside: &mut Vec<Arc>, outside: &mut Vec<Arc>| {
             inside.clear();
             outside.clear();
@@ -51,20 +51,26 @@ impl Links {
         };
         sort(model.graph.preds(task), &mut self.from, &mut self.before);
         sort(model.graph.succs(task), &mut self.to, &mut self.behind);
-        self.fixed = model.together[task];
+        self.fixed = model.graph.together[task];
     }
 }
 
 impl Window {
     /// Lists what a task reads, part by part, and what reads it.
-    pub(super) fn gather(&self, schedule: &Schedule, local: usize, sources: &mut Vec<Peer>, readers: &mut Vec<Peer>) {
+    pub(super) fn gather(
+        &self,
+        schedule: &Schedule<Model>,
+        local: usize,
+        sources: &mut Vec<Peer>,
+        readers: &mut Vec<Peer>,
+    ) {
         let (links, choice) = (&self.links[local], &schedule.choice);
         sources.clear();
         readers.clear();
         self.peers(&links.from, &self.now.cuts, &self.now.end, sources);
-        self.peers(&links.before, &choice.cuts, &schedule.end, sources);
+        self.peers(&links.before, &choice.places, &schedule.end, sources);
         self.peers(&links.to, &self.now.cuts, &self.now.tail, readers);
-        self.peers(&links.behind, &choice.cuts, &schedule.tail, readers);
+        self.peers(&links.behind, &choice.places, &schedule.tail, readers);
     }
 
     fn peers(&self, arcs: &[Arc], cuts: &[u64], times: &[Micros], peers: &mut Vec<Peer>) {

@@ -1,48 +1,53 @@
 //! The problem of a queue, laid out for fast simulation.
 
-use super::cut::Menu;
+use super::cut::{self, Menu};
+use super::window::Window;
 use crate::bounds::worth;
 use crate::model::instance::Instance;
+use crate::model::plan;
 use crate::model::units::{Bytes, Micros};
+use crate::random::Random;
 use crate::solvers::search::memory::Limits;
-use crate::solvers::search::model::{Arc, Graph};
+use crate::solvers::search::method::{Method, Step};
+use crate::solvers::search::model::{self, Arc, Graph};
+use crate::solvers::search::schedule::Schedule;
 
 /// A unit each in a mask.
 const MOST_UNITS: u32 = 64;
 
-/// The problem as flat tables, counted in units of inputs.
+/// Times the temperature that a search of single steps has: here every step ends where nothing near is better. Where memory
+/// binds, little can change without making something worse first.
+const HEAT: f64 = 0.5;
+const HEAT_IF_TIGHT: f64 = 2.0;
+
+/// The problem as flat tables, counted in units of inputs. A cut of a task's queue is a mask of units for each device.
 #[derive(Clone, Debug)]
-pub(super) struct Model {
-    pub(super) tasks: usize,
-    pub(super) devices: usize,
+pub struct Model {
+    pub(super) graph: Graph,
     /// Inputs in a unit.
     pub(super) unit: u32,
     pub(super) units: u32,
     /// By task, device and number of units; infinite where there is no such batch.
     time: Vec<Micros>,
-    pub(super) graph: Graph,
     /// Transfer times of one unit, a `devices × devices` table a tensor; infinite where no link is.
     per_unit: Vec<Micros>,
     latency: Vec<Micros>,
-    pub(super) together: Vec<bool>,
-    /// Tasks that share devices input by input; a task without company is a group of its own.
-    pub(super) groups: Vec<Vec<usize>>,
-    /// What a task takes for sure from a device's memory: for being there, and for each unit.
+    /// Memory that a task takes for sure: for being there, and for each unit.
     there: Vec<Bytes>,
     each: Vec<Bytes>,
     capacity: Vec<Bytes>,
-    /// Whether memory binds.
+    /// True if memory binds.
     pub(super) tight: bool,
     /// Every cut that there is, unless there are too many.
     pub(super) menu: Option<Menu>,
-    /// What a device's time is worth, and a byte of its memory.
+    /// Worth of a device's time, and of a byte of its memory.
     time_worth: Vec<f64>,
     byte_worth: Vec<f64>,
 }
 
 impl Model {
     /// None where masks are too small for the problem.
-    pub(super) fn new(instance: &Instance) -> Option<Self> {
+    pub fn new(instance: &Instance) -> Option<Self> {
         let (tasks, devices) = (instance.tasks(), instance.devices());
         if tasks == 0 || devices > usize::from(u8::MAX) {
             return None;
@@ -73,16 +78,12 @@ impl Model {
         let limits = Limits::of(instance);
         let there = |task: usize| limits.bytes(instance, task, 0);
         Some(Self {
-            tasks,
-            devices,
+            graph: Graph::new(instance),
             unit,
             units,
             time,
-            graph: Graph::new(instance),
             per_unit,
             latency,
-            together: (0..tasks).map(|task| instance.groups()[instance.group_of(task)].len() > 1).collect(),
-            groups: instance.groups().to_vec(),
             there: (0..tasks).map(there).collect(),
             each: (0..tasks).map(|task| limits.bytes(instance, task, unit) - there(task)).collect(),
             capacity: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
@@ -94,50 +95,41 @@ impl Model {
     }
 
     /// The time of a batch of so many units; infinite where there is no such batch, nothing for none.
+    #[inline]
     pub(super) fn time(&self, task: usize, device: usize, units: u32) -> Micros {
-        self.time[(task * self.devices + device) * (self.units as usize + 1) + units as usize]
+        self.time[(task * self.graph.devices + device) * (self.units as usize + 1) + units as usize]
     }
 
-    /// How long a tensor of so many units takes from device to device.
+    /// Time of a tensor of so many units from device to device.
+    #[inline]
     pub(super) fn hop(&self, arc: Arc, from: usize, to: usize, units: u32) -> Micros {
         if from == to {
             return 0.0;
         }
-        let pair = from * self.devices + to;
+        let pair = from * self.graph.devices + to;
         self.per_unit[arc.hop as usize + pair] * f64::from(units) + self.latency[pair]
     }
 
-    /// Whether every part of a cut is a batch that its device runs.
-    pub(super) fn runs(&self, task: usize, cut: &[u64]) -> bool {
+    /// True if every part of a cut is a batch that its device runs.
+    pub fn runs(&self, task: usize, cut: &[u64]) -> bool {
         cut.iter().enumerate().all(|(device, part)| self.time(task, device, part.count_ones()).is_finite())
     }
 
-    /// What a part takes from its device's memory for sure.
+    /// Memory that a part takes for sure.
     pub(super) fn bytes(&self, task: usize, part: u64) -> Bytes {
         if part == 0 { 0.0 } else { self.there[task] + self.each[task] * f64::from(part.count_ones()) }
     }
 
-    /// What a part costs of all that devices can do.
+    /// Worth of a part's time and memory.
     pub(super) fn worth(&self, task: usize, device: usize, part: u64) -> Micros {
         let time = self.time(task, device, part.count_ones());
         self.time_worth[device] * time + self.byte_worth[device] * self.bytes(task, part)
     }
 
-    /// What is left of each device's memory.
-    pub(super) fn room(&self, cuts: &[u64]) -> Vec<Bytes> {
-        let mut room = self.capacity.clone();
-        for (task, cut) in cuts.chunks(self.devices).enumerate() {
-            for (room, part) in room.iter_mut().zip(cut) {
-                *room -= self.bytes(task, *part);
-            }
-        }
-        room
-    }
-
-    /// Whether two lists of tasks are the same but for their names: times, and tensors among them.
+    /// True if two lists of tasks are the same but for their names: times, and tensors among them.
     pub(super) fn alike(&self, some: &[usize], others: &[usize]) -> bool {
-        let row = self.devices * (self.units as usize + 1);
-        let square = self.devices * self.devices;
+        let row = self.graph.devices * (self.units as usize + 1);
+        let square = self.graph.devices * self.graph.devices;
         let time = |task: usize| &self.time[task * row..(task + 1) * row];
         let read = |task: usize, list: &[usize]| -> Vec<(Option<usize>, Vec<u64>)> {
             let arcs = self.graph.preds(task).iter();
@@ -158,14 +150,113 @@ impl Model {
                 let per = |units: u32| self.time(task, device, units) / f64::from(units);
                 (1..=self.units).map(per).fold(f64::INFINITY, f64::min)
             };
-            (0..self.devices).map(on).fold(f64::INFINITY, f64::min)
+            (0..self.graph.devices).map(on).fold(f64::INFINITY, f64::min)
         };
-        let sum: Micros = (0..self.tasks).map(rate).filter(|rate| rate.is_finite()).sum();
-        sum * f64::from(self.units) / self.tasks as f64
+        let sum: Micros = (0..self.graph.tasks).map(rate).filter(|rate| rate.is_finite()).sum();
+        sum * f64::from(self.units) / self.graph.tasks as f64
     }
 }
 
-/// How many inputs always go together: what all batch sizes are multiples of. More, if a mask could not hold the queue
+impl model::Model for Model {
+    type Place = u64;
+    type Window = Window;
+
+    const WIDTH: usize = 16;
+    const STRIDE: usize = 6;
+    const TRIALS: usize = 16;
+    const TASKS_A_TRIAL: usize = 16;
+
+    #[inline]
+    fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    fn width(&self) -> usize {
+        self.graph.devices
+    }
+
+    #[inline]
+    fn parts(&self, cuts: &[u64], task: usize) -> impl Iterator<Item = (usize, usize)> {
+        let row = task * self.graph.devices;
+        (0..self.graph.devices).map(move |device| (device, row + device)).filter(|(_, cell)| cuts[*cell] != 0)
+    }
+
+    #[inline]
+    fn part_time(&self, task: usize, device: usize, part: u64) -> Micros {
+        self.time(task, device, part.count_ones())
+    }
+
+    #[inline]
+    fn arrival(&self, arc: Arc, cuts: &[u64], ends: &[Micros], device: usize, part: u64) -> Micros {
+        let mut arrival: Micros = 0.0;
+        let row = arc.task as usize * self.graph.devices;
+        let cells = row..row + self.graph.devices;
+        for (from, (other, end)) in cuts[cells.clone()].iter().zip(&ends[cells]).enumerate() {
+            let shared = other & part;
+            if shared != 0 {
+                arrival = later(arrival, end + self.hop(arc, from, device, shared.count_ones()));
+            }
+        }
+        arrival
+    }
+
+    #[inline]
+    fn path(&self, arc: Arc, cuts: &[u64], tails: &[Micros], (device, part): (usize, u64), end: Micros) -> Micros {
+        let mut rest: Micros = 0.0;
+        let row = arc.task as usize * self.graph.devices;
+        let cells = row..row + self.graph.devices;
+        for (to, (other, tail)) in cuts[cells.clone()].iter().zip(&tails[cells]).enumerate() {
+            let shared = other & part;
+            if shared != 0 {
+                rest = later(rest, tail + self.hop(arc, device, to, shared.count_ones()));
+            }
+        }
+        end + rest
+    }
+
+    fn room(&self, cuts: &[u64]) -> Vec<Bytes> {
+        let mut room = self.capacity.clone();
+        for (task, cut) in cuts.chunks(self.graph.devices).enumerate() {
+            for (room, part) in room.iter_mut().zip(cut) {
+                *room -= self.bytes(task, *part);
+            }
+        }
+        room
+    }
+
+    fn peak_use(&self, instance: &Instance, schedule: &Schedule<Self>) -> Vec<Bytes> {
+        instance.peak_use_of(&self.batches(schedule))
+    }
+
+    fn mutate(&self, group: &[usize], cut: &mut [u64], random: &mut Random) -> bool {
+        cut::mutate(cut, random);
+        group.iter().all(|task| self.runs(*task, cut))
+    }
+
+    /// Large neighbourhoods take nothing that is worse.
+    fn heat(&self, method: Method) -> Micros {
+        match method {
+            Method::Anneal => self.mean_time() * if self.tight { HEAT_IF_TIGHT } else { HEAT },
+            Method::Neighbourhoods => 0.0,
+        }
+    }
+
+    fn step(_: Method, _: &mut Random) -> Step {
+        Step::Several
+    }
+
+    fn plan(&self, schedule: &Schedule<Self>) -> plan::Schedule {
+        plan::Schedule::Batch { batches: self.batches(schedule), makespan: schedule.makespan(self) }
+    }
+}
+
+/// The greater of two times, neither of which is NaN: that takes one instruction, other than `f64::max`.
+#[inline]
+pub(super) fn later(a: Micros, b: Micros) -> Micros {
+    if a > b { a } else { b }
+}
+
+/// Number of inputs that always go together: all batch sizes are multiples of it. More, if a mask could not hold the queue
 /// otherwise: then some batch sizes are not used. None where the queue cannot be cut so.
 fn unit(instance: &Instance) -> Option<u32> {
     let inputs = instance.inputs();

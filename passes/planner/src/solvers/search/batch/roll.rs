@@ -5,15 +5,16 @@
 //! the end windows slide over everything, borders included, since batches of one stretch may well run beside those of the
 //! next.
 
-use super::anneal::{self, Annealer, Leg};
 use super::model::Model;
-use super::schedule::Choice;
 use crate::model::instance::Instance;
 use crate::model::units::Micros;
 use crate::random::Random;
-use crate::solvers::chains::Budget;
+use crate::solvers::chains::Allowance;
+use crate::solvers::search::anneal::{Annealer, Leg};
 use crate::solvers::search::memory::Limits;
 use crate::solvers::search::method::Method;
+use crate::solvers::search::model::Model as _;
+use crate::solvers::search::schedule::Choice;
 
 /// The share of the budget for one stretch after the other; the rest is for the whole.
 const STRETCHES: f64 = 0.4;
@@ -28,46 +29,46 @@ const COOLER: f64 = 0.6;
 pub(super) fn run(
     instance: &Instance,
     model: &Model,
-    start: &Choice,
+    start: &Choice<u64>,
     stretches: &[Vec<usize>],
     random: Random,
-    budget: Budget<'_>,
-) -> (Micros, Choice) {
+    allowance: &Allowance,
+) -> (Micros, Choice<u64>) {
     let mut annealer = Annealer::new(instance, model, start, random);
     let whole = (annealer.best_value, start.clone());
-    let hot = anneal::hot(model, Method::Anneal);
+    let hot = model.heat(Method::Anneal);
     // Where memory binds, what one stretch takes the others lack: only the whole can tell.
-    let is_small = stretches.len() * model.tasks <= MOST_APPENDED;
+    let is_small = stretches.len() * model.graph.tasks <= MOST_APPENDED;
     let apart = stretches.len() > 1 && is_small && Limits::of(instance) == Limits::None && whole.0.is_finite();
     if apart {
-        let is_complete = put_together(&mut annealer, model, start, stretches, budget);
+        let is_complete = put_together(&mut annealer, model, start, stretches, allowance);
         if !is_complete || annealer.best_value > whole.0 {
             annealer.restart(whole.1);
         }
     }
     let (begin, hot) = if apart { (STRETCHES, hot * COOLER) } else { (0.0, hot) };
-    annealer.run(budget, &Leg { first: 0, begin, end: 1.0, hot });
+    annealer.run(allowance, &Leg { begin, hot, ..Leg::new(Method::Anneal) });
     (annealer.best_value, annealer.best)
 }
 
 /// Searches stretch after stretch; whether there was time for all.
 fn put_together(
-    annealer: &mut Annealer<'_>,
+    annealer: &mut Annealer<'_, Model>,
     model: &Model,
-    start: &Choice,
+    start: &Choice<u64>,
     stretches: &[Vec<usize>],
-    budget: Budget<'_>,
+    allowance: &Allowance,
 ) -> bool {
-    let devices = model.devices;
-    let hot = anneal::hot(model, Method::Anneal);
-    annealer.restart(Choice { cuts: vec![0; model.tasks * devices], order: Vec::new() });
+    let devices = model.graph.devices;
+    let hot = model.heat(Method::Anneal);
+    annealer.restart(Choice { places: vec![0; model.graph.tasks * devices], order: Vec::new() });
     // Stretches like one before need no search of their own.
     let like: Vec<Option<usize>> =
         (0..stretches.len()).map(|at| (0..at).find(|other| model.alike(&stretches[*other], &stretches[at]))).collect();
     let searched = like.iter().filter(|like| like.is_none()).count();
     let mut done = 0;
     for (stretch, like) in stretches.iter().zip(like) {
-        if budget.spent(annealer.trials) >= 1.0 {
+        if allowance.spent(annealer.trials) >= 1.0 {
             return false;
         }
         let first = annealer.best.order.len().saturating_sub(OVERLAP);
@@ -76,16 +77,20 @@ fn put_together(
             None => task,
         };
         let known = if like.is_some() { &annealer.best } else { start };
-        let mut found = vec![0; model.tasks];
+        let mut found = vec![0; model.graph.tasks];
         known.order.iter().enumerate().for_each(|(place, task)| found[*task as usize] = place);
         let mut tasks: Vec<u32> = stretch.iter().map(|task| *task as u32).collect();
         tasks.sort_by_key(|task| found[model_of(*task as usize)]);
-        let cut = |task: &u32| &known.cuts[model_of(*task as usize) * devices..][..devices];
-        let cuts: Vec<u64> = tasks.iter().flat_map(|task| cut(task).iter().copied()).collect();
-        annealer.append(&tasks, &cuts);
+        let mut longer = annealer.current().clone();
+        for task in tasks {
+            longer.order.push(task);
+            longer.set(&[task as usize], &known.places[model_of(task as usize) * devices..][..devices]);
+        }
+        annealer.restart(longer);
         if like.is_none() {
             let share = |count: usize| STRETCHES * count as f64 / searched as f64;
-            annealer.run(budget, &Leg { first, begin: share(done), end: share(done + 1), hot });
+            let (begin, end) = (share(done), share(done + 1));
+            annealer.run(allowance, &Leg { method: Method::Anneal, first, begin, end, hot });
             done += 1;
         }
     }
@@ -94,13 +99,12 @@ fn put_together(
 
 #[cfg(test)]
 mod tests {
-    use super::super::schedule::Schedule;
     use super::*;
     use crate::model::options::Options;
     use crate::model::plan::{Limit, Objective};
     use crate::model::problem::Problem;
-    use crate::solvers::chains::Allowance;
     use crate::solvers::cuts::stretches;
+    use crate::solvers::search::schedule::Schedule;
     use crate::testing::{Rwnn, rwnn};
 
     /// The same module, so many times in a row.
@@ -141,21 +145,19 @@ mod tests {
         let alike = |at: usize| (0..at).any(|other| model.alike(&stretches[other], &stretches[at]));
         assert!((0..stretches.len()).any(alike) && !alike(0), "{stretches:?}");
 
-        let all = u64::MAX >> (64 - model.units);
-        let cuts = (0..model.tasks * model.devices).map(|cell| if cell % model.devices == 1 { all } else { 0 });
         let order = instance.order().iter().map(|task| *task as u32).collect();
-        let start = Choice { cuts: cuts.collect(), order };
+        let start = Choice { places: model.all_on(1), order };
         let before = Schedule::new(&model, start.clone()).forward(&model);
         let options = Options { limit: Some(Limit::Iterations(1200)), ..Options::default() };
         let allowance = Allowance::new(&options, 0);
-        let best = allowance.best_of(|random, budget| {
-            let (value, choice) = run(&instance, &model, &start, &stretches, random, budget);
+        let best = allowance.best_of(|random| {
+            let (value, choice) = run(&instance, &model, &start, &stretches, random, &allowance);
             (value, (value, choice))
         });
         let (value, choice) = best.unwrap();
         let mut tasks = choice.order.clone();
         tasks.sort_unstable();
-        assert!(tasks.into_iter().eq(0..model.tasks as u32));
+        assert!(tasks.into_iter().eq(0..model.graph.tasks as u32));
         let after = Schedule::new(&model, choice).forward(&model);
         assert!((value - after).abs() < 1e-6 && after < before * 0.7, "{value} is {after}, was {before}");
     }

@@ -2,20 +2,20 @@
 
 use super::cut::{Menu, suggest};
 use super::links::Peer;
-use super::model::Model;
-use super::schedule::{Schedule, later};
+use super::model::{Model, later};
 use super::window::Window;
 use crate::model::units::Micros;
 use crate::random::Random;
+use crate::solvers::search::schedule::Schedule;
 
-/// What counts beside the makespan when a task is put back, in shares of it: what its parts are worth, so that tasks with
+/// Criteria beside the makespan when a task is put back, in shares of it: what its parts are worth, so that tasks with
 /// slack leave time and memory to others, and the longest path through it, so that slack is left. Memory makes the first
 /// count more.
 const WORTH: f64 = 0.1;
 const WORTH_IF_TIGHT: f64 = 0.2;
 const PATH: f64 = 0.02;
 
-/// What is weighed when a task is put back; kept so that nothing is allocated anew.
+/// Tables for putting a task back; kept so that nothing is allocated anew.
 #[derive(Debug, Default)]
 pub(super) struct Scales {
     sources: Vec<Peer>,
@@ -45,7 +45,7 @@ impl Scales {
         &mut self,
         window: &mut Window,
         model: &Model,
-        schedule: &Schedule,
+        schedule: &Schedule<Model>,
         local: usize,
         random: &mut Random,
     ) {
@@ -79,8 +79,8 @@ impl Scales {
         self.menu = own;
     }
 
-    /// What each part on the menu would wait for, and what would wait for it.
-    fn find_routes(&mut self, window: &Window, model: &Model, schedule: &Schedule, local: usize, menu: &Menu) {
+    /// Lists what each part on the menu would wait for, and what would wait for it.
+    fn find_routes(&mut self, window: &Window, model: &Model, schedule: &Schedule<Model>, local: usize, menu: &Menu) {
         window.gather(schedule, local, &mut self.sources, &mut self.readers);
         self.routes.clear();
         for &(device, part) in &menu.parts {

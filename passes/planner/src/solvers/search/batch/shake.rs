@@ -6,19 +6,19 @@
 
 use super::cut;
 use super::model::Model;
-use super::schedule::Schedule;
 use super::settle::Scales;
 use super::state::State;
 use super::window::Window;
 use crate::random::Random;
 use crate::solvers::search::method::Heat;
+use crate::solvers::search::schedule::Schedule;
 
-/// How many tasks change at once: at least, and at most.
+/// Number of tasks that change at once: at least, and at most.
 const HANDFUL: (usize, usize) = (2, 4);
 /// So many others of the window are put to where they are best afterwards.
 const OTHERS: usize = 2;
 
-/// What shaking needs, beside the window; kept so that nothing is allocated anew.
+/// Tables of shaking, beside the window; kept so that nothing is allocated anew.
 #[derive(Debug, Default)]
 pub(super) struct Shaker {
     scales: Scales,
@@ -33,7 +33,7 @@ impl Shaker {
         &mut self,
         window: &mut Window,
         model: &Model,
-        schedule: &Schedule,
+        schedule: &Schedule<Model>,
         heat: Heat<'_>,
         random: &mut Random,
     ) -> u64 {

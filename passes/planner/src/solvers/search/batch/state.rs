@@ -1,7 +1,8 @@
-//! What changes in a window while it is searched.
+//! State of a window that is searched.
 
 use crate::model::units::{Bytes, Micros};
 use crate::solvers::search::method::Around;
+use crate::solvers::search::model::WindowState;
 
 /// An order of the window's tasks with their cuts, and all times that follow; the makespan, and the room that is left.
 #[derive(Debug, Default)]
@@ -45,6 +46,10 @@ impl State {
         self.rear.extend_from_slice(&around.device_tail);
         fill(&mut self.peak, width + 1, around.floor);
         self.room.clone_from(&around.room);
+    }
+
+    pub(super) fn view(&self) -> WindowState<'_, u64> {
+        WindowState { value: self.value, order: &self.order, places: &self.cuts, end: &self.end }
     }
 
     /// Becomes the same as another, without new memory.

@@ -6,46 +6,29 @@
 //! through two parts of one task, since all devices run in one order.
 
 use super::links::Links;
-use super::model::Model;
-use super::schedule::{Choice, Schedule, arrival, later, rest};
+use super::model::{Model, later};
+use super::shake::Shaker;
 use super::state::State;
-use crate::model::units::Micros;
-use crate::solvers::search::method::Around;
-use crate::solvers::search::model::Arc;
+use crate::model::units::{Bytes, Micros};
+use crate::random::Random;
+use crate::solvers::search::method::{Around, Heat, Step};
+use crate::solvers::search::model::{self, Arc, Model as _, WindowState};
+use crate::solvers::search::schedule::Schedule;
 
 /// The window's own tables; `local` numbers run over the tasks in it.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub struct Window {
     pub(super) devices: usize,
     pub(super) tasks: Vec<u32>,
     pub(super) links: Vec<Links>,
     pub(super) now: State,
-    /// What the window was loaded with, and the best since.
+    /// State that the window was loaded with, and the best since.
     start: State,
     best: State,
+    shaker: Shaker,
 }
 
 impl Window {
-    /// Takes the window's part of the order. Ends before it and tails behind it must be right.
-    pub(super) fn load(&mut self, model: &Model, schedule: &Schedule, around: &Around) {
-        let (first, last, devices) = (around.first, around.last, model.devices);
-        let width = last - first;
-        self.devices = devices;
-        self.tasks.clear();
-        self.tasks.extend_from_slice(&schedule.choice.order[first..last]);
-        self.now.load(width, around);
-        self.links.resize_with(width, Links::default);
-        for (links, task) in self.links.iter_mut().zip(&self.tasks) {
-            let task = *task as usize;
-            self.now.cuts.extend_from_slice(&schedule.choice.cuts[task * devices..(task + 1) * devices]);
-            links.load(model, schedule, task, first..last);
-        }
-        self.forward(model, schedule, 0);
-        self.backward(model, schedule, width);
-        self.start.copy(&self.now);
-        self.best.copy(&self.now);
-    }
-
     /// Takes note of the schedule if it is better than all before.
     fn remember(&mut self) {
         if self.now.value < self.best.value {
@@ -59,47 +42,36 @@ impl Window {
     }
 
     /// When all that a part reads is on its device.
-    fn ready(&self, model: &Model, schedule: &Schedule, local: usize, device: usize, part: u64) -> Micros {
-        let (devices, links) = (self.devices, &self.links[local]);
+    fn ready(&self, model: &Model, schedule: &Schedule<Model>, local: usize, device: usize, part: u64) -> Micros {
         let mut ready: Micros = 0.0;
-        for &arc in &links.from {
-            let row = arc.task as usize * devices;
-            let (cut, ends) = (&self.now.cuts[row..row + devices], &self.now.end[row..row + devices]);
-            ready = later(ready, arrival(model, arc, cut, ends, device, part));
+        for &arc in &self.links[local].from {
+            ready = later(ready, model.arrival(arc, &self.now.cuts, &self.now.end, device, part));
         }
-        for &arc in &links.before {
-            let row = arc.task as usize * devices;
-            let (cut, ends) = (&schedule.choice.cuts[row..row + devices], &schedule.end[row..row + devices]);
-            ready = later(ready, arrival(model, arc, cut, ends, device, part));
+        for &arc in &self.links[local].before {
+            ready = later(ready, model.arrival(arc, &schedule.choice.places, &schedule.end, device, part));
         }
         ready
     }
 
     /// From a part's end to the end of the plan over what reads it: inside the window, and behind it.
-    fn after(&self, model: &Model, schedule: &Schedule, local: usize, device: usize, part: u64) -> Micros {
-        let devices = self.devices;
+    fn after(&self, model: &Model, schedule: &Schedule<Model>, local: usize, device: usize, part: u64) -> Micros {
         let mut after = self.behind(model, schedule, local, device, part);
         for &arc in &self.links[local].to {
-            let row = arc.task as usize * devices;
-            let (cut, tails) = (&self.now.cuts[row..row + devices], &self.now.tail[row..row + devices]);
-            after = later(after, rest(model, arc, cut, tails, device, part));
+            after = later(after, model.path(arc, &self.now.cuts, &self.now.tail, (device, part), 0.0));
         }
         after
     }
 
-    fn behind(&self, model: &Model, schedule: &Schedule, local: usize, device: usize, part: u64) -> Micros {
-        let devices = self.devices;
+    fn behind(&self, model: &Model, schedule: &Schedule<Model>, local: usize, device: usize, part: u64) -> Micros {
         let mut after: Micros = 0.0;
         for &arc in &self.links[local].behind {
-            let row = arc.task as usize * devices;
-            let (cut, tails) = (&schedule.choice.cuts[row..row + devices], &schedule.tail[row..row + devices]);
-            after = later(after, rest(model, arc, cut, tails, device, part));
+            after = later(after, model.path(arc, &schedule.choice.places, &schedule.tail, (device, part), 0.0));
         }
         after
     }
 
     /// Computes when parts end, from a place on, and the makespan.
-    fn forward(&mut self, model: &Model, schedule: &Schedule, from: usize) {
+    fn forward(&mut self, model: &Model, schedule: &Schedule<Model>, from: usize) {
         let devices = self.devices;
         for place in from..self.now.order.len() {
             let local = usize::from(self.now.order[place]);
@@ -127,7 +99,7 @@ impl Window {
     }
 
     /// Computes tails of parts before a place.
-    fn backward(&mut self, model: &Model, schedule: &Schedule, until: usize) {
+    fn backward(&mut self, model: &Model, schedule: &Schedule<Model>, until: usize) {
         let devices = self.devices;
         for place in (0..until).rev() {
             let local = usize::from(self.now.order[place]);
@@ -146,7 +118,7 @@ impl Window {
     }
 
     /// Takes a task out. The makespan is that of the others then.
-    pub(super) fn lift(&mut self, model: &Model, schedule: &Schedule, local: usize) {
+    pub(super) fn lift(&mut self, model: &Model, schedule: &Schedule<Model>, local: usize) {
         let (place, devices) = (usize::from(self.now.place[local]), self.devices);
         self.now.order.remove(place);
         // What is at the rear of the window is the same with a task less.
@@ -157,7 +129,7 @@ impl Window {
     }
 
     /// Puts a task that was taken out to a place, with a cut.
-    pub(super) fn put(&mut self, model: &Model, schedule: &Schedule, local: usize, place: usize, cut: &[u64]) {
+    pub(super) fn put(&mut self, model: &Model, schedule: &Schedule<Model>, local: usize, place: usize, cut: &[u64]) {
         self.change(model, local, cut);
         let devices = self.devices;
         let width = self.now.order.len();
@@ -177,7 +149,7 @@ impl Window {
     }
 
     /// Gives a task another cut where it stands.
-    pub(super) fn recut(&mut self, model: &Model, schedule: &Schedule, local: usize, cut: &[u64]) {
+    pub(super) fn recut(&mut self, model: &Model, schedule: &Schedule<Model>, local: usize, cut: &[u64]) {
         let place = usize::from(self.now.place[local]);
         self.change(model, local, cut);
         self.forward(model, schedule, place);
@@ -185,13 +157,13 @@ impl Window {
         self.remember();
     }
 
-    /// Whether a task can have a cut: it runs, and devices have room for it.
+    /// True if a task can have a cut: it runs, and devices have room for it.
     pub(super) fn takes(&self, model: &Model, local: usize, cut: &[u64]) -> bool {
         let fits = |(device, part): (usize, &u64)| self.fits(model, local, device, *part);
         model.runs(self.tasks[local] as usize, cut) && cut.iter().enumerate().all(fits)
     }
 
-    /// Whether a device has room for a part instead of what it has of the task.
+    /// True if a device has room for a part instead of what it has of the task.
     pub(super) fn fits(&self, model: &Model, local: usize, device: usize, part: u64) -> bool {
         let task = self.tasks[local] as usize;
         let (new, old) = (model.bytes(task, part), model.bytes(task, self.cut(local)[device]));
@@ -205,48 +177,59 @@ impl Window {
             self.now.room[device] += model.bytes(task, old) - model.bytes(task, *part);
         }
     }
+}
 
-    /// The best makespan seen since the window was loaded.
-    pub(super) fn best(&self) -> Micros {
-        self.best.value
-    }
-
-    /// Writes the best schedule seen into the choice that the window was loaded from.
-    pub(super) fn write_best(&self, first: usize, choice: &mut Choice) {
-        self.write_as(first, &self.best, choice);
-    }
-
-    /// Writes the current schedule into the choice that the window was loaded from.
-    pub(super) fn write(&self, first: usize, choice: &mut Choice) {
-        self.write_as(first, &self.now, choice);
-    }
-
-    fn write_as(&self, first: usize, state: &State, choice: &mut Choice) {
-        for (place, &local) in state.order.iter().enumerate() {
-            choice.order[first + place] = self.tasks[usize::from(local)];
+impl model::Window<Model> for Window {
+    fn load(&mut self, model: &Model, schedule: &Schedule<Model>, around: &Around) {
+        let (first, last, devices) = (around.first, around.last, model.graph.devices);
+        let width = last - first;
+        self.devices = devices;
+        self.tasks.clear();
+        self.tasks.extend_from_slice(&schedule.choice.order[first..last]);
+        self.now.load(width, around);
+        self.links.resize_with(width, Links::default);
+        for (links, task) in self.links.iter_mut().zip(&self.tasks) {
+            let task = *task as usize;
+            self.now.cuts.extend_from_slice(&schedule.choice.places[task * devices..(task + 1) * devices]);
+            links.load(model, schedule, task, first..last);
         }
-        for (&task, cut) in self.tasks.iter().zip(state.cuts.chunks(self.devices)) {
-            choice.cuts[task as usize * self.devices..][..self.devices].copy_from_slice(cut);
-        }
+        self.forward(model, schedule, 0);
+        self.backward(model, schedule, width);
+        self.start.copy(&self.now);
+        self.best.copy(&self.now);
     }
 
-    /// Writes the current schedule back, with the ends of its parts.
-    pub(super) fn store(&self, schedule: &mut Schedule, first: usize) {
-        self.write(first, &mut schedule.choice);
-        for (local, &task) in self.tasks.iter().enumerate() {
-            schedule.place[task as usize] = (first + usize::from(self.now.place[local])) as u32;
-        }
-        self.store_ends(schedule, &self.now.end);
+    fn search(
+        &mut self,
+        model: &Model,
+        schedule: &Schedule<Model>,
+        _: Step,
+        heat: Heat<'_>,
+        random: &mut Random,
+    ) -> u64 {
+        let mut shaker = std::mem::take(&mut self.shaker);
+        let trials = shaker.shake(self, model, schedule, heat, random);
+        self.shaker = shaker;
+        trials
     }
 
-    /// Leaves the schedule as it was when the window was loaded, with the ends of its parts.
-    pub(super) fn store_ends_of_start(&self, schedule: &mut Schedule) {
-        self.store_ends(schedule, &self.start.end);
+    fn tasks(&self) -> &[u32] {
+        &self.tasks
     }
 
-    fn store_ends(&self, schedule: &mut Schedule, ends: &[Micros]) {
-        for (&task, ends) in self.tasks.iter().zip(ends.chunks(self.devices)) {
-            schedule.end[task as usize * self.devices..][..self.devices].copy_from_slice(ends);
-        }
+    fn now(&self) -> WindowState<'_, u64> {
+        self.now.view()
+    }
+
+    fn best(&self) -> WindowState<'_, u64> {
+        self.best.view()
+    }
+
+    fn ends_at_start(&self) -> &[Micros] {
+        &self.start.end
+    }
+
+    fn room(&self) -> &[Bytes] {
+        &self.now.room
     }
 }

@@ -4,19 +4,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cut;
-use super::launches::{Launches, Role};
-use super::line::{Line, Times};
-use crate::model::plan::{Schedule, Transfer};
-use crate::model::problem::{Device, Node, Problem, Tensor};
-use crate::model::units::Micros;
-use crate::solvers::contention;
+use crate::cut;
+use crate::launches::{Launches, Role};
+use crate::line::{Line, Times};
+use divi_planner::plan::{Schedule, Transfer};
+use divi_planner::problem::{Device, Node, Problem, Tensor};
+use divi_planner::time_as_it_is;
+use divi_planner::units::Micros;
 
 /// A tensor of the plan, from where, to where.
 type Way = (usize, usize, usize);
 
 /// Times of a line, and of its transfers; none where pieces wait for each other, or for what cannot come.
-pub(super) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Option<(Times, Vec<Transfer>)> {
+pub(crate) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Option<(Times, Vec<Transfer>)> {
     let mut times = line.times(launches, false)?;
     let of_role = |role: Role| (0..launches.all.len()).filter(move |launch| launches.role[*launch] == role);
     let mut node_of = vec![0; launches.all.len()];
@@ -39,7 +39,7 @@ pub(super) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Opti
     let device = nodes.iter().map(|(device, _)| *device).collect();
     let order =
         Schedule::Latency { device, start: (0..nodes.len()).map(|node| node as Micros).collect(), makespan: 0.0 };
-    let timed = contention::time_as_it_is(&smaller(problem, &nodes, tensors), &order).ok()?;
+    let timed = time_as_it_is(&smaller(problem, &nodes, tensors), &order).ok()?;
     let Schedule::Latency { start, makespan, .. } = timed.schedule else { return None };
     times.makespan = makespan;
     for (place, &piece) in times.order.iter().enumerate() {
@@ -61,7 +61,7 @@ pub(super) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Opti
     Some((times, timed.transfers.iter().filter_map(transfer).collect()))
 }
 
-/// What passes between nodes; and which tensor goes which way, of those that move.
+/// Tensors between nodes; and which tensor goes which way, of those that move.
 fn tensors(launches: &Launches, line: &Line, node_of: &[usize]) -> (Vec<Tensor>, Vec<Option<Way>>) {
     let on = |launch: usize| line.device_of(launches, launch);
     let (mut tensors, mut ways) = (Vec::new(), Vec::new());

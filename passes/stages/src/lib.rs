@@ -5,6 +5,8 @@
 //! plan of tasks. Stages that are too small to be worth a launch may be merged with others at the price of waiting. Where a
 //! plan says when tensors move, as buses are given out in turn, they move then. The model's inputs and outputs belong to no
 //! stage.
+//!
+//! Planning needs none of this: passes that emit a plan do. No MLIR here.
 
 mod buses;
 mod cut;
@@ -13,18 +15,17 @@ mod line;
 mod merge;
 mod pipeline;
 
-use crate::model::error::Error;
-use crate::model::plan::{Batch, Objective, Plan, Schedule};
-use crate::model::problem::{MemoryModel, Problem};
-use crate::model::units::{Bytes, Micros};
-use crate::solvers::contention;
-use crate::verify::{Terms, verify_under};
+use divi_planner::error::Error;
+use divi_planner::plan::{Batch, Objective, Plan, Schedule};
+use divi_planner::problem::{MemoryModel, Problem};
+use divi_planner::units::{Bytes, Micros};
+use divi_planner::{Terms, Timed, time_as_it_is, verify_under};
 
 use launches::Launches;
 use line::{Line, Times};
 use merge::{Judge, Merge};
 
-/// What a device runs as one.
+/// Tasks that a device runs as one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
     pub device: usize,
@@ -76,7 +77,7 @@ pub struct Staged {
     pub small: usize,
 }
 
-/// How stages are made.
+/// Options of stages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageOptions {
     /// Stages of fewer tasks are merged with others, or moved, where that is possible.
@@ -131,7 +132,7 @@ fn stages_on_buses(problem: &Problem, plan: &Plan, options: &StageOptions) -> Re
         Err(_) => {
             let launches = Launches::of(problem, plan, options.ports.as_deref())?;
             let in_order = launches.numbered(&plan.schedule);
-            let contention::Timed { schedule, transfers, .. } = contention::time_as_it_is(problem, &in_order)?;
+            let Timed { schedule, transfers, .. } = time_as_it_is(problem, &in_order)?;
             let anew = Plan { transfers, ..rescheduled(plan, schedule) };
             verify_as_stated(problem, &anew)?;
             anew
@@ -307,7 +308,7 @@ fn batches(launches: &Launches, line: &Line, times: &Times) -> Vec<Batch> {
     launches.all.iter().enumerate().map(batch).collect()
 }
 
-/// What a plan for one input or a queue costs: when the last launch ends.
+/// Cost of a plan for one input or a queue: when the last launch ends.
 struct Makespan<'a> {
     launches: &'a Launches,
 }
@@ -337,7 +338,7 @@ impl Judge for Makespan<'_> {
     }
 }
 
-/// What is known when stages are done, beside them.
+/// Results beside the stages.
 struct Made {
     plan: Plan,
     merged: usize,

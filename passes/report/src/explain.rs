@@ -1,16 +1,14 @@
-//! Why a task runs where it does: what it takes on each device, what would cross if it moved, and what the best plan costs
+//! Reasons for a task's device: what it takes on each device, what would cross if it moved, and what the best plan costs
 //! with the task there.
 
 use std::fmt;
 
-use crate::api::solve;
-use crate::model::error::Error;
-use crate::model::options::Options;
-use crate::model::plan::{Plan, Schedule, gap};
-use crate::model::problem::{Node, Problem, Tensor};
-use crate::model::units::{Bytes, Micros, human_bytes};
+use divi_planner::plan::{Schedule, gap};
+use divi_planner::problem::{Node, Tensor};
+use divi_planner::units::{Bytes, Micros, human_bytes};
+use divi_planner::{Error, Options, Plan, Problem, solve};
 
-/// What there is to say about one task.
+/// Reasons for one task's device.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     task: String,
@@ -287,8 +285,8 @@ fn change_of(value: Micros, before: Micros) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Objective;
-    use crate::model::problem::Device;
+    use divi_planner::Objective;
+    use divi_planner::problem::Device;
 
     /// Two tasks in a row; the second is faster on the second device, the way there costs 10.
     fn problem() -> Problem {

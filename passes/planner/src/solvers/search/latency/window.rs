@@ -3,11 +3,12 @@
 //! What lies before the window reaches it through release times, what lies after it through tails, so that a change
 //! inside is simulated inside, and the makespan that results is exact, however large the problem around it is.
 
-use super::method::{Around, Heat};
-use super::model::Model;
-use super::schedule::{Choice, Schedule};
+use super::Model;
 use crate::model::units::{Bytes, Micros};
 use crate::random::Random;
+use crate::solvers::search::method::{Around, Heat, Step};
+use crate::solvers::search::model::{self, WindowState};
+use crate::solvers::search::schedule::Schedule;
 
 /// The most tasks a window holds: a bit each in a mask.
 pub(super) const WIDEST: usize = 64;
@@ -21,7 +22,7 @@ struct Inner {
 
 /// The window's own tables; `local` numbers run over the tasks in it.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub struct Window {
     devices: usize,
     tasks: Vec<u32>,
     /// When what comes from before the window has arrived on a device, per local task and device.
@@ -49,7 +50,7 @@ pub(super) struct Window {
     trial_free: Vec<Micros>,
     /// From the first start on a device after the window to the end of the plan.
     device_tail: Vec<Micros>,
-    pub(super) value: Micros,
+    value: Micros,
     best: Micros,
     best_order: Vec<u8>,
     best_device: Vec<u8>,
@@ -57,100 +58,11 @@ pub(super) struct Window {
     allowed: Vec<u8>,
     allowed_at: Vec<u32>,
     bytes: Vec<Bytes>,
-    /// What is left of each device's memory.
-    pub(super) room: Vec<Bytes>,
+    /// Memory that is left on each device.
+    room: Vec<Bytes>,
 }
 
 impl Window {
-    /// Takes `first..last` of the order. Ends before it and tails behind it must be right.
-    pub(super) fn load(&mut self, model: &Model, schedule: &Schedule, around: &Around) {
-        let (first, last, floor) = (around.first, around.last, around.floor);
-        let devices = model.devices;
-        let choice = &schedule.choice;
-        self.devices = devices;
-        let width = last - first;
-        self.tasks.clear();
-        self.tasks.extend_from_slice(&choice.order[first..last]);
-        self.release.clear();
-        self.release.resize(width * devices, 0.0);
-        self.after.clear();
-        self.after.resize(width * devices, 0.0);
-        self.time.clear();
-        self.inner_at.clear();
-        self.inner_at.push(0);
-        self.inner.clear();
-        self.before_mask.clear();
-        self.before_mask.resize(width, 0);
-        self.behind_mask.clear();
-        self.behind_mask.resize(width, 0);
-        self.allowed.clear();
-        self.allowed_at.clear();
-        self.allowed_at.push(0);
-        self.device.clear();
-        self.bytes.clear();
-        for local in 0..width {
-            let task = self.tasks[local] as usize;
-            self.device.push(choice.device[task]);
-            self.time.extend_from_slice(&model.time[task * devices..(task + 1) * devices]);
-            let release = &mut self.release[local * devices..(local + 1) * devices];
-            for &arc in model.preds(task) {
-                let from = arc.task as usize;
-                let place = schedule.place[from] as usize;
-                if place >= first {
-                    let inner = place - first;
-                    self.inner.push(Inner { task: inner as u8, hop: arc.hop });
-                    self.before_mask[local] |= 1 << inner;
-                    self.behind_mask[inner] |= 1 << local;
-                } else {
-                    let row = arc.hop as usize + usize::from(choice.device[from]) * devices;
-                    for (release, hop) in release.iter_mut().zip(&model.hops[row..row + devices]) {
-                        *release = release.max(schedule.end[from] + hop);
-                    }
-                }
-            }
-            self.inner_at.push(self.inner.len() as u32);
-            let after = &mut self.after[local * devices..(local + 1) * devices];
-            for &arc in model.succs(task) {
-                let to = arc.task as usize;
-                if schedule.place[to] as usize >= last {
-                    let column = arc.hop as usize + usize::from(choice.device[to]);
-                    for (device, after) in after.iter_mut().enumerate() {
-                        *after = after.max(schedule.tail[to] + model.hops[column + device * devices]);
-                    }
-                }
-            }
-            if model.together[task] {
-                self.allowed.push(choice.device[task]);
-            } else {
-                self.allowed.extend(model.allowed(task).map(|device| device as u8));
-            }
-            self.bytes.push(model.bytes[task]);
-            self.allowed_at.push(self.allowed.len() as u32);
-        }
-        self.order.clear();
-        self.order.extend(0..width as u8);
-        self.place.clear();
-        self.place.extend(0..width as u8);
-        self.end.clear();
-        self.end.resize(width, 0.0);
-        self.trial.clear();
-        self.trial.resize(width, 0.0);
-        self.free.clear();
-        self.free.extend_from_slice(&around.free);
-        self.free.resize((width + 1) * devices, 0.0);
-        self.peak.clear();
-        self.peak.resize(width + 1, floor);
-        self.trial_free.clear();
-        self.trial_free.resize(devices, 0.0);
-        self.device_tail.clear();
-        self.device_tail.extend_from_slice(&around.device_tail);
-        self.room.clone_from(&around.room);
-        self.value = self.simulate(model, 0, f64::INFINITY);
-        self.keep(0);
-        self.start_end.clone_from(&self.end);
-        self.remember();
-    }
-
     fn remember(&mut self) {
         self.best = self.value;
         self.best_order.clone_from(&self.order);
@@ -211,7 +123,7 @@ impl Window {
         }
     }
 
-    /// How far a task can go from its place, up to `wanted`, without passing one it waits for or that waits for it.
+    /// Place that a task can go to from its place, up to `wanted`, without passing one it waits for or that waits for it.
     fn reach(&self, place: usize, wanted: usize) -> usize {
         let local = usize::from(self.order[place]);
         let mut to = place;
@@ -228,7 +140,7 @@ impl Window {
     }
 
     /// Anneals inside the window.
-    pub(super) fn anneal(&mut self, model: &Model, heat: Heat<'_>, random: &mut Random) -> u64 {
+    fn anneal(&mut self, model: &Model, heat: Heat<'_>, random: &mut Random) -> u64 {
         let width = self.order.len();
         for _ in 0..heat.trials {
             let bits = random.next_u64();
@@ -259,7 +171,7 @@ impl Window {
     }
 
     /// Moves a few tasks at random, then each in turn to where it is best; several times.
-    pub(super) fn rebuild(&mut self, model: &Model, heat: Heat<'_>, random: &mut Random) -> u64 {
+    fn rebuild(&mut self, model: &Model, heat: Heat<'_>, random: &mut Random) -> u64 {
         let mut trials = 0;
         while trials < heat.trials as u64 {
             let before = (self.order.clone(), self.device.clone(), self.room.clone(), self.value);
@@ -349,44 +261,121 @@ impl Window {
             self.trial.copy_from_slice(&self.end);
         }
     }
+}
 
-    /// The best makespan seen since the window was loaded.
-    pub(super) fn best(&self) -> Micros {
-        self.best
-    }
-
-    /// Writes the best schedule seen into the choice that the window was loaded from.
-    pub(super) fn write_best(&self, first: usize, choice: &mut Choice) {
-        self.write_as(first, &self.best_order, &self.best_device, choice);
-    }
-
-    /// Writes the current schedule into the choice that the window was loaded from.
-    pub(super) fn write(&self, first: usize, choice: &mut Choice) {
-        self.write_as(first, &self.order, &self.device, choice);
-    }
-
-    fn write_as(&self, first: usize, order: &[u8], device: &[u8], choice: &mut Choice) {
-        for (place, &local) in order.iter().enumerate() {
-            choice.order[first + place] = self.tasks[usize::from(local)];
+impl model::Window<Model> for Window {
+    fn load(&mut self, model: &Model, schedule: &Schedule<Model>, around: &Around) {
+        let (first, last, floor) = (around.first, around.last, around.floor);
+        let devices = model.graph.devices;
+        let choice = &schedule.choice;
+        self.devices = devices;
+        let width = last - first;
+        self.tasks.clear();
+        self.tasks.extend_from_slice(&choice.order[first..last]);
+        self.release.clear();
+        self.release.resize(width * devices, 0.0);
+        self.after.clear();
+        self.after.resize(width * devices, 0.0);
+        self.time.clear();
+        self.inner_at.clear();
+        self.inner_at.push(0);
+        self.inner.clear();
+        self.before_mask.clear();
+        self.before_mask.resize(width, 0);
+        self.behind_mask.clear();
+        self.behind_mask.resize(width, 0);
+        self.allowed.clear();
+        self.allowed_at.clear();
+        self.allowed_at.push(0);
+        self.device.clear();
+        self.bytes.clear();
+        for local in 0..width {
+            let task = self.tasks[local] as usize;
+            self.device.push(choice.places[task]);
+            self.time.extend_from_slice(&model.time[task * devices..(task + 1) * devices]);
+            let release = &mut self.release[local * devices..(local + 1) * devices];
+            for &arc in model.graph.preds(task) {
+                let from = arc.task as usize;
+                let place = schedule.place[from] as usize;
+                if place >= first {
+                    let inner = place - first;
+                    self.inner.push(Inner { task: inner as u8, hop: arc.hop });
+                    self.before_mask[local] |= 1 << inner;
+                    self.behind_mask[inner] |= 1 << local;
+                } else {
+                    let row = arc.hop as usize + usize::from(choice.places[from]) * devices;
+                    for (release, hop) in release.iter_mut().zip(&model.hops[row..row + devices]) {
+                        *release = release.max(schedule.end[from] + hop);
+                    }
+                }
+            }
+            self.inner_at.push(self.inner.len() as u32);
+            let after = &mut self.after[local * devices..(local + 1) * devices];
+            for &arc in model.graph.succs(task) {
+                let to = arc.task as usize;
+                if schedule.place[to] as usize >= last {
+                    let column = arc.hop as usize + usize::from(choice.places[to]);
+                    for (device, after) in after.iter_mut().enumerate() {
+                        *after = after.max(schedule.tail[to] + model.hops[column + device * devices]);
+                    }
+                }
+            }
+            if model.graph.together[task] {
+                self.allowed.push(choice.places[task]);
+            } else {
+                self.allowed.extend(model.allowed(task).map(|device| device as u8));
+            }
+            self.bytes.push(model.bytes[task]);
+            self.allowed_at.push(self.allowed.len() as u32);
         }
-        for (&task, &device) in self.tasks.iter().zip(device) {
-            choice.device[task as usize] = device;
+        self.order.clear();
+        self.order.extend(0..width as u8);
+        self.place.clear();
+        self.place.extend(0..width as u8);
+        self.end.clear();
+        self.end.resize(width, 0.0);
+        self.trial.clear();
+        self.trial.resize(width, 0.0);
+        self.free.clear();
+        self.free.extend_from_slice(&around.free);
+        self.free.resize((width + 1) * devices, 0.0);
+        self.peak.clear();
+        self.peak.resize(width + 1, floor);
+        self.trial_free.clear();
+        self.trial_free.resize(devices, 0.0);
+        self.device_tail.clear();
+        self.device_tail.extend_from_slice(&around.device_tail);
+        self.room.clone_from(&around.room);
+        self.value = self.simulate(model, 0, f64::INFINITY);
+        self.keep(0);
+        self.start_end.clone_from(&self.end);
+        self.remember();
+    }
+
+    fn search(&mut self, model: &Model, _: &Schedule<Model>, step: Step, heat: Heat<'_>, random: &mut Random) -> u64 {
+        match step {
+            Step::One => self.anneal(model, heat, random),
+            Step::Several => self.rebuild(model, heat, random),
         }
     }
 
-    /// Writes the current schedule back, with the ends of its tasks.
-    pub(super) fn store(&self, schedule: &mut Schedule, first: usize) {
-        self.write(first, &mut schedule.choice);
-        for (local, &task) in self.tasks.iter().enumerate() {
-            schedule.place[task as usize] = (first + usize::from(self.place[local])) as u32;
-            schedule.end[task as usize] = self.end[local];
-        }
+    fn tasks(&self) -> &[u32] {
+        &self.tasks
     }
 
-    /// Leaves the schedule as it was when the window was loaded, with the ends of its tasks.
-    pub(super) fn store_ends_of_start(&self, schedule: &mut Schedule) {
-        for (&task, &end) in self.tasks.iter().zip(&self.start_end) {
-            schedule.end[task as usize] = end;
-        }
+    fn now(&self) -> WindowState<'_, u8> {
+        WindowState { value: self.value, order: &self.order, places: &self.device, end: &self.end }
+    }
+
+    fn best(&self) -> WindowState<'_, u8> {
+        WindowState { value: self.best, order: &self.best_order, places: &self.best_device, end: &self.end }
+    }
+
+    fn ends_at_start(&self) -> &[Micros] {
+        &self.start_end
+    }
+
+    fn room(&self) -> &[Bytes] {
+        &self.room
     }
 }

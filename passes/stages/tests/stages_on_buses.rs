@@ -1,6 +1,6 @@
 //! Stages of plans whose transfers have buses in turn: random problems, with all that stages promise looked at here.
 
-#[path = "small/random_problem.rs"]
+#[path = "../../planner/tests/small/random_problem.rs"]
 mod random_problem;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::problem::Contention;
 use divi_planner::random::Random;
-use divi_planner::stages::{Move, Source, StageOptions, Staged, stages};
 use divi_planner::{Error, Objective, Options, Plan, Problem, Terms, solve, verify_under};
+use divi_stages::{Move, Source, StageOptions, Staged, stages};
 use random_problem::{Size, problem};
 
 const ALGORITHMS: [&str; 4] = ["met", "greedy", "heft", "anneal"];

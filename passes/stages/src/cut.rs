@@ -2,25 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::launches::{Launches, Role};
-use super::line::{Line, Piece, Times};
-use crate::model::units::Micros;
+use crate::launches::{Launches, Role};
+use crate::line::{Line, Piece, Times};
+use divi_planner::units::Micros;
 
 /// A tensor on its way to a device, for the first launch there that reads it.
-pub(super) struct Moving {
-    pub(super) tensor: usize,
+pub(crate) struct Moving {
+    pub(crate) tensor: usize,
     /// The launch that has computed it.
-    pub(super) from: usize,
-    pub(super) reader: usize,
-    pub(super) to: usize,
+    pub(crate) from: usize,
+    pub(crate) reader: usize,
+    pub(crate) to: usize,
     /// Ascending; those that are not on the device yet.
-    pub(super) inputs: Vec<u32>,
+    pub(crate) inputs: Vec<u32>,
 }
 
 /// Every transfer: a tensor moves once to each device that reads it, for each input; and how many reads across devices
 /// there are. Readers are asked in the order in which their device runs them, the model's outputs last. Where the plan says
 /// when tensors move, one goes to a device for all inputs at once, with the first reader.
-pub(super) fn moves(launches: &Launches, line: &Line) -> (Vec<Moving>, usize) {
+pub(crate) fn moves(launches: &Launches, line: &Line) -> (Vec<Moving>, usize) {
     let mut moves: Vec<Moving> = Vec::new();
     let mut crossing = 0;
     let outputs = (0..launches.all.len()).filter(|launch| launches.role[*launch] == Role::Output);
@@ -49,7 +49,7 @@ pub(super) fn moves(launches: &Launches, line: &Line) -> (Vec<Moving>, usize) {
 }
 
 /// One piece a launch, in the order of the launches; ports are none.
-pub(super) fn single(launches: &Launches, order: &[usize]) -> Line {
+pub(crate) fn single(launches: &Launches, order: &[usize]) -> Line {
     let tasks = order.iter().filter(|launch| launches.role[**launch] == Role::Task);
     let piece = |launch: &usize| Piece { device: launches.all[*launch].device, launches: vec![*launch] };
     Line::new(launches, tasks.map(piece).collect())
@@ -60,7 +60,7 @@ pub(super) fn single(launches: &Launches, order: &[usize]) -> Line {
 /// No time changes. Before, the second piece waits for nothing but its device: what it reads from elsewhere was there when
 /// the first began. So it begins when the first ends, and runs at the same time as a part of it; nobody elsewhere reads
 /// what the first computes, so nobody notices that this is there only when both have run.
-pub(super) fn join(launches: &Launches, line: &Line, times: &Times) -> Line {
+pub(crate) fn join(launches: &Launches, line: &Line, times: &Times) -> Line {
     let comes = arrivals(launches, line, times);
     let leaves = |piece: &Piece| {
         let mut handed = piece.launches.iter().flat_map(|launch| &launches.read_by[*launch]);

@@ -1,6 +1,6 @@
 //! Stages of plans: random problems of every kind, with times recomputed here from the stages alone.
 
-#[path = "small/random_problem.rs"]
+#[path = "../../planner/tests/small/random_problem.rs"]
 mod random_problem;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::problem::Tensor;
 use divi_planner::random::Random;
-use divi_planner::stages::{Source, StageOptions, Staged, retime, stages};
 use divi_planner::{Error, Objective, Options, Plan, Problem, Terms, solve, verify_under};
+use divi_stages::{Source, StageOptions, Staged, retime, stages};
 use random_problem::{Size, problem};
 
 const SLACK: f64 = 1e-9;

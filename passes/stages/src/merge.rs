@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::launches::{Handovers, Launches};
-use super::line::{Change, Line, Times};
-use crate::model::units::Micros;
+use crate::launches::{Handovers, Launches};
+use crate::line::{Change, Line, Times};
+use divi_planner::units::Micros;
 
 /// So many neighbours of a stage are looked at in each direction: a result that everybody reads has very many.
 const MOST_NEIGHBOURS: usize = 8;
@@ -15,12 +15,12 @@ const FEW: usize = 2;
 /// After so many merges, how long it takes to the end is counted anew where there are very many stages.
 const OUT_OF_DATE: usize = 16;
 
-/// What makes one line better than another.
-pub(super) trait Judge {
-    /// What a line costs.
+/// Criterion by which one line is better than another.
+pub(crate) trait Judge {
+    /// Cost of a line.
     fn value(&self, line: &Line, times: &Times) -> Micros;
 
-    /// Whether devices have the memory for it.
+    /// True if devices have the memory for it.
     fn fits(&self, line: &Line, times: &Times) -> bool;
 }
 
@@ -37,18 +37,18 @@ struct Found {
     times: Times,
 }
 
-pub(super) struct Merge<'a> {
-    pub(super) launches: &'a Launches,
-    pub(super) as_planned: bool,
-    pub(super) min_tasks: usize,
-    pub(super) judge: &'a dyn Judge,
+pub(crate) struct Merge<'a> {
+    pub(crate) launches: &'a Launches,
+    pub(crate) as_planned: bool,
+    pub(crate) min_tasks: usize,
+    pub(crate) judge: &'a dyn Judge,
 }
 
 impl Merge<'_> {
     /// Merges stages that are too small with neighbours, each time the one whose merging makes the plan best, until none is
     /// too small or can be merged. Returns how many were. Where there are very many, only the smallest are looked at, and
     /// only what promises most.
-    pub(super) fn run(&self, line: &mut Line) -> usize {
+    pub(crate) fn run(&self, line: &mut Line) -> usize {
         let mut merged = 0;
         let mut stuck = BTreeSet::new();
         let Some(mut times) = line.times(self.launches, self.as_planned) else { return 0 };
@@ -166,7 +166,7 @@ impl Merge<'_> {
         changes
     }
 
-    /// Whether the other stage's device may run all of a stage, as far as that does not depend on when.
+    /// True if the other stage's device may run all of a stage, as far as that does not depend on when.
     fn may_run(&self, line: &Line, change: Change) -> bool {
         let (from, to) = (line.pieces[change.piece].device, line.pieces[change.into].device);
         if from == to {

@@ -4,16 +4,27 @@
 //! As printed but for the misprints: in eq. (3), i is a parent of j, and what has no link is forbidden; in eq. (7), the
 //! second line has the time of task j, and both tasks are on device u.
 
-use super::Formulation;
-use super::{MOST_PAIRS, ROUNDED, too_large};
-use crate::mip::{Column, Program};
-use crate::model::error::Error;
-use crate::model::instance::Instance;
-use crate::model::plan::Batch;
-use crate::model::problem::MemoryModel;
-use crate::model::units::Micros;
+use std::time::Instant;
 
-pub(super) struct Paper<'a> {
+use divi_planner::mip::{Column, Program};
+use divi_planner::plan::Batch;
+use divi_planner::problem::MemoryModel;
+use divi_planner::solvers::milp::{Formulation, check_orders, limit_memory, solve_formulation};
+use divi_planner::units::Micros;
+use divi_planner::{Error, Instance, Objective, Options, Problem, Solution, algorithm};
+
+/// Solves the paper's program. HEFT's makespan is its horizon, and HEFT's plan the answer where HiGHS has none.
+pub(crate) fn milp(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    let clock = Instant::now();
+    let instance = Instance::new(problem, objective)?;
+    let (_, heft) = algorithm("heft", objective)?;
+    let start = heft(problem, objective, options).map(|solution| solution.schedule);
+    solve_formulation(&instance, objective, options, clock, start, |horizon, program| {
+        Paper::new(&instance, horizon, program)
+    })
+}
+
+struct Paper<'a> {
     instance: &'a Instance,
     horizon: Micros,
     tasks: Vec<Vec<On>>,
@@ -32,14 +43,8 @@ struct On {
 }
 
 impl<'a> Paper<'a> {
-    pub(super) fn new(instance: &'a Instance, horizon: Micros, program: &mut Program) -> Result<Self, Error> {
-        let count = instance.tasks() * instance.tasks().saturating_sub(1) / 2;
-        if count > MOST_PAIRS {
-            return Err(too_large(format!(
-                "{count} order variables for {} tasks; {MOST_PAIRS} at most",
-                instance.tasks()
-            )));
-        }
+    fn new(instance: &'a Instance, horizon: Micros, program: &mut Program) -> Result<Self, Error> {
+        check_orders(instance.tasks() * instance.tasks().saturating_sub(1) / 2, instance.tasks())?;
         let makespan = program.column(0.0, 1.0, 1.0);
         let mut on = |task: usize, device: usize| On {
             device,
@@ -92,18 +97,13 @@ impl<'a> Paper<'a> {
 
     /// Eq. (6); under the liveness model, weights alone.
     fn limit_memory(&mut self, program: &mut Program) {
-        for device in 0..self.instance.devices() {
-            let bytes = |task: usize| match self.instance.memory_model() {
-                MemoryModel::Static => self.instance.static_bytes(task, 1),
-                MemoryModel::Liveness => self.instance.weight_bytes(task),
-            };
-            let here = |task: usize| Some((self.on(task, device)?.chosen, bytes(task)));
-            let terms: Vec<(Column, f64)> = (0..self.tasks.len()).filter_map(here).collect();
-            let (all, room) = (terms.iter().map(|(_, bytes)| bytes).sum::<f64>(), self.instance.capacity_bytes(device));
-            if all > room {
-                program.at_most(room / all * ROUNDED, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
-            }
-        }
+        let bytes = |task: usize| match self.instance.memory_model() {
+            MemoryModel::Static => self.instance.static_bytes(task, 1),
+            MemoryModel::Liveness => self.instance.weight_bytes(task),
+        };
+        limit_memory(program, self.instance, |device| {
+            (0..self.tasks.len()).filter_map(|task| Some((self.on(task, device)?.chosen, bytes(task)))).collect()
+        });
     }
 
     /// Eq. (7).

@@ -1,50 +1,50 @@
 //! Pieces of a plan in a line on each device, and when each of them runs.
 
-use super::launches::{Launches, Role};
-use crate::model::units::Micros;
+use crate::launches::{Launches, Role};
+use divi_planner::units::Micros;
 
 /// No piece: what a port is in.
 const NONE: usize = usize::MAX;
 
 /// Launches that run one after the other as one: a stage in the making.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) device: usize,
+pub(crate) struct Piece {
+    pub(crate) device: usize,
     /// Empty where it has become part of another.
-    pub(super) launches: Vec<usize>,
+    pub(crate) launches: Vec<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) pieces: Vec<Piece>,
+pub(crate) struct Line {
+    pub(crate) pieces: Vec<Piece>,
     /// The pieces of each device, in the order in which it runs them.
-    pub(super) on_device: Vec<Vec<usize>>,
+    pub(crate) on_device: Vec<Vec<usize>>,
     of_launch: Vec<usize>,
 }
 
 /// When pieces and launches run.
-pub(super) struct Times {
+pub(crate) struct Times {
     /// By launch.
-    pub(super) start: Vec<Micros>,
+    pub(crate) start: Vec<Micros>,
     /// By piece.
-    pub(super) begin: Vec<Micros>,
-    pub(super) end: Vec<Micros>,
+    pub(crate) begin: Vec<Micros>,
+    pub(crate) end: Vec<Micros>,
     /// Pieces, each after those that it waits for.
-    pub(super) order: Vec<usize>,
-    pub(super) makespan: Micros,
+    pub(crate) order: Vec<usize>,
+    pub(crate) makespan: Micros,
 }
 
-/// That a piece becomes part of another.
+/// Change that makes a piece part of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Change {
-    pub(super) piece: usize,
-    pub(super) into: usize,
-    /// Whether its launches come before the other's.
-    pub(super) in_front: bool,
+pub(crate) struct Change {
+    pub(crate) piece: usize,
+    pub(crate) into: usize,
+    /// True if its launches come before the other's.
+    pub(crate) in_front: bool,
 }
 
-/// What a change has replaced.
-pub(super) struct Before {
+/// State that a change has replaced.
+pub(crate) struct Before {
     change: Change,
     /// The device that the piece was on, and where in its line.
     device: usize,
@@ -54,7 +54,7 @@ pub(super) struct Before {
 
 impl Line {
     /// Pieces as they are given, those of a device in the order in which it is to run them.
-    pub(super) fn new(launches: &Launches, pieces: Vec<Piece>) -> Self {
+    pub(crate) fn new(launches: &Launches, pieces: Vec<Piece>) -> Self {
         let mut on_device = vec![Vec::new(); launches.instance.devices()];
         let mut of_launch = vec![NONE; launches.all.len()];
         for (index, piece) in pieces.iter().enumerate() {
@@ -65,28 +65,28 @@ impl Line {
     }
 
     /// The piece that a launch is in; none for ports.
-    pub(super) fn piece_of(&self, launch: usize) -> Option<usize> {
+    pub(crate) fn piece_of(&self, launch: usize) -> Option<usize> {
         Some(self.of_launch[launch]).filter(|piece| *piece != NONE)
     }
 
     /// Where a launch runs.
-    pub(super) fn device_of(&self, launches: &Launches, launch: usize) -> usize {
+    pub(crate) fn device_of(&self, launches: &Launches, launch: usize) -> usize {
         self.piece_of(launch).map_or(launches.all[launch].device, |piece| self.pieces[piece].device)
     }
 
     /// The pieces that are left.
-    pub(super) fn alive(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn alive(&self) -> impl Iterator<Item = usize> {
         self.on_device.iter().flatten().copied()
     }
 
     /// The same in the order in which pieces were given.
-    pub(super) fn alive_in_order(&self) -> Vec<usize> {
+    pub(crate) fn alive_in_order(&self) -> Vec<usize> {
         let mut alive: Vec<usize> = self.alive().collect();
         alive.sort_unstable();
         alive
     }
 
-    pub(super) fn apply(&mut self, change: Change) -> Before {
+    pub(crate) fn apply(&mut self, change: Change) -> Before {
         let Change { piece, into, in_front } = change;
         let Piece { device, launches } = std::mem::take(&mut self.pieces[piece]);
         let place = self.on_device[device].iter().position(|other| *other == piece).expect("a piece is on its device");
@@ -98,7 +98,7 @@ impl Line {
         Before { change, device, place, count }
     }
 
-    pub(super) fn take_back(&mut self, before: &Before) {
+    pub(crate) fn take_back(&mut self, before: &Before) {
         let Before { change: Change { piece, into, in_front }, device, place, count } = *before;
         let other = &mut self.pieces[into].launches;
         let at = if in_front { 0 } else { other.len() - count };
@@ -111,7 +111,7 @@ impl Line {
     /// When everything runs, as early as it can: a piece once its device is free and all that its launches read has
     /// arrived; what it computes leaves when all of it has run. None where pieces wait for each other in a circle, or for
     /// what cannot come. `as_planned` also waits for the start that the plan gives a piece's first launch.
-    pub(super) fn times(&self, launches: &Launches, as_planned: bool) -> Option<Times> {
+    pub(crate) fn times(&self, launches: &Launches, as_planned: bool) -> Option<Times> {
         let count = self.pieces.len();
         let planned = |launch: usize| if as_planned { launches.all[launch].planned.max(0.0) } else { 0.0 };
         let mut times = Times {
@@ -208,7 +208,7 @@ impl Line {
     }
 
     /// From each piece's beginning to the end of the plan, on the longest way.
-    pub(super) fn tails(&self, launches: &Launches, times: &Times) -> Vec<Micros> {
+    pub(crate) fn tails(&self, launches: &Launches, times: &Times) -> Vec<Micros> {
         let mut tails = vec![0.0; self.pieces.len()];
         let mut device_tail = vec![0.0; self.on_device.len()];
         for &piece in times.order.iter().rev() {
@@ -221,7 +221,7 @@ impl Line {
     }
 
     /// The longest way from a piece's end through what reads it, if it were on a device; but for those in another piece.
-    pub(super) fn behind(
+    pub(crate) fn behind(
         &self,
         launches: &Launches,
         piece: usize,
@@ -242,7 +242,7 @@ impl Line {
     }
 
     /// When all that a piece reads would be there, if it were on a device; but for what another piece computes.
-    pub(super) fn arrival(
+    pub(crate) fn arrival(
         &self,
         launches: &Launches,
         piece: usize,

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::launches::{Launches, Role};
-use super::line::{Line, Piece, Times};
-use super::merge::Judge;
-use crate::model::error::{Error, Finding};
-use crate::model::plan::{Schedule, Stages};
-use crate::model::units::{Bytes, Micros};
+use crate::launches::{Launches, Role};
+use crate::line::{Line, Piece, Times};
+use crate::merge::Judge;
+use divi_planner::error::{Error, Finding};
+use divi_planner::plan::{Schedule, Stages};
+use divi_planner::units::{Bytes, Micros};
 
 /// One piece a block, each after those whose values it reads; of several the lowest block first. Tasks are in the plan's
 /// order, or where it has none in one that they can run in.
-pub(super) fn blocks(launches: &Launches, schedule: &Schedule) -> Result<Line, Error> {
+pub(crate) fn blocks(launches: &Launches, schedule: &Schedule) -> Result<Line, Error> {
     let Schedule::Pipeline { block, stages, .. } = schedule else {
         return Err(Error::Bug("only a pipeline has blocks".to_owned()));
     };
@@ -47,13 +47,13 @@ pub(super) fn blocks(launches: &Launches, schedule: &Schedule) -> Result<Line, E
     Ok(Line::new(launches, pieces))
 }
 
-/// What a line costs as a pipeline: what the slowest device takes, or the slowest link where transfers overlap; or the slowest
+/// Cost of a line as a pipeline: what the slowest device takes, or the slowest link where transfers overlap; or the slowest
 /// bus, where transfers are in each other's way.
-pub(super) struct Bottleneck<'a> {
-    pub(super) launches: &'a Launches,
-    pub(super) overlap: bool,
+pub(crate) struct Bottleneck<'a> {
+    pub(crate) launches: &'a Launches,
+    pub(crate) overlap: bool,
     /// By pair of devices the bus that joins them, and how many buses there are.
-    pub(super) buses: (Vec<Option<usize>>, usize),
+    pub(crate) buses: (Vec<Option<usize>>, usize),
 }
 
 impl Judge for Bottleneck<'_> {
@@ -102,7 +102,7 @@ impl Judge for Bottleneck<'_> {
 }
 
 /// The schedule of a line that has other blocks than the plan had: stages in order, then inputs, then outputs, by device.
-pub(super) fn schedule(launches: &Launches, line: &Line, order: &[usize], bottleneck: Micros) -> Schedule {
+pub(crate) fn schedule(launches: &Launches, line: &Line, order: &[usize], bottleneck: Micros) -> Schedule {
     let mut block = vec![0; launches.all.len()];
     let mut block_device = Vec::new();
     let mut in_order: Vec<Vec<usize>> = Vec::new();

@@ -1,33 +1,33 @@
-//! What a plan runs, as launches that hand tensors to each other: one a task for one input, one a batch for a queue.
+//! Launches of a plan, which hand tensors to each other: one a task for one input, one a batch for a queue.
 
 use std::collections::BTreeMap;
 
-use crate::model::error::{Error, Finding};
-use crate::model::instance::Instance;
-use crate::model::plan::{Batch, Objective, Plan, Schedule, Transfer};
-use crate::model::problem::{Node, Problem};
-use crate::model::units::Micros;
+use divi_planner::error::{Error, Finding};
+use divi_planner::instance::Instance;
+use divi_planner::plan::{Batch, Objective, Plan, Schedule, Transfer};
+use divi_planner::problem::{Node, Problem};
+use divi_planner::units::Micros;
 
-/// A task on a device for some inputs. Where it is decided anew where it runs, [`super::line::Line`] knows better.
-pub(super) struct Launch {
-    pub(super) node: usize,
-    pub(super) device: usize,
+/// A task on a device for some inputs. Where it is decided anew where it runs, [`crate::line::Line`] knows better.
+pub(crate) struct Launch {
+    pub(crate) node: usize,
+    pub(crate) device: usize,
     /// Ascending.
-    pub(super) inputs: Vec<u32>,
+    pub(crate) inputs: Vec<u32>,
     /// When the plan starts it.
-    pub(super) planned: Micros,
+    pub(crate) planned: Micros,
 }
 
-/// What passes between two launches, as one of them sees it: the tensors of the inputs that both take.
+/// Tensors between two launches, as one of them sees it: those of the inputs that both take.
 #[derive(Clone, Copy)]
-pub(super) struct Handed {
-    pub(super) launch: usize,
-    pub(super) tensor: usize,
-    pub(super) count: u32,
+pub(crate) struct Handed {
+    pub(crate) launch: usize,
+    pub(crate) tensor: usize,
+    pub(crate) count: u32,
 }
 
 /// What each launch hands over, or gets, one behind the other: a schedule is timed very often.
-pub(super) struct Handovers {
+pub(crate) struct Handovers {
     first: Vec<usize>,
     all: Vec<Handed>,
 }
@@ -50,9 +50,9 @@ impl std::ops::Index<usize> for Handovers {
     }
 }
 
-/// What a launch is.
+/// Role of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     Task,
     /// Brings one of the model's inputs.
     Input,
@@ -60,24 +60,24 @@ pub(super) enum Role {
     Output,
 }
 
-pub(super) struct Launches {
-    pub(super) instance: Instance,
-    pub(super) all: Vec<Launch>,
-    pub(super) role: Vec<Role>,
-    pub(super) reads: Handovers,
-    pub(super) read_by: Handovers,
+pub(crate) struct Launches {
+    pub(crate) instance: Instance,
+    pub(crate) all: Vec<Launch>,
+    pub(crate) role: Vec<Role>,
+    pub(crate) reads: Handovers,
+    pub(crate) read_by: Handovers,
     /// By launch and device; infinite where a device does not run it.
     times: Vec<Micros>,
     /// The launches of each node.
-    pub(super) of_node: Vec<Vec<usize>>,
+    pub(crate) of_node: Vec<Vec<usize>>,
     /// By tensor, from where and to where: when the plan moves it. Empty where each moves as soon as it is there.
-    pub(super) listed: BTreeMap<(usize, usize, usize), (Micros, Micros)>,
+    pub(crate) listed: BTreeMap<(usize, usize, usize), (Micros, Micros)>,
 }
 
 impl Launches {
     /// The launches of a plan whose starts may be out of date. Whether it holds otherwise is not asked here, but for what
     /// cannot be run at all.
-    pub(super) fn of(problem: &Problem, plan: &Plan, ports: Option<&[usize]>) -> Result<Self, Error> {
+    pub(crate) fn of(problem: &Problem, plan: &Plan, ports: Option<&[usize]>) -> Result<Self, Error> {
         let (batches, queued) = match &plan.schedule {
             Schedule::Latency { device, start, .. } => {
                 let launch = |(node, (device, start)): (usize, (&usize, &Micros))| one(node, *device, *start);
@@ -100,7 +100,9 @@ impl Launches {
         let objective = if plan.objective == Objective::Batch { Objective::Batch } else { Objective::Latency };
         let instance = match plan.inputs {
             Some(inputs) if objective == Objective::Batch => {
-                Instance::new(&Problem { inputs, ..problem.clone() }, objective)?
+                let mut queued = problem.clone();
+                queued.inputs = inputs;
+                Instance::new(&queued, objective)?
             }
             _ => Instance::new(problem, objective)?,
         };
@@ -155,7 +157,7 @@ impl Launches {
     }
 
     /// When a tensor that is there at a time leaves for another device, and when it arrives.
-    pub(super) fn moved(&self, tensor: usize, from: usize, to: usize, count: u32, done: Micros) -> (Micros, Micros) {
+    pub(crate) fn moved(&self, tensor: usize, from: usize, to: usize, count: u32, done: Micros) -> (Micros, Micros) {
         let at_once = || (done, done + self.instance.transfer_of(tensor, from, to, count));
         self.listed.get(&(tensor, from, to)).copied().unwrap_or_else(at_once)
     }
@@ -173,20 +175,20 @@ impl Launches {
         }
     }
 
-    /// How long a launch takes on a device; infinitely long where that does not run it.
-    pub(super) fn time(&self, launch: usize, device: usize) -> Micros {
+    /// Time of a launch on a device; infinite where that does not run it.
+    pub(crate) fn time(&self, launch: usize, device: usize) -> Micros {
         self.times[launch * self.instance.devices() + device]
     }
 
     /// The inputs that two launches share.
-    pub(super) fn shared_inputs(&self, one: usize, other: usize) -> Vec<u32> {
+    pub(crate) fn shared_inputs(&self, one: usize, other: usize) -> Vec<u32> {
         let others = &self.all[other].inputs;
         self.all[one].inputs.iter().copied().filter(|input| others.binary_search(input).is_ok()).collect()
     }
 
     /// Every launch after those that it reads from; of several ready ones the one that was to start first. Where starts
     /// are those of a schedule, this is their order: what takes no time comes before what starts at the same time.
-    pub(super) fn by_start(&self) -> Vec<usize> {
+    pub(crate) fn by_start(&self) -> Vec<usize> {
         let key = |launch: usize| {
             let Launch { device, planned, .. } = &self.all[launch];
             Key { start: *planned, end: planned + self.time(launch, *device), launch }
@@ -208,7 +210,7 @@ impl Launches {
     }
 
     /// A schedule of these launches whose starts only say in which order they come: [`Self::by_start`].
-    pub(super) fn numbered(&self, schedule: &Schedule) -> Schedule {
+    pub(crate) fn numbered(&self, schedule: &Schedule) -> Schedule {
         let mut schedule = schedule.clone();
         for (number, launch) in self.by_start().into_iter().enumerate() {
             match &mut schedule {
@@ -281,7 +283,7 @@ fn check(problem: &Problem, instance: &Instance, batches: Vec<Batch>, queued: u3
     if findings.is_empty() { Ok(all) } else { Err(Error::Plan(findings)) }
 }
 
-/// Whether a node takes no time, is pinned, and has nothing before it or nothing behind it.
+/// True if a node takes no time, is pinned, and has nothing before it or nothing behind it.
 fn looks_like_port(node: &Node, instance: &Instance) -> bool {
     let is_end = instance.predecessors(node.id).is_empty() || instance.successors(node.id).is_empty();
     node.pin.is_some() && is_end && node.time.values().flatten().flatten().all(|time| *time == 0.0)

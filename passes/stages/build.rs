@@ -1,0 +1,3 @@
+fn main() {
+    divi_build::link_shared_highs();
+}
