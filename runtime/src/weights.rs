@@ -4,41 +4,26 @@ use crate::files;
 use bytes::Bytes;
 use memmap2::Mmap;
 use std::{
-    fmt, fs, io,
+    fs, io,
     path::{Component, Path, PathBuf},
 };
 
 /// Why a file cannot serve as weights: always the input's fault.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The location is absolute or leads out of the model's folder.
+    #[error("external data '{location}' leaves the model's folder '{folder}': keep weights in it or below it")]
     Escapes { location: String, folder: PathBuf },
     /// The file is there but cannot be read.
+    #[error("cannot read '{path}': {error}")]
     Unreadable { path: PathBuf, error: io::Error },
     /// The file ends before the bytes that are asked for.
+    #[error(
+        "'{path}' has {size} bytes, too few for {length} at offset {offset}: it is truncated or not the file the model was \
+         saved with"
+    )]
     TooShort { path: PathBuf, offset: u64, length: u64, size: u64 },
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Escapes { location, folder } => write!(
-                f,
-                "external data '{location}' leaves the model's folder '{}': keep weights in it or below it",
-                folder.display()
-            ),
-            Self::Unreadable { path, error } => write!(f, "cannot read '{}': {error}", path.display()),
-            Self::TooShort { path, offset, length, size } => write!(
-                f,
-                "'{}' has {size} bytes, too few for {length} at offset {offset}: it is truncated or not the file the \
-                 model was saved with",
-                path.display()
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// The path of a file that a model in `folder` refers to as `location`, relative to `folder`, without `.` and `..`.
 ///

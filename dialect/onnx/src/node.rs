@@ -1,10 +1,10 @@
 //! One operator application as inference and folding see it.
 
 use crate::{DType, Dim, Op, Shape, Tensor, TensorType};
-use std::fmt;
 
 /// What is wrong with an operator application, without where: the caller adds the node's name and location.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Error(String);
 
 impl Error {
@@ -12,14 +12,6 @@ impl Error {
         Self(message.into())
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// What is known of the elements of a value.
 #[derive(Clone, Debug, PartialEq)]

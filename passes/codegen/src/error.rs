@@ -1,41 +1,37 @@
 //! What cannot be compiled, and why.
 
 use divi_onnx::Op;
-use std::{fmt, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 /// Part of the messages of [`Error::Internal`].
 pub const BUG: &str = "this is a bug in divi";
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A node has no code: what is wrong and what would help.
+    #[error("'onnx.{op}' op{}: {message}", quoted(.name))]
     Node { op: Op, name: String, message: String },
     /// A stage as a whole has none.
+    #[error("stage '{name}': {message}")]
     Stage { name: String, message: String },
     /// A processor that LLVM does not know, or that kernels are not written for.
+    #[error("{0}")]
     Target(String),
     /// A file cannot be written.
+    #[error("cannot write '{path}': {problem}")]
     Write { path: PathBuf, problem: io::Error },
     /// A bundle that was just written cannot be read or run.
+    #[error("{0}")]
     Bundle(String),
     /// MLIR, LLVM, the linker or the loader refused what they were given, which is a bug in divi.
+    #[error("{0}; {BUG}: please report it with the model")]
     Internal(String),
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Node { op, name, message } if name.is_empty() => write!(f, "'onnx.{op}' op: {message}"),
-            Self::Node { op, name, message } => write!(f, "'onnx.{op}' op '{name}': {message}"),
-            Self::Stage { name, message } => write!(f, "stage '{name}': {message}"),
-            Self::Target(message) | Self::Bundle(message) => f.write_str(message),
-            Self::Write { path, problem } => write!(f, "cannot write '{}': {problem}", path.display()),
-            Self::Internal(message) => write!(f, "{message}; {BUG}: please report it with the model"),
-        }
-    }
+/// Returns the name of a node as messages have it: nothing if it has none.
+fn quoted(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" '{name}'") }
 }
-
-impl std::error::Error for Error {}
 
 /// An error of the runtime about a bundle that was just written.
 impl From<divi_runtime::Error> for Error {

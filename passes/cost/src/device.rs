@@ -178,29 +178,14 @@ impl fmt::Display for Kind {
 }
 
 /// Reasons why a kind cannot be registered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    Duplicate {
-        name: String,
-    },
+    #[error("device kind '{name}' is already registered")]
+    Duplicate { name: String },
     /// Names are words of letters, digits and `_`, as fields and attributes are.
-    InvalidName {
-        name: String,
-    },
+    #[error("device kind '{name}': expected a lower-case letter, followed by such letters, digits or '_'")]
+    InvalidName { name: String },
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Duplicate { name } => write!(f, "device kind '{name}' is already registered"),
-            Self::InvalidName { name } => {
-                write!(f, "device kind '{name}': expected a lower-case letter, followed by such letters, digits or '_'")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 const BUILT_IN: [Kind; 2] = [CPU, CUDA];
 

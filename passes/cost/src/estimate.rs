@@ -8,10 +8,7 @@ use crate::{
     units::Micros,
 };
 use divi_onnx::DType;
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 /// Where a time comes from, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -171,19 +168,12 @@ impl DeviceTimes {
 }
 
 /// Why a profile that a system names cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("profile '{path}': {message}")]
 pub struct Error {
     path: PathBuf,
     message: String,
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "profile '{}': {}", self.path.display(), self.message)
-    }
-}
-
-impl std::error::Error for Error {}
 
 fn read_profile(path: &Path) -> Result<Profile, Error> {
     let fail = |message: String| Error { path: path.to_owned(), message };

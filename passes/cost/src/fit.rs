@@ -12,7 +12,7 @@ use crate::profile::Entry;
 use crate::{Class, Geometry, Micros, Task, Work};
 pub use form::Target;
 use search::{Column, Problem, Row, Solution};
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 /// A task that was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,21 +41,12 @@ impl Sample {
 }
 
 /// Why there is no model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Nothing was measured that takes time.
+    #[error("no measured operator to fit a model to")]
     NoSamples,
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSamples => f.write_str("no measured operator to fit a model to"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Convolutions of one tap count as matrix products, at this weight, if they take longer than a launch could.
 const BORROWED_WEIGHT: f64 = 0.3;

@@ -5,7 +5,8 @@ use serde_json::{Map, Number, Value};
 use std::fmt;
 
 /// What is wrong with a file, and where: `entries[3].us.4: must be a positive number, is -1`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}{}{message}", if .path.is_empty() { "" } else { ": " })]
 pub struct Error {
     path: String,
     message: String,
@@ -16,17 +17,6 @@ impl Error {
         Self { path: path.into(), message: message.into() }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.path[..] {
-            "" => f.write_str(&self.message),
-            path => write!(f, "{path}: {}", self.message),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Parses a text. A field that is given twice is an error: nobody can say which one is meant.
 pub fn parse(text: &str) -> Result<Value, Error> {

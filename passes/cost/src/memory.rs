@@ -20,7 +20,6 @@
 mod tests;
 
 use crate::Bytes;
-use std::fmt;
 
 /// A tensor of a [`MemoryGraph`], by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,63 +87,30 @@ pub struct Peak {
 }
 
 /// What is wrong with a graph or an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
+    #[error("there is no task {}", .0.0)]
     NoSuchTask(TaskId),
-    NoSuchTensor {
-        task: TaskId,
-        tensor: TensorId,
-    },
-    NoSuchConstant {
-        task: TaskId,
-        constant: ConstantId,
-    },
+    #[error("task {} names tensor {}, which does not exist", .task.0, .tensor.0)]
+    NoSuchTensor { task: TaskId, tensor: TensorId },
+    #[error("task {} names constant {}, which does not exist", .task.0, .constant.0)]
+    NoSuchConstant { task: TaskId, constant: ConstantId },
     /// Two tasks, or one task twice, write the same tensor.
-    WrittenTwice {
-        tensor: TensorId,
-        tasks: [TaskId; 2],
-    },
+    #[error("tasks {} and {} both write tensor {}", .tasks[0].0, .tasks[1].0, .tensor.0)]
+    WrittenTwice { tensor: TensorId, tasks: [TaskId; 2] },
     /// A tensor shares the memory of one that its task does not read.
-    AliasOfStranger {
-        tensor: TensorId,
-        alias: TensorId,
-    },
+    #[error(
+        "tensor {} shares the memory of tensor {}, which is no operand of the task that writes it",
+        .tensor.0, .alias.0
+    )]
+    AliasOfStranger { tensor: TensorId, alias: TensorId },
     /// A task is in the order twice.
+    #[error("task {} is in the order twice", .0.0)]
     RunsTwice(TaskId),
     /// A task comes before the one whose result it reads.
-    ReadsBeforeWritten {
-        task: TaskId,
-        tensor: TensorId,
-        producer: TaskId,
-    },
+    #[error("task {} reads tensor {} before task {}, which writes it: swap them", .task.0, .tensor.0, .producer.0)]
+    ReadsBeforeWritten { task: TaskId, tensor: TensorId, producer: TaskId },
 }
-
-impl fmt::Display for MemoryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchTask(TaskId(task)) => write!(f, "there is no task {task}"),
-            Self::NoSuchTensor { task: TaskId(task), tensor: TensorId(tensor) } => {
-                write!(f, "task {task} names tensor {tensor}, which does not exist")
-            }
-            Self::NoSuchConstant { task: TaskId(task), constant: ConstantId(constant) } => {
-                write!(f, "task {task} names constant {constant}, which does not exist")
-            }
-            Self::WrittenTwice { tensor: TensorId(tensor), tasks: [TaskId(first), TaskId(second)] } => {
-                write!(f, "tasks {first} and {second} both write tensor {tensor}")
-            }
-            Self::AliasOfStranger { tensor: TensorId(tensor), alias: TensorId(alias) } => write!(
-                f,
-                "tensor {tensor} shares the memory of tensor {alias}, which is no operand of the task that writes it"
-            ),
-            Self::RunsTwice(TaskId(task)) => write!(f, "task {task} is in the order twice"),
-            Self::ReadsBeforeWritten { task: TaskId(task), tensor: TensorId(tensor), producer: TaskId(producer) } => {
-                write!(f, "task {task} reads tensor {tensor} before task {producer}, which writes it: swap them")
-            }
-        }
-    }
-}
-
-impl std::error::Error for MemoryError {}
 
 impl MemoryGraph {
     pub fn new(tensors: Vec<MemoryTensor>, constants: Vec<Bytes>, tasks: Vec<MemoryTask>) -> Result<Self, MemoryError> {

@@ -42,24 +42,15 @@ pub struct Summary {
 }
 
 /// Why a table cannot be compared with the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// An operator whose work cannot be counted.
+    #[error("{0}")]
     Uncounted(divi_onnx::Error),
     /// There is nothing to fit a model to.
+    #[error("{0}")]
     Fit(fit::Error),
 }
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Uncounted(error) => error.fmt(f),
-            Self::Fit(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Leaves out every model in turn.
 pub fn leave_one_out(table: &Operators, target: &Target) -> Result<Report, Error> {

@@ -7,25 +7,21 @@ use super::{
 use std::{fmt, string::FromUtf8Error};
 
 /// Why there is no system. Each is the user's to mend.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// Neither a preset nor a file.
-    UnknownSystem {
-        spec: String,
-    },
-    Unreadable {
-        path: String,
-        reason: String,
-    },
-    TooLarge {
-        path: String,
-        limit: Bytes,
-    },
+    #[error("error: '{spec}' is neither a file nor a preset (presets: {})", presets::names().collect::<Vec<_>>().join(", "))]
+    UnknownSystem { spec: String },
+    #[error("{path}: error: cannot be read: {reason}")]
+    Unreadable { path: String, reason: String },
+    #[error("{path}: error: more than {limit}: this is not a system description")]
+    TooLarge { path: String, limit: Bytes },
+    #[error("{0}")]
     Description(Errors),
 }
 
 /// Everything that is wrong with a description, in the order of the text.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub struct Errors {
     pub file: String,
     /// At least one, at most [`Errors::MAX_FAULTS`].
@@ -65,116 +61,71 @@ pub enum Owner {
     NamelessLink(usize),
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
+    #[error("{0}")]
     Syntax(String),
+    #[error("this is not UTF-8 text")]
     NotUtf8,
+    #[error("the system has no device: add a [[device]]")]
     NoDevice,
-    NoDeviceOf {
-        owner: Owner,
-    },
+    #[error("{owner} has no device: add a [[node.device]]")]
+    NoDeviceOf { owner: Owner },
     /// A network of no nodes.
+    #[error("the network joins nodes, and there are none: add a [[node]], or a [[link]] instead")]
     NothingToJoin,
     /// `[device]` instead of `[[device]]`.
-    NotATableArray {
-        key: &'static str,
-    },
-    UnknownKey {
-        owner: Owner,
-        key: String,
-        nearest: Option<&'static str>,
-        valid: &'static [&'static str],
-    },
-    MissingKey {
-        owner: Owner,
-        key: &'static str,
-    },
-    WrongType {
-        owner: Owner,
-        key: String,
-        found: &'static str,
-        expected: &'static str,
-    },
-    Quantity {
-        owner: Owner,
-        key: &'static str,
-        text: String,
-        error: UnitError,
-    },
-    OutOfRange {
-        owner: Owner,
-        key: &'static str,
-        text: String,
-        from: i64,
-        to: i64,
-    },
-    UnknownWord {
-        owner: Owner,
-        key: &'static str,
-        text: String,
-        valid: Vec<&'static str>,
-    },
+    #[error("'{key}' must be written as [[{key}]], once for each")]
+    NotATableArray { key: &'static str },
+    #[error("unknown key '{key}' of {owner}{}", alternatives(*.nearest, .valid))]
+    UnknownKey { owner: Owner, key: String, nearest: Option<&'static str>, valid: &'static [&'static str] },
+    #[error("{owner} has no '{key}'")]
+    MissingKey { owner: Owner, key: &'static str },
+    #[error("'{key}' of {owner} must be {expected}, not {found}")]
+    WrongType { owner: Owner, key: String, found: &'static str, expected: &'static str },
+    #[error("'{key}' of {owner} is {text}: {error}")]
+    Quantity { owner: Owner, key: &'static str, text: String, error: UnitError },
+    #[error("'{key}' of {owner} is {text}: it must be from {from} to {to}")]
+    OutOfRange { owner: Owner, key: &'static str, text: String, from: i64, to: i64 },
+    #[error("'{key}' of {owner} is \"{text}\": it must be one of {}", .valid.join(", "))]
+    UnknownWord { owner: Owner, key: &'static str, text: String, valid: Vec<&'static str> },
     /// A name that cannot be a symbol of the IR.
-    NotAnIdentifier {
-        owner: Owner,
-        key: &'static str,
-        text: String,
-    },
+    #[error(
+        "'{key}' of {owner} is \"{text}\": it must be a letter or '_', followed by letters, digits, '_', '$' or '.'"
+    )]
+    NotAnIdentifier { owner: Owner, key: &'static str, text: String },
+    #[error("'arch' of {owner} is \"{text}\": it {reason}")]
     NotAnArch {
         owner: Owner,
         text: String,
         /// What it must be.
         reason: String,
     },
-    Empty {
-        owner: Owner,
-        key: &'static str,
-    },
+    #[error("'{key}' of {owner} is empty")]
+    Empty { owner: Owner, key: &'static str },
     /// Batch sizes that do not increase.
-    NotIncreasing {
-        owner: Owner,
-        key: &'static str,
-        before: i64,
-        after: i64,
-    },
+    #[error("'{key}' of {owner} must increase, but {after} follows {before}")]
+    NotIncreasing { owner: Owner, key: &'static str, before: i64, after: i64 },
     /// Rates can neither be taken from the description nor from a table.
-    NoRates {
-        owner: Owner,
-        remedy: &'static str,
-    },
+    #[error("how fast {owner} is cannot be told: {remedy}")]
+    NoRates { owner: Owner, remedy: &'static str },
     /// A key that means something for other kinds of devices only.
-    NotForThisKind {
-        owner: Owner,
-        key: &'static str,
-        kinds: String,
-    },
-    DuplicateDevice {
-        id: String,
-        line: usize,
-    },
+    #[error("'{key}' of {owner} is for {kinds} devices only")]
+    NotForThisKind { owner: Owner, key: &'static str, kinds: String },
+    #[error("device '{id}' is already on line {line}")]
+    DuplicateDevice { id: String, line: usize },
     /// `known` are the first few devices.
-    UnknownDevice {
-        owner: Owner,
-        key: &'static str,
-        id: String,
-        known: Vec<String>,
-    },
-    DuplicateLink {
-        from: String,
-        to: String,
-        line: usize,
-    },
-    LinkToItself {
-        id: String,
-    },
-    TooMany {
-        what: &'static str,
-        limit: usize,
-    },
+    #[error("'{key}' of {owner} names no device: '{id}' (there are {})", .known.join(", "))]
+    UnknownDevice { owner: Owner, key: &'static str, id: String, known: Vec<String> },
+    #[error("link '{from}' -> '{to}' is already on line {line}")]
+    DuplicateLink { from: String, to: String, line: usize },
+    #[error("device '{id}' needs no link to itself")]
+    LinkToItself { id: String },
+    #[error("there are more than {limit} {what}")]
+    TooMany { what: &'static str, limit: usize },
     /// Half duplex means a bus that both directions share.
-    HalfDuplexWithoutBus {
-        owner: Owner,
-    },
+    #[error("'duplex' of {owner} is \"half\": it needs the 'bus' that both directions share")]
+    HalfDuplexWithoutBus { owner: Owner },
 }
 
 impl Errors {
@@ -224,24 +175,6 @@ impl<'t> Lines<'t> {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownSystem { spec } => {
-                let names: Vec<_> = presets::names().collect();
-                write!(f, "error: '{spec}' is neither a file nor a preset (presets: {})", names.join(", "))
-            }
-            Self::Unreadable { path, reason } => write!(f, "{path}: error: cannot be read: {reason}"),
-            Self::TooLarge { path, limit } => {
-                write!(f, "{path}: error: more than {limit}: this is not a system description")
-            }
-            Self::Description(errors) => errors.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
 impl fmt::Display for Errors {
     /// One line an error.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -257,7 +190,13 @@ impl fmt::Display for Errors {
     }
 }
 
-impl std::error::Error for Errors {}
+/// Returns the end of a message about an unknown key: the nearest one, or all of them.
+fn alternatives(nearest: Option<&str>, valid: &[&str]) -> String {
+    match nearest {
+        Some(nearest) => format!("; did you mean '{nearest}'?"),
+        None => format!(" (there are {})", valid.join(", ")),
+    }
+}
 
 /// A message quotes the text, which may be long and have line breaks; it stays a line that people read.
 fn write_line(f: &mut fmt::Formatter<'_>, message: &str) -> fmt::Result {
@@ -280,61 +219,6 @@ impl fmt::Display for Owner {
             Self::Network => write!(f, "the network"),
             Self::Link { from, to } => write!(f, "link '{from}' -> '{to}'"),
             Self::NamelessLink(number) => write!(f, "link {number}"),
-        }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Syntax(message) => write!(f, "{message}"),
-            Self::NotUtf8 => write!(f, "this is not UTF-8 text"),
-            Self::NoDevice => write!(f, "the system has no device: add a [[device]]"),
-            Self::NoDeviceOf { owner } => write!(f, "{owner} has no device: add a [[node.device]]"),
-            Self::NothingToJoin => {
-                write!(f, "the network joins nodes, and there are none: add a [[node]], or a [[link]] instead")
-            }
-            Self::NotATableArray { key } => write!(f, "'{key}' must be written as [[{key}]], once for each"),
-            Self::UnknownKey { owner, key, nearest: Some(nearest), .. } => {
-                write!(f, "unknown key '{key}' of {owner}; did you mean '{nearest}'?")
-            }
-            Self::UnknownKey { owner, key, nearest: None, valid } => {
-                write!(f, "unknown key '{key}' of {owner} (there are {})", valid.join(", "))
-            }
-            Self::MissingKey { owner, key } => write!(f, "{owner} has no '{key}'"),
-            Self::WrongType { owner, key, found, expected } => {
-                write!(f, "'{key}' of {owner} must be {expected}, not {found}")
-            }
-            Self::Quantity { owner, key, text, error } => write!(f, "'{key}' of {owner} is {text}: {error}"),
-            Self::OutOfRange { owner, key, text, from, to } => {
-                write!(f, "'{key}' of {owner} is {text}: it must be from {from} to {to}")
-            }
-            Self::UnknownWord { owner, key, text, valid } => {
-                write!(f, "'{key}' of {owner} is \"{text}\": it must be one of {}", valid.join(", "))
-            }
-            Self::NotAnIdentifier { owner, key, text } => write!(
-                f,
-                "'{key}' of {owner} is \"{text}\": it must be a letter or '_', followed by letters, digits, '_', '$' or '.'"
-            ),
-            Self::NotAnArch { owner, text, reason } => write!(f, "'arch' of {owner} is \"{text}\": it {reason}"),
-            Self::Empty { owner, key } => write!(f, "'{key}' of {owner} is empty"),
-            Self::NotIncreasing { owner, key, before, after } => {
-                write!(f, "'{key}' of {owner} must increase, but {after} follows {before}")
-            }
-            Self::NoRates { owner, remedy } => write!(f, "how fast {owner} is cannot be told: {remedy}"),
-            Self::NotForThisKind { owner, key, kinds } => write!(f, "'{key}' of {owner} is for {kinds} devices only"),
-            Self::DuplicateDevice { id, line } => write!(f, "device '{id}' is already on line {line}"),
-            Self::UnknownDevice { owner, key, id, known } => {
-                write!(f, "'{key}' of {owner} names no device: '{id}' (there are {})", known.join(", "))
-            }
-            Self::DuplicateLink { from, to, line } => {
-                write!(f, "link '{from}' -> '{to}' is already on line {line}")
-            }
-            Self::LinkToItself { id } => write!(f, "device '{id}' needs no link to itself"),
-            Self::TooMany { what, limit } => write!(f, "there are more than {limit} {what}"),
-            Self::HalfDuplexWithoutBus { owner } => {
-                write!(f, "'duplex' of {owner} is \"half\": it needs the 'bus' that both directions share")
-            }
         }
     }
 }

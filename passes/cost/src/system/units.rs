@@ -1,7 +1,5 @@
 //! Quantities with units, and how they are written: `80 GiB`, `54 GB/s`, `10 us`, `66.9 TFLOP/s`.
 
-use std::fmt;
-
 pub use crate::units::Bytes;
 
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -21,39 +19,25 @@ impl Seconds {
 }
 
 /// Why a text is not a quantity.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// What stands before the unit is no decimal number.
+    #[error("'{0}' is not a number")]
     Number(String),
-    MissingUnit {
-        example: &'static str,
-    },
-    UnknownUnit {
-        unit: String,
-        known: Vec<&'static str>,
-    },
+    #[error("it needs a unit, as in \"{example}\"")]
+    MissingUnit { example: &'static str },
+    #[error("unknown unit '{unit}' (use {})", .known.join(", "))]
+    UnknownUnit { unit: String, known: Vec<&'static str> },
     /// Such as a third of a kilobyte.
+    #[error("it is not a whole number of bytes")]
     PartOfAByte,
+    #[error("it is too large")]
     TooLarge,
+    #[error("it must be more than zero")]
     NotPositive,
+    #[error("it must not be negative")]
     Negative,
 }
-
-impl fmt::Display for UnitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(text) => write!(f, "'{text}' is not a number"),
-            Self::MissingUnit { example } => write!(f, "it needs a unit, as in \"{example}\""),
-            Self::UnknownUnit { unit, known } => write!(f, "unknown unit '{unit}' (use {})", known.join(", ")),
-            Self::PartOfAByte => write!(f, "it is not a whole number of bytes"),
-            Self::TooLarge => write!(f, "it is too large"),
-            Self::NotPositive => write!(f, "it must be more than zero"),
-            Self::Negative => write!(f, "it must not be negative"),
-        }
-    }
-}
-
-impl std::error::Error for UnitError {}
 
 /// A unit is worth 10^`ten` * 2^`two` of its base.
 type Unit = (&'static str, i32, i32);

@@ -3,7 +3,8 @@
 use std::fmt;
 
 /// What is wrong with a model. It is always the model's fault, or the options'.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: error: {}{message}", prefix(.node.as_ref()))]
 pub struct Error {
     file: String,
     node: Option<NodeName>,
@@ -17,23 +18,16 @@ pub(super) struct NodeName {
     pub(super) op: String,
 }
 
+/// Returns the part of a message that names the node: nothing if there is none.
+fn prefix(node: Option<&NodeName>) -> String {
+    node.map(|NodeName { name, op }| format!("node '{name}' ({op}): ")).unwrap_or_default()
+}
+
 impl Error {
     pub(super) fn new(file: &str, node: Option<NodeName>, message: String) -> Self {
         Self { file: file.to_owned(), node, message }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: error: ", self.file)?;
-        if let Some(node) = &self.node {
-            write!(f, "node '{}' ({}): ", node.name, node.op)?;
-        }
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Names for a message, quoted; the first of them if there are many.
 pub(crate) fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> String {

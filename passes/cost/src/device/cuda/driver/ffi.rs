@@ -5,7 +5,6 @@ use crate::{device::detect::text, system::units::Bytes};
 use libloading::Library;
 use std::{
     ffi::{CStr, c_char, c_int, c_uint},
-    fmt,
     path::Path,
     sync::mpsc,
     time::Duration,
@@ -20,27 +19,20 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const MAX_GPUS: c_int = 64;
 
 /// Why a driver that is there is of no use.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, thiserror::Error)]
 pub(in super::super) enum DriverError {
+    #[error("the CUDA driver cannot be loaded: {0}")]
     Library(String),
+    #[error("the CUDA driver has no '{name}': {reason}")]
     Function { name: &'static str, reason: String },
+    #[error("'{function}' of the CUDA driver failed with error {result}")]
     Call { function: &'static str, result: c_int },
+    #[error("the CUDA driver says that {what} is {value}")]
     Nonsense { what: &'static str, value: i64 },
+    #[error("the CUDA driver did not answer within {} s", .patience.as_secs())]
     Silent { patience: Duration },
+    #[error("asking the CUDA driver failed: {0}")]
     Thread(String),
-}
-
-impl fmt::Display for DriverError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Library(reason) => write!(f, "the CUDA driver cannot be loaded: {reason}"),
-            Self::Function { name, reason } => write!(f, "the CUDA driver has no '{name}': {reason}"),
-            Self::Call { function, result } => write!(f, "'{function}' of the CUDA driver failed with error {result}"),
-            Self::Nonsense { what, value } => write!(f, "the CUDA driver says that {what} is {value}"),
-            Self::Silent { patience } => write!(f, "the CUDA driver did not answer within {} s", patience.as_secs()),
-            Self::Thread(reason) => write!(f, "asking the CUDA driver failed: {reason}"),
-        }
-    }
 }
 
 /// The GPUs that the driver shows; none without a driver. `CUDA_VISIBLE_DEVICES` is the driver's to heed.
