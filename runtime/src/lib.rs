@@ -27,8 +27,6 @@ mod layout;
 mod limits;
 mod loaded_device;
 mod memory;
-pub mod npy;
-pub mod npz;
 mod options;
 mod pool;
 pub mod prepare;

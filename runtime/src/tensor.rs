@@ -108,10 +108,9 @@ impl TensorData {
         TensorRef { dtype: self.dtype, shape: &self.shape, bytes: &self.bytes }
     }
 
-    /// The same bits as another type of the same width.
-    pub(crate) fn with_type(self, dtype: DType) -> Self {
-        debug_assert_eq!(self.dtype.bits(), dtype.bits());
-        Self { dtype, ..self }
+    /// Returns the same bits as another type of the same width. Of another width, returns the tensor itself as the error.
+    pub fn with_type(self, dtype: DType) -> Result<Self, Self> {
+        if self.dtype.bits() == dtype.bits() { Ok(Self { dtype, ..self }) } else { Err(self) }
     }
 }
 

@@ -5,13 +5,14 @@
 
 use divi_codegen::Target;
 use divi_dialect::Operation;
+use divi_npy::npy;
 use divi_passes::{
     export::{self, write_model},
     import::{Options, Source, import},
     partition,
 };
 use divi_planner::{Objective, plan::Limit};
-use divi_runtime::{Runtime, TensorData, TensorRef, npy};
+use divi_runtime::{Runtime, TensorData, TensorRef};
 use divi_test::{
     compiled::{Settings, compile},
     exceptions::matches,

@@ -5,12 +5,10 @@ use divi_cost::{
     Model, Profile, System, device, fit,
     pytorch::{Models, Operators, transfers},
 };
+use divi_npy::{npy, npz};
 use divi_papers::convert::{Conversion, convert};
 use divi_planner::{Objective, Plan, Problem, verify};
-use divi_runtime::{
-    bundle::{Bundle, Source},
-    npy, npz,
-};
+use divi_runtime::bundle::{Bundle, Source};
 use std::{path::Path, sync::LazyLock};
 
 /// A reader of a format.

@@ -4,8 +4,9 @@
 //! them; the answer is a line: `ok`, or `refused` or `failed` and the reason. Models are compiled for one CPU device.
 
 use divi_codegen::error::BUG;
+use divi_npy::npz;
 use divi_passes::import::Options;
-use divi_runtime::{Runtime, TensorRef, npz};
+use divi_runtime::{Runtime, TensorRef};
 use divi_test::compiled::{Settings, compile};
 use std::{
     fs,

@@ -2,10 +2,11 @@
 
 use crate::{arguments::Arguments, measure::Measured};
 use divi_files::{Inputs, check_distinct};
+use divi_npy::npy;
 use divi_runtime::{
     Runtime, TensorData,
     bundle::{Bundle, DESCRIPTION},
-    npy, profiles, trace,
+    profiles, trace,
 };
 use std::{
     collections::HashSet,

@@ -1,7 +1,8 @@
 //! The inputs: from files, or made up.
 
 use crate::{arguments::Arguments, files};
-use divi_runtime::{DType, Runtime, TensorData, bundle::Tensor, npy, npz, random_input};
+use divi_npy::{npy, npz};
+use divi_runtime::{DType, Runtime, TensorData, bundle::Tensor, random_input};
 use std::{path::Path, sync::Arc};
 
 /// All inputs of the model, as they were asked for.
@@ -65,7 +66,7 @@ pub(crate) fn read(path: &Path, described: &Tensor) -> Result<TensorData, String
 /// The same bits as the type described, if NumPy lacks that type and has one for its bits.
 fn reinterpret(tensor: TensorData, described: &Tensor) -> TensorData {
     match DType::from_name(&described.dtype) {
-        Some(dtype) => tensor.reinterpret(dtype).unwrap_or_else(|tensor| tensor),
+        Some(dtype) => npy::reinterpret(tensor, dtype).unwrap_or_else(|tensor| tensor),
         None => tensor,
     }
 }

@@ -6,10 +6,10 @@
 #[path = "../../../runtime/tests/runtime/kit.rs"]
 mod kit;
 
+use divi_npy::{npy, npz};
 use divi_runtime::{
     DType, Options, Runtime, TensorData,
     bundle::{Buffer, Mode, Profile, Source},
-    npy, npz,
 };
 use kit::{Folder, Maker, full, scale_and_add, two_devices};
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use super::{
     trace::share_at_once,
 };
 use crate::runs::median;
-use divi_runtime::npy;
+use divi_npy::npy;
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -1,9 +1,7 @@
 //! NumPy's files of several arrays (`.npz`): ZIP archives of `.npy` files, stored or deflated.
 
-use crate::{
-    npy,
-    tensor::{TensorData, TensorRef},
-};
+use crate::npy;
+use divi_runtime::{TensorData, TensorRef};
 use std::{borrow::Cow, collections::HashSet};
 
 const LOCAL: u32 = 0x0403_4b50;

@@ -1,9 +1,6 @@
 //! NumPy's files of one array (`.npy`, versions 1 to 3).
 
-use crate::{
-    dtype::DType,
-    tensor::{TensorData, TensorRef},
-};
+use divi_runtime::{DType, TensorData, TensorRef};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Headers are padded so that the data begin at a multiple of this.
@@ -12,7 +9,7 @@ const ALIGNMENT: usize = 64;
 /// Reads an array. The error says what is wrong with the file.
 ///
 /// Types of other libraries (`bfloat16`, and others of two bytes) are written as raw bytes: two of them are taken for a
-/// `bfloat16`, one for a `float8e4m3fn`; see [`TensorData::reinterpret`] for others.
+/// `bfloat16`, one for a `float8e4m3fn`; see [`reinterpret`] for others.
 pub fn read(bytes: &[u8]) -> Result<TensorData, String> {
     let truncated = || "the file is truncated".to_owned();
     let rest = bytes.strip_prefix(MAGIC).ok_or("it does not begin as a NumPy file")?;
@@ -75,29 +72,26 @@ fn unpack(tensor: TensorRef<'_>) -> impl Iterator<Item = u8> {
     })
 }
 
-impl TensorData {
-    /// The same bits as another type, if that is how files have it: raw bytes and integers for types that NumPy lacks,
-    /// integers of a byte for those below one.
-    pub fn reinterpret(self, dtype: DType) -> Result<Self, Self> {
-        if self.dtype() == dtype {
-            return Ok(self);
-        }
-        let is_raw = |dtype: DType| {
-            matches!(dtype.name(), "bfloat16" | "uint16" | "uint8") || dtype.name().starts_with("float8")
-        };
-        if dtype.bits() == self.dtype().bits() && is_raw(dtype) && is_raw(self.dtype()) {
-            return Ok(self.with_type(dtype));
-        }
-        if dtype.bits() < 8 && matches!(self.dtype(), DType::I8 | DType::U8 | DType::F8E4M3FN) {
-            let Ok(mut packed) = Self::zeroed(dtype, self.shape()) else { return Err(self) };
-            let (bits, mask) = (dtype.bits() as usize, (1_u8 << dtype.bits()) - 1);
-            for (index, &byte) in self.bytes().iter().enumerate() {
-                packed.bytes_mut()[index * bits / 8] |= (byte & mask) << (index * bits % 8);
-            }
-            return Ok(packed);
-        }
-        Err(self)
+/// Returns the same bits as another type, if that is how files have it: raw bytes and integers for types that NumPy lacks,
+/// integers of a byte for those below one. Otherwise returns the tensor itself as the error.
+pub fn reinterpret(tensor: TensorData, dtype: DType) -> Result<TensorData, TensorData> {
+    if tensor.dtype() == dtype {
+        return Ok(tensor);
     }
+    let is_raw =
+        |dtype: DType| matches!(dtype.name(), "bfloat16" | "uint16" | "uint8") || dtype.name().starts_with("float8");
+    if is_raw(dtype) && is_raw(tensor.dtype()) {
+        return tensor.with_type(dtype);
+    }
+    if dtype.bits() < 8 && matches!(tensor.dtype(), DType::I8 | DType::U8 | DType::F8E4M3FN) {
+        let Ok(mut packed) = TensorData::zeroed(dtype, tensor.shape()) else { return Err(tensor) };
+        let (bits, mask) = (dtype.bits() as usize, (1_u8 << dtype.bits()) - 1);
+        for (index, &byte) in tensor.bytes().iter().enumerate() {
+            packed.bytes_mut()[index * bits / 8] |= (byte & mask) << (index * bits % 8);
+        }
+        return Ok(packed);
+    }
+    Err(tensor)
 }
 
 struct Header {
