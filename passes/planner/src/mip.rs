@@ -11,15 +11,14 @@ mod propagate;
 mod safe;
 mod tree;
 
-use std::ops::ControlFlow;
-use std::time::Instant;
-
 use crate::model::budget::Budget;
 use crate::model::error::Error;
 pub use deadline::exit_past_solvers;
 pub(crate) use ffi::Relaxation;
 pub use ffi::version as highs_version;
 use propagate::Propagator;
+use std::ops::ControlFlow;
+use std::time::Instant;
 
 /// More than what rounding of coefficients makes of a bound, in parts of it, and less than what makes two times differ.
 const ROUNDED: f64 = 4e-10;

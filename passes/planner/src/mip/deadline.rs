@@ -4,6 +4,9 @@
 //! take longer than the whole limit. So it runs in a thread of its own. A thread that has not returned shortly after the limit
 //! is left behind: it owns everything that it works on, its stop flag is set, and its solutions and bounds so far are the answer.
 
+use super::{Event, Limits, Outcome, Program, ffi};
+use crate::model::error::Error;
+use crate::model::units::deadline;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -11,10 +14,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
-
-use super::{Event, Limits, Outcome, Program, ffi};
-use crate::model::error::Error;
-use crate::model::units::deadline;
 
 /// Time after its limit in which HiGHS may still return by itself.
 const GRACE: Duration = Duration::from_millis(50);

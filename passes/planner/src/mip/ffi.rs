@@ -1,13 +1,11 @@
 //! HiGHS through its C interface.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ops::ControlFlow;
-
-use highs_sys::*;
-
 use super::safe::Bounds;
 use super::{Column, Event, Limits, Outcome, Program, added_up};
 use crate::model::error::Error;
+use highs_sys::*;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ops::ControlFlow;
 
 /// How far a row may be off, and a whole variable from a whole number.
 const TOLERANCE: f64 = 1e-9;

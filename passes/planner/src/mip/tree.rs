@@ -3,13 +3,12 @@
 //! HiGHS's tree cannot be looked at, so its bound is its word. Here each leaf is refuted by rows alone ([`super::propagate`]) or by dual
 //! values of its linear program with directed rounding ([`safe`]): whatever HiGHS computes for a leaf, what is shown holds.
 
-use std::time::Instant;
-
 use super::ffi::Relaxation;
 use super::propagate::Propagator;
 use super::safe::{self, Bounds};
 use super::{Limits, Program, Verified};
 use crate::model::error::Error;
+use std::time::Instant;
 
 /// Least distance from an integer of a value that is branched on.
 const FRACTIONAL: f64 = 1e-6;
