@@ -60,15 +60,10 @@ fn times(spans: &[Span]) -> BTreeMap<(usize, usize), Vec<f64>> {
 }
 
 fn text(processor: &str, measured: &[Measured]) -> String {
-    let entries: Vec<String> = measured.iter().map(|measured| format!("    {}", entry(measured))).collect();
+    let entries: Vec<Value> = measured.iter().map(entry).collect();
     let runtime = concat!("divi-run ", env!("CARGO_PKG_VERSION"));
-    format!(
-        "{{\n  \"format\": {},\n  \"device\": {},\n  \"runtime\": {},\n  \"entries\": [\n{}\n  ]\n}}\n",
-        json!(FORMAT),
-        json!(processor),
-        json!(runtime),
-        entries.join(",\n")
-    )
+    let file = json!({"format": FORMAT, "device": processor, "runtime": runtime, "entries": entries});
+    divi_json::write(&file, 2, &[])
 }
 
 fn entry(measured: &Measured) -> Value {

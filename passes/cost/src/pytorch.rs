@@ -8,7 +8,7 @@ pub mod transfers;
 
 use crate::device::{self, Kind, MemorySpace, TableField};
 use crate::fit::Replay;
-use crate::json::{At, Error, parse};
+use crate::json::{At, Error, micros, parse};
 use crate::profile::Entry;
 use crate::{Micros, Profile};
 
@@ -129,7 +129,7 @@ impl Models {
             let ([model, _, precision], Some(batch)) = (&words[..], batch) else {
                 return Err(at.error("must be named like 'resnet18 b16 fp32'"));
             };
-            let graph = Micros(at.field("graph")?.micros()? * 1e3);
+            let graph = Micros(micros(&at.field("graph")?)? * 1e3);
             if *precision == "fp32" {
                 rows.push(Whole { model: (*model).to_owned(), batch, graph });
             }

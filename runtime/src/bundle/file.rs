@@ -7,17 +7,15 @@ use crate::{
     prepare::Expression,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 impl Bundle {
     /// Parses a description of the current version, and compares its contents with the hash that it names. Nothing else is checked.
     pub(crate) fn parse(text: &[u8]) -> std::result::Result<(Self, bool), String> {
-        let describe = |error: serde_json::Error| error.to_string();
-        let mut bundle: Self = serde_json::from_slice(text).map_err(describe)?;
+        let mut bundle: Self = divi_json::read(text).map_err(|error| error.to_string())?;
         let named = std::mem::take(&mut bundle.sha256);
-        bundle.sha256 = hash(&bundle).map_err(describe)?;
+        bundle.sha256 = hash(&bundle).map_err(|error| error.to_string())?;
         let is_intact = bundle.sha256 == named;
         Ok((bundle, is_intact))
     }
@@ -54,9 +52,7 @@ impl Bundle {
 
     /// A line for each entry of the long lists, so that people can read it.
     fn text(&self) -> serde_json::Result<String> {
-        let mut text = String::new();
-        write_fields(&mut text, &serde_json::to_value(self)?, "", &["stages"]);
-        Ok(text + "\n")
+        Ok(divi_json::write(&serde_json::to_value(self)?, 1, &["stages"]))
     }
 }
 
@@ -73,7 +69,7 @@ pub fn check_replaceable(folder: &Path) -> std::result::Result<(), String> {
         path: String,
     }
     let text = fs::read(folder.join(DESCRIPTION)).unwrap_or_default();
-    let listing = serde_json::from_slice::<Listing>(&text).ok();
+    let listing = divi_json::read::<Listing>(&text).ok();
     let listing = listing.filter(|listing| listing.format.starts_with("divi-bundle/"));
     let files = listing.iter().flat_map(|listing| &listing.files).map(|file| file.path.as_str());
     divi_files::check_listed(folder, files.chain(listing.as_ref().map(|_| DESCRIPTION)))
@@ -82,37 +78,6 @@ pub fn check_replaceable(folder: &Path) -> std::result::Result<(), String> {
 /// Writes a file, whole or not at all.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
     divi_files::write(path, text).map_err(Error::unreadable(path))
-}
-
-/// Writes an object with a line for each field, and one for each item of a list of objects. Items of the lists that are
-/// named `opened` are written in the same way.
-fn write_fields(text: &mut String, value: &Value, indent: &str, opened: &[&str]) {
-    let Value::Object(fields) = value else {
-        *text += &value.to_string();
-        return;
-    };
-    *text += "{";
-    for (index, (name, field)) in fields.iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        let _ = write!(text, "{comma}\n{indent} {}: ", Value::from(name.as_str()));
-        match field {
-            Value::Array(items) if items.iter().any(Value::is_object) => {
-                *text += "[";
-                for (index, item) in items.iter().enumerate() {
-                    let comma = if index == 0 { "" } else { "," };
-                    let _ = write!(text, "{comma}\n{indent}  ");
-                    if opened.contains(&name.as_str()) {
-                        write_fields(text, item, &format!("{indent}  "), &[]);
-                    } else {
-                        *text += &item.to_string();
-                    }
-                }
-                let _ = write!(text, "\n{indent} ]");
-            }
-            _ => *text += &field.to_string(),
-        }
-    }
-    let _ = write!(text, "\n{indent}}}");
 }
 
 impl File {

@@ -89,7 +89,7 @@ struct OldCall {
 /// Parses a description of version 1 or 2, compares its contents with the hash that it names, and converts it.
 pub(super) fn parse(text: &[u8]) -> Result<(Bundle, bool), String> {
     let describe = |error: serde_json::Error| error.to_string();
-    let mut old: OldBundle = serde_json::from_slice(text).map_err(describe)?;
+    let mut old: OldBundle = divi_json::read(text).map_err(|error| error.to_string())?;
     let named = std::mem::take(&mut old.sha256);
     let is_intact = hash(&old).map_err(describe)? == named;
     let mut bundle = old.upgrade()?;

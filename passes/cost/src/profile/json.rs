@@ -18,7 +18,7 @@
 
 use super::{Entry, Member, Profile};
 use crate::Micros;
-use crate::json::{At, Error, parse};
+use crate::json::{At, Error, micros, parse};
 use divi_onnx::{Attr, Attributes, DType};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -42,19 +42,15 @@ impl Profile {
 
     /// The file, one line an entry.
     pub fn to_json(&self) -> String {
-        let mut head = Map::new();
-        head.insert("format".to_owned(), json!(FORMAT));
-        head.insert("device".to_owned(), json!(self.device));
-        head.insert("runtime".to_owned(), json!(self.runtime));
+        let mut file = Map::new();
+        file.insert("format".to_owned(), json!(FORMAT));
+        file.insert("device".to_owned(), json!(self.device));
+        file.insert("runtime".to_owned(), json!(self.runtime));
         if let Some(launch) = self.launch {
-            head.insert("launch_us".to_owned(), json!(launch.0));
+            file.insert("launch_us".to_owned(), json!(launch.0));
         }
-        let mut text = String::from("{\n");
-        for (name, value) in &head {
-            text += &format!("  {}: {value},\n", json!(name));
-        }
-        let entries: Vec<String> = self.entries.iter().map(|entry| format!("    {}", write_entry(entry))).collect();
-        text + "  \"entries\": [\n" + &entries.join(",\n") + if entries.is_empty() { "  ]\n}\n" } else { "\n  ]\n}\n" }
+        file.insert("entries".to_owned(), self.entries.iter().map(write_entry).collect());
+        divi_json::write(&Value::Object(file), 2, &[])
     }
 }
 
@@ -93,11 +89,11 @@ fn read_entry(at: &At<'_>) -> Result<Entry, Error> {
 
 fn read_times(at: &At<'_>) -> Result<BTreeMap<u64, f64>, Error> {
     let mut times = BTreeMap::new();
-    for (name, micros) in at.fields()? {
+    for (name, time) in at.fields()? {
         let batch = name.parse().ok().filter(|batch| *batch > 0);
-        let batch: u64 = batch.ok_or_else(|| micros.error("must be named after a batch size"))?;
-        if times.insert(batch, micros.micros()?).is_some() {
-            return Err(micros.error(format!("batch size {batch} is given twice")));
+        let batch: u64 = batch.ok_or_else(|| time.error("must be named after a batch size"))?;
+        if times.insert(batch, micros(&time)?).is_some() {
+            return Err(time.error(format!("batch size {batch} is given twice")));
         }
     }
     if times.is_empty() { Err(at.error("must have the time of at least one batch size")) } else { Ok(times) }

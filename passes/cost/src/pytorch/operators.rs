@@ -3,7 +3,7 @@
 use super::{Model, Remark, Time};
 use crate::Micros;
 use crate::device::{self, Kind};
-use crate::json::{At, Error};
+use crate::json::{self, At, Error};
 use crate::profile::{Entry, Key, Member, median};
 use divi_onnx::{Attr, Attributes, DType, Op};
 use std::collections::{BTreeMap, HashMap};
@@ -83,7 +83,7 @@ pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Model, Error> 
         for (batch, micros) in at.field(&column(kind))?.fields()? {
             let size = batch.parse().ok().filter(|size| *size > 0);
             let size: u64 = size.ok_or_else(|| micros.error("must be named after a batch size"))?;
-            let micros = micros.micros()?;
+            let micros = json::micros(&micros)?;
             times[index].entry(size).or_default().push((micros, 1));
             model.times.push(Time { entry: index, batch: size, micros: Micros(micros) });
         }

@@ -28,7 +28,7 @@ impl<'m> Translator<'_, 'm> {
 /// Reads a number, or a list of numbers in brackets, as a tensor of a type. A list of lists says its own shape; a plain
 /// list may also be the elements of any shape, in row-major order.
 fn parse(ty: &TensorType, text: &str) -> Result<Tensor> {
-    let json: Json = serde_json::from_str(text)
+    let json = divi_json::parse(text)
         .map_err(|_| "which is neither a number, true, false, nor a list of them as [1,2]".to_owned())?;
     let mut written = vec![];
     measure(&json, &mut written);

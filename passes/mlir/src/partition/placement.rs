@@ -32,7 +32,7 @@ fn anything() -> String {
 pub(super) fn apply(targets: &Targets<'_>, file: &Path) -> Result<(), Failure> {
     let refuse = |message: String| targets.refuse(&format!("placement '{}': {message}", file.display()));
     let text = fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
-    let file: File = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
+    let file: File = divi_json::read(&text).map_err(|error| refuse(error.to_string()))?;
     let mut rules = vec![];
     for (i, entry) in file.device_placement.iter().enumerate() {
         let whole = |key: &str, pattern: &str| {

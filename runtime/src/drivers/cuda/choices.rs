@@ -81,7 +81,7 @@ impl Choices {
             Err(error) => return Err(Error::Unreadable { path: path.to_owned(), error }),
         };
         let malformed = |reason: String| Error::malformed(path, reason);
-        let file: File = serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
+        let file: File = divi_json::read(&text).map_err(|error| malformed(error.to_string()))?;
         if file.format != FORMAT {
             return Err(malformed(format!("its format is '{}', not '{FORMAT}'", file.format)));
         }
@@ -111,17 +111,8 @@ impl Choices {
     /// Writes the file if there is something new, whole or not at all.
     pub(crate) fn save(self) -> Result<()> {
         let Some(path) = self.path.filter(|_| self.has_news) else { return Ok(()) };
-        write_whole(&path, &text(&self.gpus))
+        let file = serde_json::json!({"format": FORMAT, "gpus": self.gpus});
+        // A line for each call.
+        write_whole(&path, &divi_json::write(&file, 1, &["gpus"]))
     }
-}
-
-/// A line for each call.
-fn text(gpus: &[OfGpu]) -> String {
-    let line = |choice: &Choice| format!("   {}", serde_json::json!(choice));
-    let of_gpu = |known: &OfGpu| {
-        let calls: Vec<String> = known.calls.iter().map(line).collect();
-        format!("  {{\"gpu\": {}, \"calls\": [\n{}\n  ]}}", serde_json::json!(known.gpu), calls.join(",\n"))
-    };
-    let gpus: Vec<String> = gpus.iter().map(of_gpu).collect();
-    format!("{{\n \"format\": \"{FORMAT}\",\n \"gpus\": [\n{}\n ]\n}}\n", gpus.join(",\n"))
 }
