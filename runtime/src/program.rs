@@ -3,7 +3,7 @@
 use crate::{
     bundle::{Action, Bundle, Call, Lanes},
     constants::Constants,
-    error::Result,
+    error::{Error, Result},
     files::Roots,
     footprint,
     hal::{self, Allocation, Device, LoadOptions, LoadRequest, PrepareRequest, Properties},
@@ -111,9 +111,17 @@ impl Program {
         }
     }
 
-    /// The address of a constant on a device.
+    /// Returns the address of a constant on a device; null if the driver keeps constants to itself.
     pub(crate) fn constant_on(&self, device: usize, constant: usize) -> *mut u8 {
         self.devices[device].executable.constant(constant).unwrap_or(ptr::null_mut())
+    }
+
+    /// Returns the address of a constant that steps outside of stages read on a device.
+    pub(crate) fn constant_value(&self, device: usize, constant: usize) -> Result<*mut u8> {
+        self.devices[device].executable.constant(constant).ok_or_else(|| Error::Device {
+            what: format!("device '{}'", self.bundle.devices[device].id),
+            problem: format!("its driver has no address for constant {constant}, which is a value of the bundle"),
+        })
     }
 
     /// The device that has a value.

@@ -96,10 +96,10 @@ impl Slot {
         let block = |(device, &bytes): (usize, &u64)| program.values(device, bytes);
         let blocks: Vec<Box<dyn Allocation>> = layout.bytes.iter().enumerate().map(block).collect::<Result<_>>()?;
         let place = |(index, value): (usize, &crate::bundle::Value)| match value.constant {
-            Some(constant) => program.constant_on(value.device, constant),
-            None => blocks[value.device].address().wrapping_add(layout.offsets[index] as usize),
+            Some(constant) => program.constant_value(value.device, constant),
+            None => Ok(blocks[value.device].address().wrapping_add(layout.offsets[index] as usize)),
         };
-        let values: Vec<*mut u8> = bundle.values.iter().enumerate().map(place).collect();
+        let values: Vec<*mut u8> = bundle.values.iter().enumerate().map(place).collect::<Result<_>>()?;
         let mut table = Vec::with_capacity(program.table_length());
         for step in &bundle.steps {
             let Action::Launch { stage, inputs, outputs } = &step.action else { continue };

@@ -26,7 +26,7 @@ const WAYS: [&str; 11] = [
     "algorithm=sortinghat iterations=20 contention=shared resident=0.5",
 ];
 /// Random graphs, where `DIVI_GRAPHS` does not say how many.
-const GRAPHS: u64 = 22;
+const GRAPHS: u64 = 11;
 /// Ways whose parameters come with the input, so that stages cannot be merged.
 const COLD: [&str; 2] = ["cold", "resident"];
 
@@ -109,7 +109,7 @@ fn what_is_planned_and_outlined_is_accepted() {
         }
         plans += 1;
     });
-    assert!(plans >= 14, "most graphs have plans, not {plans}");
+    assert!(plans >= 7, "most graphs have plans, not {plans}");
 }
 
 #[test]

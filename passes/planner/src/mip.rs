@@ -1,8 +1,8 @@
-//! Mixed integer programs: costs, columns and rows; [`Program::solve`] gives them to HiGHS, and [`Program::prove`] checks what
+//! Mixed integer programs: costs, columns and rows; `Program::solve` gives them to HiGHS, and `Program::prove` checks what
 //! HiGHS says of them.
 //!
 //! Nothing here knows what a program is about. Who builds one for a proof makes every plan a solution of it but for the rounding
-//! of coefficients, which is why bounds are used less a share ([`rounded`]): a plan that costs by that share less than the
+//! of coefficients, which is why bounds are used less a share (`rounded`): a plan that costs by that share less than the
 //! bound would be a solution in exact arithmetic, too.
 
 mod deadline;

@@ -267,6 +267,15 @@ fn drivers_refuse_what_they_cannot_load() {
     let error = Runtime::load(maker.write_into(other).path(), misaligned).err().unwrap().to_string();
     assert!(error.starts_with("device 'toy': its driver did not align the memory for "), "{error}");
 
+    // A value that is a constant needs an address, which this driver does not have.
+    let (mut maker, other) = product_on_toy(&[3.0, 5.0]);
+    let (constant, value) = (maker.packed(1.0), maker.value("one", 1));
+    maker.bundle.values[value].constant = Some(constant);
+    maker.output("one", value);
+    let error = Runtime::load(maker.write_into(other).path(), options(Execution::Inline)).err().unwrap().to_string();
+    let expected = "device 'cpu1': its driver has no address for constant 0, which is a value of the bundle";
+    assert_eq!(error, expected);
+
     // The driver of another crate is not there when the bundle is written.
     let refusal = |change: &dyn Fn(&mut Bundle)| {
         let (mut maker, folder) = product_on_toy(&[3.0, 5.0]);
