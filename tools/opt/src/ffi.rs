@@ -53,7 +53,7 @@ unsafe fn slice<'a>(bytes: MlirStringRef) -> &'a [u8] {
 /// Returns a string of the driver as a path.
 ///
 /// # Safety
-/// As for [`slice`].
+/// As for [`slice()`].
 unsafe fn path<'a>(text: MlirStringRef) -> &'a Path {
     // SAFETY: the caller's promise.
     Path::new(OsStr::from_bytes(unsafe { slice(text) }))
@@ -62,7 +62,7 @@ unsafe fn path<'a>(text: MlirStringRef) -> &'a Path {
 /// Returns a string of the driver as text.
 ///
 /// # Safety
-/// As for [`slice`].
+/// As for [`slice()`].
 unsafe fn text<'a>(text: MlirStringRef) -> std::borrow::Cow<'a, str> {
     // SAFETY: the caller's promise.
     String::from_utf8_lossy(unsafe { slice(text) })
