@@ -269,7 +269,8 @@ fn drivers_refuse_what_they_cannot_load() {
 
     // A value that is a constant needs an address, which this driver does not have.
     let (mut maker, other) = product_on_toy(&[3.0, 5.0]);
-    let (constant, value) = (maker.packed(1.0), maker.value("one", 1));
+    let constant = maker.packed(1.0);
+    let value = maker.value_of("one", 1, crate::kit::floats(&[1]));
     maker.bundle.values[value].constant = Some(constant);
     maker.output("one", value);
     let error = Runtime::load(maker.write_into(other).path(), options(Execution::Inline)).err().unwrap().to_string();
