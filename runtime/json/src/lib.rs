@@ -62,7 +62,7 @@ fn deserialize_with_path<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
 }
 
 /// Returns a path as far as it is known and readable; nothing for the text as a whole.
-fn shorten(path: &str) -> String {
+pub fn shorten(path: &str) -> String {
     const MAX_CHARACTERS: usize = 100;
     let known = path.trim_end_matches(['?', '.']);
     match known.char_indices().nth(MAX_CHARACTERS) {
@@ -72,7 +72,7 @@ fn shorten(path: &str) -> String {
 }
 
 /// Returns the message of an error without the names of Rust's types.
-fn in_plain_words(fault: &serde_json::Error) -> String {
+pub fn in_plain_words(fault: &serde_json::Error) -> String {
     let whole = "a whole number from 0 on";
     let words = [("f64", "a number"), ("usize", whole), ("u64", whole), ("u32", whole)];
     words.iter().fold(fault.to_string(), |message, (kind, words)| {

@@ -1,5 +1,6 @@
 //! Reading and writing JSON, for both formats.
 
+use divi_json::{in_plain_words, shorten};
 use serde::de::DeserializeOwned;
 
 use crate::model::error::Error;
@@ -10,31 +11,9 @@ pub fn read<T: DeserializeOwned>(text: &str, format: &'static str) -> Result<T, 
     let error = |place: String, message: String| Error::Format { format, place, message };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer)
-        .map_err(|fault| error(place(fault.path()), in_plain_words(fault.inner())))?;
+        .map_err(|fault| error(shorten(&fault.path().to_string()), in_plain_words(fault.inner())))?;
     deserializer.end().map_err(|fault| error(String::new(), fault.to_string()))?;
     Ok(value)
-}
-
-/// A longer path says no more.
-const LONGEST_PATH: usize = 100;
-
-/// `nodes[1].weight`, as far as it is known and readable; nothing for the text as a whole.
-fn place(path: &serde_path_to_error::Path) -> String {
-    let path = path.to_string();
-    let known = path.trim_end_matches(['?', '.']);
-    match known.char_indices().nth(LONGEST_PATH) {
-        Some((end, _)) => format!("{}…", &known[..end]),
-        None => known.to_owned(),
-    }
-}
-
-/// What is expected, without the names of Rust's types.
-fn in_plain_words(fault: &serde_json::Error) -> String {
-    let whole = "a whole number from 0 on";
-    let words = [("f64", "a number"), ("usize", whole), ("u64", whole), ("u32", whole)];
-    words.iter().fold(fault.to_string(), |message, (kind, words)| {
-        message.replace(&format!("expected {kind} "), &format!("expected {words} "))
-    })
 }
 
 /// An object or list that is written piece by piece, so that each piece has a line of its own.
