@@ -13,7 +13,7 @@ mod small_float;
 mod vector;
 
 pub(crate) use arithmetic::Compare;
-pub(crate) use ffi::{Attribute, NamedAttribute, Operation, Region, Type, V};
+pub(crate) use ffi::{Attribute, NamedAttribute, Operation, Region, Type, V, call};
 pub(crate) use function::{Form, Grid, Kernel, Signature};
 
 use divi_onnx::DType;

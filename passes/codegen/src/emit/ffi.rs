@@ -14,6 +14,7 @@ macro_rules! call {
         unsafe { $function($($argument),*) }
     }};
 }
+pub(crate) use call;
 
 /// A value of the kernel.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,6 @@
 //! Raw modules of MLIR, on their way to LLVM.
 
+use crate::emit::call;
 use inkwell::{
     context::{AsContextRef, Context as LlvmContext},
     module::Module as LlvmModule,
@@ -7,14 +8,6 @@ use inkwell::{
 use melior::{Context, StringRef, ir::Module};
 use mlir_sys::*;
 use std::{ffi::c_void, ptr::null_mut};
-
-/// Calls a C function of MLIR on modules that are alive.
-macro_rules! call {
-    ($function:ident($($argument:expr),* $(,)?)) => {{
-        // SAFETY: see above.
-        unsafe { $function($($argument),*) }
-    }};
-}
 
 /// A module that one thread at a time works on.
 pub(super) struct Shared<'c>(pub(super) Module<'c>);
