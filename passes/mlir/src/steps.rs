@@ -1,19 +1,28 @@
-//! What the steps of a plan (`divi.launch`, `divi.transfer`, `divi.slice`, `divi.gather`) say of themselves, once they are
-//! verified.
+//! Attributes of the steps of a plan (`divi.launch`, `divi.transfer`, `divi.slice`, `divi.gather`), once they are verified.
 
-use divi_dialect::{Operation, attr};
+use crate::ir::{Failure, describe, error};
+use divi_dialect::{
+    Operation,
+    attr::{Integer, Integers, Key, Symbol},
+};
 
-/// The device, or the stage, of that name.
-pub(crate) fn symbol<'m>(step: Operation<'m>, name: &str) -> &'m str {
-    step.attribute(name).and_then(attr::as_symbol).unwrap_or_default()
+/// Returns the name of a device or a stage.
+pub(crate) fn symbol(step: Operation<'_>, key: Key<Symbol>) -> &str {
+    step.get(key).unwrap_or_default()
 }
 
-pub(crate) fn integer(step: Operation<'_>, name: &str) -> u64 {
+pub(crate) fn integer(step: Operation<'_>, key: Key<Integer>) -> u64 {
     // An attribute that is left out is 1, which only `outer` may be.
-    step.attribute(name).and_then(attr::as_integer).and_then(|value| u64::try_from(value).ok()).unwrap_or(1)
+    step.get(key).and_then(|value| u64::try_from(value).ok()).unwrap_or(1)
 }
 
-pub(crate) fn integers(step: Operation<'_>, name: &str) -> Vec<u64> {
-    let values = step.attribute(name).and_then(attr::as_integers).unwrap_or_default();
-    values.into_iter().map(|value| value as u64).collect()
+pub(crate) fn integers(step: Operation<'_>, key: Key<Integers>) -> Vec<u64> {
+    step.get(key).unwrap_or_default().into_iter().map(|value| value as u64).collect()
+}
+
+/// Emits the error that an operation of the entry function is not a step.
+pub(crate) fn refuse(operation: Operation<'_>) -> Failure {
+    let message = format!("{} is no step of a plan: outline the plan first, with --divi-outline", describe(operation));
+    error(operation, &message);
+    Failure
 }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     ir::{Failure, ONNX_CONSTANT, describe, error},
     rebatch::Present,
-    steps::{integer, integers, symbol},
+    steps::{integer, integers, refuse, symbol},
     tasks::{entry, keeps_weights_on_host, task_name},
 };
 use divi_codegen::{Program, StageProgram, graph::Value as GraphValue, program::tensor};
@@ -134,7 +134,8 @@ impl<'m> Walk<'_, 'm> {
     fn find_inward_links(&mut self) {
         let host = self.device_names[self.host()];
         for (device, name) in self.program.devices.iter_mut().zip(&self.device_names) {
-            let is_inward = |link: &&Operation<'m>| (symbol(**link, "from"), symbol(**link, "to")) == (host, *name);
+            let is_inward =
+                |link: &&Operation<'m>| (symbol(**link, attr::FROM), symbol(**link, attr::TO)) == (host, *name);
             let is_copied = device::find(&device.kind).is_some_and(|kind| kind.memory() == MemorySpace::Device);
             let Some(&link) = self.links.iter().find(is_inward).filter(|_| is_copied) else { continue };
             let number = |name| link.attribute(name).and_then(attr::as_float);
@@ -155,8 +156,8 @@ impl<'m> Walk<'_, 'm> {
     /// The device of those that read an argument without a transfer.
     fn reading_device(&self, argument: Value<'m>, host: usize) -> usize {
         let device = |user: Operation<'m>| match user.name() {
-            op::LAUNCH => self.device(symbol(user, "device")),
-            op::TRANSFER => self.device(symbol(user, "from")),
+            op::LAUNCH => self.device(symbol(user, attr::LAUNCH_DEVICE)),
+            op::TRANSFER => self.device(symbol(user, attr::FROM)),
             _ => None,
         };
         argument.uses().into_iter().find_map(|(user, _)| device(user)).unwrap_or(host)
@@ -201,7 +202,7 @@ impl<'m> Walk<'_, 'm> {
             op::LAUNCH => self.launch(operation)?,
             op::TRANSFER => {
                 let input = self.places(operation)?[0];
-                let device = self.device(symbol(operation, "to")).unwrap_or(0);
+                let device = self.device(symbol(operation, attr::TO)).unwrap_or(0);
                 let output = self.result(operation, input, device)?;
                 let takes = self.transfer_time(operation, self.program.values[input].tensor.bytes);
                 (Action::Transfer { input, output }, takes)
@@ -209,26 +210,28 @@ impl<'m> Walk<'_, 'm> {
             op::SLICE => {
                 let input = self.places(operation)?[0];
                 let output = self.result(operation, input, self.program.values[input].device)?;
-                let positions = integers(operation, "positions");
+                let positions = integers(operation, attr::POSITIONS);
                 let (of, axis, outer) =
-                    (integer(operation, "count"), integer(operation, "axis"), integer(operation, "outer"));
+                    (integer(operation, attr::COUNT), integer(operation, attr::AXIS), integer(operation, attr::OUTER));
                 (Action::Slice { input, output, positions, of, axis: axis as usize, outer }, None)
             }
             op::GATHER => {
                 let inputs = self.places(operation)?;
                 let device = inputs.first().map_or(0, |&input| self.program.values[input].device);
                 let output = self.result(operation, inputs.first().copied().unwrap_or(0), device)?;
-                let (axis, outer) = (integer(operation, "axis"), integer(operation, "outer"));
-                (Action::Gather { inputs, output, of: integers(operation, "counts"), axis: axis as usize, outer }, None)
+                let (axis, outer) = (integer(operation, attr::AXIS), integer(operation, attr::OUTER));
+                (
+                    Action::Gather {
+                        inputs,
+                        output,
+                        of: integers(operation, attr::COUNTS),
+                        axis: axis as usize,
+                        outer,
+                    },
+                    None,
+                )
             }
-            _ => {
-                let message = format!(
-                    "{} is no step of a plan: outline the plan first, with --divi-outline",
-                    describe(operation)
-                );
-                error(operation, &message);
-                return Err(Failure);
-            }
+            _ => return Err(refuse(operation)),
         };
         let start_us = operation.get(attr::START);
         self.program.steps.push(Step { action, start_us, takes_us });
@@ -254,12 +257,12 @@ impl<'m> Walk<'_, 'm> {
 
     fn launch(&mut self, launch: Operation<'m>) -> Result<(Action, Option<f64>), Failure> {
         let inputs = self.places(launch)?;
-        let (callee, device_name) = (symbol(launch, "callee"), symbol(launch, "device"));
+        let (callee, device_name) = (symbol(launch, attr::CALLEE), symbol(launch, attr::LAUNCH_DEVICE));
         let Some(device) = self.device(device_name) else {
             error(launch, &format!("{} is on @{device_name}, which is not there", describe(launch)));
             return Err(Failure);
         };
-        let batch = integers(launch, attr::INPUTS.name()).len().max(1) as u64;
+        let batch = integers(launch, attr::INPUTS).len().max(1) as u64;
         let stage = match self.program.stages.iter().position(|stage| stage.name == callee) {
             Some(stage) => stage,
             None => {
@@ -299,7 +302,7 @@ impl<'m> Walk<'_, 'm> {
 
     /// What the link between two devices says of so many bytes.
     fn transfer_time(&self, transfer: Operation<'m>, bytes: u64) -> Option<f64> {
-        let ends = |op| (symbol(op, "from"), symbol(op, "to"));
+        let ends = |op| (symbol(op, attr::FROM), symbol(op, attr::TO));
         let link = *self.links.iter().find(|&&link| ends(link) == ends(transfer))?;
         let number = |name| link.attribute(name).and_then(attr::as_float);
         Some((bytes as f64 / number("bandwidth")? + number("latency")?) * 1e6)

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     import::proto::{ModelProto, StringStringEntryProto},
     ir::{Failure, ONNX_CONSTANT, describe, error},
-    steps::{integer, integers, symbol},
+    steps::{integer, integers, refuse, symbol},
     tasks::entry,
 };
 use divi_cost::device;
@@ -186,34 +186,27 @@ impl<'m> Walk<'_, 'm> {
             op::LAUNCH => self.launch(operation)?,
             op::TRANSFER => {
                 let input = self.value(operation.operands()[0], operation)?;
-                let (from, to) = (symbol(operation, "from"), symbol(operation, "to"));
+                let (from, to) = (symbol(operation, attr::FROM), symbol(operation, attr::TO));
                 let output = self.name(operation.results()[0], &format!("{input}@{to}"));
                 json!({"transfer": input, "from": from, "to": to, "output": output})
             }
             op::SLICE => {
                 let input = self.value(operation.operands()[0], operation)?;
                 let output = self.name(operation.results()[0], &format!("{input}_slice"));
-                let positions = integers(operation, "positions");
-                let of = integer(operation, "count");
-                json!({"slice": input, "positions": positions, "of": of, "axis": integer(operation, "axis"),
-                       "outer": integer(operation, "outer"), "output": output})
+                let positions = integers(operation, attr::POSITIONS);
+                let of = integer(operation, attr::COUNT);
+                json!({"slice": input, "positions": positions, "of": of, "axis": integer(operation, attr::AXIS),
+                       "outer": integer(operation, attr::OUTER), "output": output})
             }
             op::GATHER => {
                 let inputs = self.value_list(operation)?;
                 let first = inputs.first().map_or("empty", String::as_str);
                 let output = self.name(operation.results()[0], &format!("{first}_gather"));
-                let counts = integers(operation, "counts");
-                json!({"gather": inputs, "of": counts, "axis": integer(operation, "axis"),
-                       "outer": integer(operation, "outer"), "output": output})
+                let counts = integers(operation, attr::COUNTS);
+                json!({"gather": inputs, "of": counts, "axis": integer(operation, attr::AXIS),
+                       "outer": integer(operation, attr::OUTER), "output": output})
             }
-            _ => {
-                let message = format!(
-                    "{} is no step of a plan: outline the plan first, with --divi-outline",
-                    describe(operation)
-                );
-                error(operation, &message);
-                return Err(Failure);
-            }
+            _ => return Err(refuse(operation)),
         };
         if let Some(start) = operation.get(attr::START) {
             step["start"] = start.into();
@@ -224,7 +217,7 @@ impl<'m> Walk<'_, 'm> {
 
     fn launch(&mut self, launch: Operation<'m>) -> Result<Json, Failure> {
         let inputs = self.value_list(launch)?;
-        let (callee, device) = (symbol(launch, "callee"), symbol(launch, "device"));
+        let (callee, device) = (symbol(launch, attr::CALLEE), symbol(launch, attr::LAUNCH_DEVICE));
         let index = match self.stages.iter().position(|stage| stage.name == callee) {
             Some(index) => index,
             None => {
@@ -241,7 +234,7 @@ impl<'m> Walk<'_, 'm> {
             step["stage"] = stage.into();
         }
         if launch.has(attr::INPUTS) {
-            step["queued"] = integers(launch, attr::INPUTS.name()).into();
+            step["queued"] = integers(launch, attr::INPUTS).into();
         }
         Ok(step)
     }
