@@ -137,7 +137,7 @@ keys! {
     EXCLUDE: Symbols = "divi.exclude";
     /// Group of operators that run on one device.
     COLOCATE: Str = "divi.colocate";
-    /// Where parameters are while tasks run elsewhere: `host`.
+    /// Place of parameters while tasks run elsewhere: `host`.
     WEIGHTS: Str = "divi.weights";
     /// Device that a task runs on.
     DEVICE: Symbol = "divi.device";
@@ -166,7 +166,7 @@ keys! {
     /// Time on each device.
     COST: Cost = "divi.cost";
     FLOPS: Integer = "divi.flops";
-    /// What limits the time on each device.
+    /// Limit of the time on each device.
     BOUND: Dictionary = "divi.bound";
     WEIGHT_BYTES: Integer = "divi.weight_bytes";
     INPUT_BYTES: Integer = "divi.input_bytes";
@@ -180,9 +180,9 @@ keys! {
 
 // On the module.
 keys! {
-    /// Where the times come from.
+    /// Sources of the times.
     COSTS: Dictionary = "divi.costs";
-    /// What transfers on one bus do to each other.
+    /// Effect of transfers on one bus on each other.
     CONTENTION: Str = "divi.contention";
     /// Parameters are in the host's memory when an input comes.
     COLD: Unit = "divi.cold";

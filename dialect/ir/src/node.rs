@@ -63,6 +63,24 @@ fn all<'m, T>(elements: &[Attribute<'m>], read: impl Fn(Attribute<'m>) -> Option
     elements.iter().map(|&element| read(element)).collect()
 }
 
+/// Calls `f` with an operator as inference sees it, `known` being what is known of a value. `None` if an operand is neither known nor
+/// absent: sequences, optionals and types of other dialects.
+pub fn with_node<'m, R>(
+    operation: Operation<'m>,
+    op: Op,
+    known: impl Fn(Value<'m>) -> Option<Known>,
+    f: impl FnOnce(&Node<'_>) -> R,
+) -> Option<R> {
+    let operand = |operand: Value<'m>| match known(operand) {
+        None if !operand.is_none() => None,
+        known => Some(known),
+    };
+    let values: Vec<Option<Known>> = operation.operands().into_iter().map(operand).collect::<Option<_>>()?;
+    let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
+    let attributes = attributes_of(operation);
+    Some(f(&Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) }))
+}
+
 /// Returns how many results an operator computes: those after the last that is not `none` are not asked for.
 pub fn present_results(operation: Operation<'_>) -> usize {
     operation.results().iter().rposition(|result| !result.is_none()).map_or(0, |last| last + 1)

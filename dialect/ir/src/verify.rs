@@ -4,10 +4,10 @@ mod ffi;
 
 use crate::{
     Operation, emit_error,
-    node::{attributes_of, present_results, value_of},
+    node::{value_of, with_node},
     tensor_type, tensor_type_of,
 };
-use divi_onnx::{Node, Op, infer};
+use divi_onnx::{Op, infer};
 use std::{
     cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -44,19 +44,9 @@ fn verify(operation: Operation<'_>) -> bool {
 fn check(operation: Operation<'_>) -> Result<(), String> {
     // Constants have a verifier of their own; most operators without a rule are no operators (Return, NoValue).
     let Some(op) = operation.op().filter(|&op| op != Op::Constant && op.is_inferred()) else { return Ok(()) };
-    let mut operands = Vec::with_capacity(operation.operand_count());
-    for operand in operation.operands() {
-        match value_of(operand) {
-            Some(value) => operands.push(Some(value)),
-            None if operand.is_none() => operands.push(None),
-            // Sequences, optionals and foreign types: nothing to infer from.
-            None => return Ok(()),
-        }
-    }
-    let inputs: Vec<_> = operands.iter().map(Option::as_ref).collect();
-    let attributes = attributes_of(operation);
-    let node = Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) };
-    let inferred = infer::infer(&node).map_err(|error| error.to_string())?;
+    // Without all operands there is nothing to infer from.
+    let Some(inferred) = with_node(operation, op, value_of, infer::infer) else { return Ok(()) };
+    let inferred = inferred.map_err(|error| error.to_string())?;
     for (i, (expected, result)) in inferred.iter().zip(operation.results()).enumerate() {
         let actual = result.r#type();
         let Some(declared) = tensor_type_of(actual) else { continue };

@@ -12,7 +12,7 @@ use crate::{
 };
 use divi_dialect::{
     Operation, Value,
-    node::{attributes_of, present_results, value_of},
+    node::{self, value_of},
     op,
 };
 use divi_onnx::{Node, Op};
@@ -139,17 +139,7 @@ fn is_random(operation: Operation<'_>, op: Op) -> bool {
 
 /// Calls `f` with what is known of an operator; `None` if it takes something that is no tensor.
 fn with_node<R>(operation: Operation<'_>, op: Op, f: impl FnOnce(&Node<'_>) -> R) -> Option<R> {
-    let mut values = vec![];
-    for operand in operation.operands() {
-        match value_of(operand) {
-            Some(value) => values.push(Some(value)),
-            None if operand.is_none() => values.push(None),
-            None => return None,
-        }
-    }
-    let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
-    let attributes = attributes_of(operation);
-    Some(f(&Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) }))
+    node::with_node(operation, op, value_of, f)
 }
 
 /// Removes operators that nobody uses, users before what they use.

@@ -9,10 +9,10 @@ use crate::{
 };
 use divi_dialect::{
     Block, NamedAttribute, NewOperation, Operation, Value, attr, blocks_in_order, dense_elements,
-    node::{attributes_of, present_results, value_of},
+    node::{value_of, with_node},
     op, reshaped_type, tensor_type_of,
 };
-use divi_onnx::{Dim, Node, Op, Symbol, Tensor, TensorType, Value as Known, fold, infer, node::Content};
+use divi_onnx::{Dim, Op, Symbol, Tensor, TensorType, Value as Known, fold, infer, node::Content};
 use functions::Functions;
 use melior::ContextRef;
 use rustc_hash::FxHashMap;
@@ -197,25 +197,21 @@ impl<'m> Pass<'m> {
         {
             return Ok(());
         }
-        let mut values = Vec::with_capacity(operands.len());
-        for &operand in &operands {
-            match self.value(operand) {
-                Some(value) => values.push(Some(value)),
-                None if operand.is_none() => values.push(None),
-                None => return Ok(()),
-            }
-        }
-        let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
-        let attributes = attributes_of(operation);
-        let node = Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) };
-        let types = match infer::infer(&node) {
-            Ok(types) => types,
-            Err(message) => {
-                error(operation, &format!("{} {message}", describe(operation)));
-                return Err(Failure);
-            }
-        };
-        let contents = fold::fold(&node, &types);
+        let inferred = with_node(
+            operation,
+            op,
+            |value| self.value(value),
+            |node| {
+                let types = infer::infer(node)?;
+                let contents = fold::fold(node, &types);
+                Ok::<_, divi_onnx::node::Error>((types, contents))
+            },
+        );
+        let Some(inferred) = inferred else { return Ok(()) };
+        let (types, contents) = inferred.map_err(|message| {
+            error(operation, &format!("{} {message}", describe(operation)));
+            Failure
+        })?;
         if let Some(constants) = self.constants(&results, &contents) {
             return self.fold(operation, &constants);
         }

@@ -8,7 +8,7 @@ use super::{
 use crate::ir::{Failure, ONNX_CONSTANT, describe, error};
 use divi_dialect::{
     Block, Operation, Value,
-    node::{attributes_of, present_results, value_of},
+    node::{self, present_results, value_of},
     op,
 };
 use divi_onnx::{DType, Dim, Node, Op, TensorType, Value as Known, fold, infer, node::Content};
@@ -216,17 +216,7 @@ impl<'m> Analysis<'m> {
 
     /// Calls `f` with the operator as it is in one run. `None` if it takes something that is no tensor.
     fn with_node<R>(&self, operation: Operation<'m>, op: Op, f: impl FnOnce(&Node<'_>) -> R) -> Option<R> {
-        let mut values = vec![];
-        for operand in operation.operands() {
-            match self.known(operand) {
-                Some(value) => values.push(Some(value)),
-                None if operand.is_none() => values.push(None),
-                None => return None,
-            }
-        }
-        let inputs: Vec<_> = values.iter().map(Option::as_ref).collect();
-        let attributes = attributes_of(operation);
-        Some(f(&Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) }))
+        node::with_node(operation, op, |value| self.known(value), f)
     }
 
     /// Shape arithmetic that nobody has folded yet.
